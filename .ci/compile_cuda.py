@@ -25,28 +25,23 @@ from typing import Any
 import numpy as np
 
 import suricate as su
-from suricate import fallbacks
-from suricate.cuda import clock, id_checks, ingest, revive
+from suricate.cuda import clock
 from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
-from suricate.operators.cuda import intersect
+from suricate.graph import revive
+from suricate.intake import id_checks, ingest
 from suricate.operators.cuda import samples as operators
-from suricate.structures import (
-    component_forest,
-    connect,
-    core_numbers,
-    edge_set_cuda,
-    triangle_changes,
-    union_find,
-    words,
-)
+from suricate.operators.cuda.intersect import intersect
+from suricate.repair.cuda import samples as forests
+from suricate.state import union_find, words
+from suricate.state.edges import edge_set_cuda
+from suricate.store import fallbacks
 from suricate.testing.nvrtc import compile_program, cursor_program
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
 COMMON = ("compute_70", "compute_80", "sm_90")  #: instead of ``ARCHES`` with every commit
 SHARES = 12  #: parts of the rest
-STRUCTURES = (component_forest, connect, core_numbers, triangle_changes)  # those that walk a graph
 WEIGHTS = (None, "float32", "float64")
 VARIED_WEIGHTS = WEIGHTS[:2]  #: with which options are varied, and machine code is made
 
@@ -76,8 +71,8 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         for options in sample_options(name) if weight in VARIED_WEIGHTS else [{}]:
             store = su.Graph(4, backend=name, device="cpu", weight_dtype=weight, **options).store("out")
             view = store.view()
-            generic = cursor_program(view), fallbacks.program(view), *operators.programs(view)
-            structures = (program for module in STRUCTURES for program in module.programs(view))
+            generic = cursor_program(view), fallbacks.program(view), *operators.programs(view), *forests.programs(view)
+            structures = (program for kind in su.plugins.algorithms().values() for program in kind.programs(view))
             pairs = intersect.programs(view, edge_set(None))
             own = VARIED if options or weight not in VARIED_WEIGHTS else ARCHES
             over_cursor = own if name == default else VARIED
@@ -95,7 +90,7 @@ def edge_set(values: np.dtype | None) -> su.EdgeSet:
 def all_sources() -> set[Path]:
     """Return every ``.cu`` file of the package."""
     root = Path(__file__).resolve().parents[1]
-    return {source for layer in ("core", "backends") for source in (root / layer).rglob("*.cu")}
+    return {source for layer in ("core", "backends", "algorithms") for source in (root / layer).rglob("*.cu")}
 
 
 Entry = tuple[str, Program, tuple[str, ...]]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 import suricate as su
-from suricate.devices import resolve_device
+from suricate.base.devices import resolve_device
 
 DEVICE = resolve_device(os.environ.get("DEVICE", "auto"))
 NAMES = ("wcc", "triangles", "bfs", "sssp")

@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from suricate import generators
+from suricate.generate import generators
 
 
 def lookups(scale: int) -> tuple[int, int]:

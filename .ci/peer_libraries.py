@@ -17,9 +17,10 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 import suricate as su
-from suricate import generators, threads
-from suricate.arrays import sorted_distinct
+from suricate.cpu import threads
 from suricate.errors import ConvergenceError
+from suricate.generate import generators
+from suricate.intake.arrays import sorted_distinct
 
 BATCH = 1 << 20  #: arcs
 BACKENDS = ("slabhash", "csr_baseline", "hornet_like", "gpma", "blocked")

@@ -41,7 +41,7 @@ from typing import Any
 
 from peer_libraries import BACKENDS, PEERS, ROWS, SINGLE, Case, Row, make_case, of_machine, of_suricate, on_threads
 
-from suricate import threads
+from suricate.cpu import threads
 
 LONG = 8  #: seconds of a row that is not repeated
 

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import sparse
 
 import suricate as su
+from suricate.base.devices import resolve_device
 from suricate.bench import inputs
-from suricate.devices import resolve_device
 from suricate.errors import ConvergenceError
 
 DEVICE = resolve_device(os.environ.get("DEVICE", "auto"))

@@ -13,8 +13,7 @@ import os
 import numpy as np
 
 import suricate as su
-from suricate import fallbacks
-from suricate.primitives import sorter
+from suricate.store import fallbacks, sorter
 
 DEVICE = os.environ.get("DEVICE", "cuda")
 VERTICES, BATCH, ROUNDS = 200, 600, 2

@@ -25,8 +25,9 @@ import numpy as np
 from scipy import sparse
 
 import suricate as su
-from suricate import generators, threads
 from suricate.algorithms.sssp import SSSP
+from suricate.cpu import threads
+from suricate.generate import generators
 
 BATCH = 1 << 20
 READ = 1 << 22  #: edges of the text file at most

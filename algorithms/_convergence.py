@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.parameters import real, shown
 from suricate.errors import ParameterError
-from suricate.parameters import real, shown
 
 if TYPE_CHECKING:
     from suricate.operators.results import Propagated

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._convergence import MOST_STEPS, tolerance
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
+from suricate.base.parameters import integer
 from suricate.errors import ConvergenceError, WeightError
-from suricate.gathered import gathered_rows
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import iterate
-from suricate.parameters import integer
-from suricate.structures.scalar import Scalar
+from suricate.plugins.algorithm import Algorithm, pull_bytes
+from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
 
 
 AT_ONCE = 1024  #: without max_iter, steps after which the first look is taken; then after twice as many, and so on

@@ -9,7 +9,7 @@ import numpy as np
 from suricate.errors import VertexRangeError
 
 if TYPE_CHECKING:
-    from suricate.devices import Array, Device
+    from suricate.base.devices import Array, Device
     from suricate.graph import Graph
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.parameters import integer
+from suricate.base.parameters import integer
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from suricate.base.parameters import flag
 from suricate.errors import RequirementError
 from suricate.operators import advance, neighbor_reduce
-from suricate.parameters import flag
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
 
 

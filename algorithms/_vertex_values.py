@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array
+from suricate.base.parameters import integer, real, shown
 from suricate.errors import ParameterError, ShapeError, VertexRangeError
-from suricate.parameters import integer, real, shown
+from suricate.intake.arrays import as_array
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
 
 FLOAT64_MAX = float(np.finfo(np.float64).max)

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm
 from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
-from suricate.gathered import gathered_rows
+from suricate.base.parameters import flag
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
-from suricate.parameters import flag
-from suricate.structures.frontier import Frontier
+from suricate.plugins.algorithm import Algorithm
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.operators.results import Layers
 

@@ -1,7 +1,7 @@
 """Breadth-first search kept current: levels and parents from one source, incremental and decremental.
 
 Follows Meerkat (Concessao et al.): every vertex holds one 64-bit word of level and parent, which is updated by one
-atomic minimum. The words form a dependence forest (``suricate.operators.forest``). Of several possible parents the
+atomic minimum. The words form a dependence forest (``suricate.repair.forest``). Of several possible parents the
 smallest id wins, so the answer does not depend on the order of events. Deletions are repaired around the deleted tree
 edges; inserted edges are the first frontier of a search. Levels count edges: weights are not used.
 """
@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
-from suricate.arrays import range_message
+from suricate.base.parameters import integer, shown
+from suricate.base.types import EMPTY
 from suricate.errors import VertexRangeError
-from suricate.operators.forest import Forest
-from suricate.parameters import integer, shown
-from suricate.structures.frontier import Frontier
-from suricate.structures.words import words
-from suricate.types import EMPTY
+from suricate.intake.arrays import range_message
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.repair.forest import Forest
+from suricate.state.frontier import Frontier
+from suricate.state.words import words
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
 
 LEVEL_BYTES = 4
 

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm
 from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
+from suricate.base.parameters import flag
 from suricate.operators import propagate
-from suricate.parameters import flag
+from suricate.plugins.algorithm import Algorithm
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
 
 UNREACHED = 0xFFFFFFFF

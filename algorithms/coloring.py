@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._vertex_values import resized
-from suricate.gathered import gathered_rows
+from suricate.base.parameters import integer
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
-from suricate.parameters import integer
-from suricate.structures.frontier import Frontier
-from suricate.structures.scalar import Scalar
+from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.state.frontier import Frontier
+from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
 
 STAY = 1  #: stay active in the next round
 WINDOW = 61

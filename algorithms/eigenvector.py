@@ -21,14 +21,14 @@ from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided, length_of
 from suricate.algorithms._matrices import adjacency, largest_eigenvalue
 from suricate.operators import vertex_map
-from suricate.structures.scalar import Scalar
+from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.algorithm import Algorithm
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.plugins.algorithm import Algorithm
 
 TOLERANCE, MAX_ITERATIONS = 1e-6, 1000
 SHIFT = 0.125  #: of the spectrum, relative to the growth of the vector
@@ -125,7 +125,6 @@ class Eigenvector(FixedPoint):
         directed: bool,
         *,
         weighted: bool | None = None,
-        live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
         """Return ``A^T`` as a SciPy matrix, by which :meth:`mismatch` checks an answer."""

@@ -18,16 +18,16 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
 from suricate.algorithms._matrices import adjacency, largest_singular_value
+from suricate.base.parameters import flag
 from suricate.operators import vertex_map
-from suricate.parameters import flag
-from suricate.structures.scalar import Scalar
+from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.algorithm import Algorithm
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.plugins.algorithm import Algorithm
 
 TOLERANCE, MAX_ITERATIONS = 1e-8, 100
 SLACK = 10  #: by which a further step may change the authorities more than the hubs
@@ -145,7 +145,6 @@ class HITS(FixedPoint):
         directed: bool,
         *,
         weighted: bool | None = None,
-        live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
         """Return the SciPy matrix, by which :meth:`mismatch` checks an answer."""

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertex_values import resized
+from suricate.base.parameters import integer
 from suricate.operators import converge
-from suricate.parameters import integer
+from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
 
 WAKE = 2  #: activate the neighbours
 

@@ -17,17 +17,17 @@ from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided, length_of, of_live
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertex_values import VertexValues
+from suricate.base.parameters import flag, real
 from suricate.operators import vertex_map
-from suricate.parameters import flag, real
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.algorithm import Algorithm
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
-    from suricate.structures.scalar import Scalar
+    from suricate.graph.delta import Delta
+    from suricate.plugins.algorithm import Algorithm
+    from suricate.state.scalar import Scalar
 
 ALPHA, TOLERANCE, MAX_ITERATIONS = 0.1, 1e-6, 1000
 

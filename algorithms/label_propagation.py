@@ -23,18 +23,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.algorithms._convergence import CutLoops
 from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms._vertex_values import resized
-from suricate.gathered import gathered_rows
+from suricate.base.parameters import flag, integer
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import converge, neighbor_reduce
-from suricate.parameters import flag, integer
+from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
     from suricate.operators import Propagated
 
 STAY, WAKE = 1, 2  #: stay active; activate the neighbours

@@ -22,18 +22,18 @@ import numpy as np
 
 import suricate as su
 from suricate import hookimpl
-from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.algorithms._hash import key_of, mixed64
 from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._sums import Weighting
-from suricate.arrays import as_ids, checked_ids
+from suricate.base.parameters import integer, real
+from suricate.base.types import EMPTY
+from suricate.intake.arrays import as_ids, checked_ids
 from suricate.operators import edge_map
-from suricate.parameters import integer, real
-from suricate.structures.frontier import Frontier
-from suricate.types import EMPTY
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
 
 NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import Algorithm, pull_bytes
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import VertexValues, resized
+from suricate.base.parameters import shown
 from suricate.errors import ParameterError
 from suricate.operators import converge
-from suricate.parameters import shown
+from suricate.plugins.algorithm import Algorithm, pull_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
 
 
 def product_out(u, v, w, x, y, weighted):

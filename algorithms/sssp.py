@@ -1,7 +1,7 @@
 """Single-source shortest paths kept current: distances and parents in one pass, incremental and decremental.
 
 Follows Meerkat (Concessao et al.): every vertex holds one word of distance and parent, which is updated by one atomic
-minimum. The words form a dependence forest (``suricate.operators.forest``): deletions and heavier weights are repaired
+minimum. The words form a dependence forest (``suricate.repair.forest``): deletions and heavier weights are repaired
 around the tree edges concerned (Ramalingam and Reps); inserted edges and lighter weights are the first frontier of a
 search. From scratch, near vertices are processed first (delta-stepping, Meyer and Sanders 2003; on CUDA those in a
 window that slides with the nearest one).
@@ -22,22 +22,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
-from suricate.arrays import range_message
+from suricate.base.parameters import integer, real, shown
+from suricate.base.types import EMPTY
 from suricate.errors import VertexRangeError, WeightError
+from suricate.intake.arrays import range_message
 from suricate.operators import neighbor_reduce
-from suricate.operators.forest import Forest
-from suricate.parameters import integer, real, shown
-from suricate.structures.frontier import Frontier
-from suricate.structures.words import words
-from suricate.types import EMPTY
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.repair.forest import Forest
+from suricate.state.frontier import Frontier
+from suricate.state.words import words
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
-    from suricate.devices import Array
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
     from suricate.operators.results import Propagated
 
 WORD_BYTES = 8

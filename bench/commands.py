@@ -22,10 +22,10 @@ from suricate.cli.terminal import table_format
 from suricate.errors import SuricateError
 
 if TYPE_CHECKING:
+    from suricate.base.devices import Device
     from suricate.bench.reports.results import ResultsFile
     from suricate.bench.runner import Limits
     from suricate.bench.suites import Selection
-    from suricate.devices import Device
 
 SEED = click.option(
     "--seed", default=constants.SEED, show_default=True, type=click.IntRange(0), help="Of graphs, batches and weights."
@@ -366,7 +366,7 @@ def open_results(path: Path) -> ResultsFile:
 
 def resolve(device: str) -> Device:
     """Return the device, made the current one."""
-    from suricate.devices import resolve_device
+    from suricate.base.devices import resolve_device
 
     where = resolve_device(device)
     if where.is_cuda:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Spec, parse
 from suricate.bench.runner import Skipped
-from suricate.edge_streams import EdgeStream, RMATStream, UniformStream
-from suricate.types import EdgeList
+from suricate.generate.edge_streams import EdgeStream, RMATStream, UniformStream
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Device
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, keys_of
-from suricate.devices import Device
 from suricate.store import Store
-from suricate.types import EdgeList
 
 PAIRS = ("uniform", "sorted", "existing", "mixed", "hub")  #: kinds of batches, see :class:`Batches`
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.types import MAX_VERTICES
 from suricate.bench import constants
 from suricate.bench.verify.edges import EdgeModel
 from suricate.errors import UnknownNameError
-from suricate.types import MAX_VERTICES
 
 GENERATORS = {  #: name -> how it is written, and the same as a pattern
     "rmat": ("rmat:SCALE[:EDGE_FACTOR]", r"(\d{1,2})(?::(\d{1,9}))?"),
@@ -189,7 +189,7 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
 
 def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
     """Return vertices, sources, destinations and centre of a generated graph, its edges distinct, in random order."""
-    from suricate import generators
+    from suricate.generate import generators
 
     centre = None
     if kind == "rmat":

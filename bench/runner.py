@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from suricate.base.devices import CPU, Device
 from suricate.bench import constants
 from suricate.bench.machine.cores import QuietCore
 from suricate.bench.verify.edges import Mismatch
-from suricate.devices import CPU, Device
 
 
 class Skipped(Exception):  # noqa: N818 - reads as what it is

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from suricate.algorithm import ID_BYTES
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture, Housekeeper
 from suricate.bench.verify.edges import EdgeModel, among, check_content, ends_of, keys_of
-from suricate.types import EdgeList
+from suricate.plugins.algorithm import ID_BYTES
 
 
 def scenario_of(fixture: Fixture, name: str) -> Scenario:

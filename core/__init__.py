@@ -19,30 +19,31 @@ from suricate import errors
 __version__ = "0.1.0"
 
 _HOME = {  # public name -> module that defines it; imported on first use
-    "Advice": "suricate.advice",
-    "Algorithm": "suricate.algorithm",
-    "Batch": "suricate.delta",
-    "Delta": "suricate.delta",
-    "Device": "suricate.devices",
+    "Advice": "suricate.plugins.advice",
+    "Algorithm": "suricate.plugins.algorithm",
+    "Batch": "suricate.graph.delta",
+    "Delta": "suricate.graph.delta",
+    "Device": "suricate.base.devices",
     "EdgeFunction": "suricate.edgefn",
-    "EdgeList": "suricate.types",
-    "EdgeSet": "suricate.structures.edge_set",
-    "Frontier": "suricate.structures.frontier",
+    "EdgeList": "suricate.base.types",
+    "EdgeSet": "suricate.state.edges.edge_set",
+    "Forest": "suricate.repair.forest",
+    "Frontier": "suricate.state.frontier",
     "Graph": "suricate.graph",
-    "Requirements": "suricate.algorithm",
-    "Scalar": "suricate.structures.scalar",
+    "Requirements": "suricate.plugins.algorithm",
+    "Scalar": "suricate.state.scalar",
     "Store": "suricate.store",
-    "Tracker": "suricate.tracker",
-    "UnionFind": "suricate.structures.union_find",
-    "Words": "suricate.structures.words",
+    "Tracker": "suricate.graph.tracker",
+    "UnionFind": "suricate.state.union_find",
+    "Words": "suricate.state.words",
     "advance": "suricate.operators",
-    "advise": "suricate.advice",
-    "atomic": "suricate.effects",
+    "advise": "suricate.plugins.advice",
+    "atomic": "suricate.base.effects",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
     "edges": "suricate.operators",
     "filter": "suricate.operators",
-    "generators": "suricate.generators",
+    "generators": "suricate.generate.generators",
     "hookimpl": "suricate.plugins",
     "intersect": "suricate.operators",
     "io": "suricate.io",
@@ -51,11 +52,12 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
-    "unite": "suricate.effects",
+    "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
-    "words": "suricate.structures.words",
+    "words": "suricate.state.words",
     "write": "suricate.io",
 }
+_MODULES = {"generators", "io", "plugins"}  # names that stand for a module
 
 __all__ = ["__version__", "errors", *_HOME]
 
@@ -65,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if home is None:
         raise AttributeError(f"module 'suricate' has no attribute {name!r}")
     module = importlib.import_module(home)
-    value = module if home == f"suricate.{name}" else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 
@@ -75,20 +77,18 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from suricate import generators as generators
     from suricate import io as io
     from suricate import plugins as plugins
-    from suricate.advice import Advice as Advice
-    from suricate.advice import advise as advise
-    from suricate.algorithm import Algorithm as Algorithm
-    from suricate.algorithm import Requirements as Requirements
-    from suricate.delta import Batch as Batch
-    from suricate.delta import Delta as Delta
-    from suricate.devices import Device as Device
+    from suricate.base.devices import Device as Device
+    from suricate.base.effects import atomic as atomic
+    from suricate.base.effects import unite as unite
+    from suricate.base.types import EdgeList as EdgeList
     from suricate.edgefn import EdgeFunction as EdgeFunction
-    from suricate.effects import atomic as atomic
-    from suricate.effects import unite as unite
+    from suricate.generate import generators as generators
     from suricate.graph import Graph as Graph
+    from suricate.graph.delta import Batch as Batch
+    from suricate.graph.delta import Delta as Delta
+    from suricate.graph.tracker import Tracker as Tracker
     from suricate.io import read as read
     from suricate.io import write as write
     from suricate.operators import advance as advance
@@ -102,12 +102,15 @@ if TYPE_CHECKING:
     from suricate.operators import propagate as propagate
     from suricate.operators import vertex_map as vertex_map
     from suricate.plugins import hookimpl as hookimpl
+    from suricate.plugins.advice import Advice as Advice
+    from suricate.plugins.advice import advise as advise
+    from suricate.plugins.algorithm import Algorithm as Algorithm
+    from suricate.plugins.algorithm import Requirements as Requirements
+    from suricate.repair.forest import Forest as Forest
+    from suricate.state.edges.edge_set import EdgeSet as EdgeSet
+    from suricate.state.frontier import Frontier as Frontier
+    from suricate.state.scalar import Scalar as Scalar
+    from suricate.state.union_find import UnionFind as UnionFind
+    from suricate.state.words import Words as Words
+    from suricate.state.words import words as words
     from suricate.store import Store as Store
-    from suricate.structures.edge_set import EdgeSet as EdgeSet
-    from suricate.structures.frontier import Frontier as Frontier
-    from suricate.structures.scalar import Scalar as Scalar
-    from suricate.structures.union_find import UnionFind as UnionFind
-    from suricate.structures.words import Words as Words
-    from suricate.structures.words import words as words
-    from suricate.tracker import Tracker as Tracker
-    from suricate.types import EdgeList as EdgeList

@@ -19,8 +19,8 @@ import tiers
 from hypothesis import HealthCheck, settings
 from numba.core.codegen import JITCodeLibrary
 
-from suricate import threads
-from suricate.devices import Device, cuda_device_count, resolve_device
+from suricate.base.devices import Device, cuda_device_count, resolve_device
+from suricate.cpu import threads
 from suricate.plugins import backends
 from suricate.store import Store
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 
 from suricate import Store, operators, plugins
-from suricate.batch_store import BatchStore
 from suricate.cli import cli
 from suricate.plugins import hookspecs
 from suricate.plugins.checks import HOOKS
+from suricate.store.batch_store import BatchStore
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "examples", "backends", "bench")

@@ -105,7 +105,7 @@ def test_import_loads_nothing_heavy() -> None:
     [
         "import suricate as su; [getattr(su, name) for name in su.__all__]",
         "from suricate import plugins; plugins.installed()",
-        "import suricate.algorithm, suricate.store, suricate.cuda, suricate.errors",
+        "import suricate.plugins.algorithm, suricate.store, suricate.cuda, suricate.errors",
     ],
     ids=["all public names", "all plugins", "base classes"],
 )
@@ -182,11 +182,6 @@ def test_algorithms_name_no_backend() -> None:
     for file in files("algorithms"):
         for name in ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma"):
             assert name not in file.read_text(), f"{file} names {name}"
-
-
-def test_structures_know_no_operator() -> None:
-    for file in (CHECKOUT / "core" / "structures").glob("*.py"):
-        assert "suricate.operators" not in file.read_text(), f"{file} names an operator"
 
 
 def test_no_circle_of_imports() -> None:

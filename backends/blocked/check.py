@@ -8,8 +8,8 @@ import numpy as np
 
 from suricate.backends.blocked.layout import BLOCKS, COUNTERS, EDGES, FREE, LOWEST, STORE, USED, VERTICES, Graph
 from suricate.backends.blocked.pool import BlockedPool
+from suricate.base.types import EMPTY
 from suricate.errors import require
-from suricate.types import EMPTY
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy

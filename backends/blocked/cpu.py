@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from suricate import threads
 from suricate.backends.blocked import loops, small
 from suricate.backends.blocked.kernels import Plan
 from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES, Graph, Packet
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.cpu import threads
 from suricate.primitives.cpu import rank, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 

@@ -25,18 +25,17 @@ from suricate.backends.blocked.layout import (
     Packet,
     pieces,
 )  # fmt: skip
+from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants, joined
-from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives import sorter
 from suricate.primitives.changing import Scratch, address
 from suricate.primitives.cuda import bits_of, launch, packed, weight_bits
 from suricate.primitives.located import LOCATED, LOOKUP, PRELUDE, LocatedBatch, Report
-from suricate.store import Store
+from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent
 BARRIERS = {LOCATES: 2, PLANS: 6, INSERTS: 8, DELETES: 9}  #: of the grid, in the launch of a batch

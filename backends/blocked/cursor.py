@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
 from suricate.cursors import LATER
-from suricate.jit import inner
-from suricate.prefetch import prefetch
-from suricate.types import EMPTY
 
 NO_BLOCK = np.uint32(EMPTY)
 

@@ -16,7 +16,7 @@ from suricate.backends.blocked import cpu
 from suricate.backends.blocked.kernels import BlockedKernels
 from suricate.backends.blocked.layout import COUNTERS, FREE, HOST, LOWEST, STORE, USED, Packet
 from suricate.backends.blocked.pool import BlockedPool
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives import bits_dtype
 
 ALIGNMENT = 8  #: of the arrays of a packet, in bytes

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Protocol
 
 from suricate.backends.blocked.layout import Graph, Packet
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 

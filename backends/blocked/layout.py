@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.array_manager import WEIGHT, Layout
+from suricate.base.devices import Array
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
+from suricate.store.array_manager import WEIGHT, Layout
 
 BLOCK_EDGES = (2, 4, 8, 16, 32, 64, 128)  #: capacities of a block
 MAX_BLOCKS = 0xFFFFFFFE  #: numbers of blocks are below ``EMPTY``

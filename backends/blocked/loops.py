@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES
-from suricate.jit import allocating_kernel, inner, kernel
+from suricate.base.types import EMPTY, REPLACED, TOMBSTONE
+from suricate.cpu.jit import allocating_kernel, inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import EMPTY, REPLACED, TOMBSTONE
 
 NO_BLOCK = np.uint32(EMPTY)
 DELETED = np.uint32(TOMBSTONE)

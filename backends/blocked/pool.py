@@ -7,7 +7,6 @@ from typing import Self
 
 import numpy as np
 
-from suricate.array_manager import GROWTH, ArrayManager
 from suricate.backends.blocked.layout import (
     BLOCKS,
     COUNTERS,
@@ -19,9 +18,10 @@ from suricate.backends.blocked.layout import (
     VERTICES,
     Graph,
 )
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EMPTY
 from suricate.errors import CapacityError
-from suricate.types import EMPTY
+from suricate.store.array_manager import GROWTH, ArrayManager
 
 COMPACT_BYTES = 56  #: scratch memory per vertex while blocks are repacked
 MARKS = {  #: arrays of marks and lists of what is marked, by whether they are per block

@@ -10,9 +10,9 @@ import numpy as np
 
 from suricate.backends.blocked.layout import EDGES, FREE, USED
 from suricate.backends.blocked.loops import NO_BLOCK, TABLE_FROM, append, scan, source, take_out, touch
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.types import NEW, REMOVED, REPLACED
+from suricate.base.types import NEW, REMOVED, REPLACED
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
 
 
 @inner

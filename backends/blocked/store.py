@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from suricate.arrays import on_host
 from suricate.backends.blocked import check, ledger
 from suricate.backends.blocked.kernels import BlockedKernels, Plan
 from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, HOST, SMALL, STORE, USED, BlockedView
 from suricate.backends.blocked.options import Options
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
-from suricate.batch_store import BatchStore
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.types import EMPTY, Outcome, StoreView
 from suricate.cuda.structs import constants
-from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError
+from suricate.intake.arrays import on_host
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
-from suricate.types import EMPTY, Outcome, StoreView
+from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"

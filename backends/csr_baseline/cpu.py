@@ -6,10 +6,10 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from suricate import threads
 from suricate.backends.csr_baseline import loops
 from suricate.backends.csr_baseline.layout import Graph, Rebuild
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.cpu import threads
 from suricate.primitives.cpu import answer, count_kind, in_order, report_deletion, report_insertion
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 from suricate.primitives.sorting import can_sort

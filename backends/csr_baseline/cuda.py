@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, MERGE_BOTH, Graph, Rebuild
+from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants
-from suricate.devices import Array, Device
 from suricate.primitives import cuda as shared
-from suricate.primitives import sorter
 from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import bits_of, launch, packed_batch, weight_bits
 from suricate.primitives.located import PRELUDE, LocatedBatch, Report
-from suricate.store import Store
+from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent
 BARRIERS = 2  #: of the grid in a merge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from suricate.backends.csr_baseline.layout import Graph, Rebuild
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 

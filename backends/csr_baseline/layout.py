@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.array_manager import WEIGHT, Layout
+from suricate.base.devices import Array
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
 from suricate.primitives.changing import CHANGE_BLOCK, CHANGING
+from suricate.store.array_manager import WEIGHT, Layout
 
 LAYOUT: Layout = {
     "offsets": {"offsets": np.int64},

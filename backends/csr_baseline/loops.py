@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.cpu.jit import inner, kernel
 from suricate.cursors.contiguous import lower_bound
-from suricate.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.array_manager import ArrayManager
 from suricate.backends.csr_baseline.layout import LAYOUT, Graph
 from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length, rounded
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.errors import CapacityError
+from suricate.store.array_manager import ArrayManager
 
 
 class CsrPool(ArrayManager):

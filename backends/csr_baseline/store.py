@@ -13,19 +13,19 @@ from suricate.backends.csr_baseline import check, ledger
 from suricate.backends.csr_baseline.kernels import CsrKernels
 from suricate.backends.csr_baseline.layout import MOST_BOTH, Graph, Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
-from suricate.batch_store import BatchStore, reversed_change
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.parameters import shown
+from suricate.base.types import EdgeList, Outcome, StoreView
 from suricate.cuda.batch_memory import halves_of_memory
-from suricate.devices import CPU, Array, Device
 from suricate.errors import CapacityError, ParameterError
-from suricate.parameters import shown
 from suricate.primitives import copy_segments, out_of_memory
 from suricate.primitives.located import ABSENT, LocatedBatch, Report
-from suricate.types import EdgeList, Outcome, StoreView
+from suricate.store.batch_store import BatchStore, reversed_change
 
 if TYPE_CHECKING:
     from suricate.backends.csr_baseline.cuda import CsrCuda
     from suricate.cuda.batch_memory import LazyChange
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 REBUILDS = ("merge", "upload")
 

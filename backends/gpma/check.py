@@ -7,8 +7,8 @@ import numpy as np
 from suricate.backends.gpma.layout import EDGES, GUARD, LEAF, Graph
 from suricate.backends.gpma.ledger import holds
 from suricate.backends.gpma.pool import GpmaPool
+from suricate.base.types import EMPTY
 from suricate.errors import require
-from suricate.types import EMPTY
 
 
 def check(pool: GpmaPool, num_vertices: int, bound: int) -> None:

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate import threads
 from suricate.backends.gpma import loops
 from suricate.backends.gpma.layout import EDGES, GUARDS, LEAF, LEAF_BITS, MOVED, TOUCHED, Graph
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.cpu import threads
+from suricate.cpu.threads import Range
 from suricate.primitives.cpu import answer, count_kind, in_order, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 from suricate.primitives.sorting import LARGE
-from suricate.threads import Range
 
 
 class Plan(NamedTuple):

@@ -8,11 +8,11 @@ import numpy as np
 
 from suricate.backends.gpma.layout import CHANGES, GRAPH, TOUCHED, Graph
 from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS, program, programs
+from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
-from suricate.cuda.ingest import UnvalidatedBatch
 from suricate.cuda.launch import StructKernel
-from suricate.devices import Array, Device
+from suricate.intake.ingest import UnvalidatedBatch
 from suricate.primitives import cuda as shared
 from suricate.primitives.changing import Scratch, address
 from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, weight_bits

@@ -6,9 +6,9 @@ import numpy as np
 
 from suricate.backends.gpma.layout import LEAF, LEAF_BITS, TOUCHED, Graph
 from suricate.backends.gpma.loops import owner_of, search
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
 from suricate.cursors import LATER
-from suricate.jit import inner
-from suricate.prefetch import prefetch
 
 GpmaView = Graph  #: the view is the graph, with weights of their own dtype
 

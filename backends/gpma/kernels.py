@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from suricate.backends.gpma.layout import Graph
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 

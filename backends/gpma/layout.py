@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.array_manager import WEIGHT, Layout
+from suricate.base.devices import Array
+from suricate.base.types import TOMBSTONE
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
-from suricate.types import TOMBSTONE
+from suricate.store.array_manager import WEIGHT, Layout
 
 LEAF_BITS = 5
 LEAF = 1 << LEAF_BITS  #: slots of a leaf

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from suricate.array_manager import GROWTH
 from suricate.backends.gpma.layout import DENSE, GUARDS, LEAF, ROOT_LEAST, ROOT_MOST
+from suricate.store.array_manager import GROWTH
 
 
 def holds(leaves: int, entries: int) -> bool:

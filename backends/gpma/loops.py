@@ -20,9 +20,9 @@ from suricate.backends.gpma.layout import (
     ROOT_LEAST,
     ROOT_MOST,
 )
-from suricate.jit import inner, kernel
+from suricate.base.types import EMPTY, REMOVED
+from suricate.cpu.jit import inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import EMPTY, REMOVED
 
 GAP, LAST = np.uint32(EMPTY), np.uint32(GUARD)
 

@@ -8,11 +8,11 @@ from typing import Self
 
 import numpy as np
 
-from suricate.array_manager import GROWTH, ArrayManager
 from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, PAGE, WORK, Graph
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EMPTY
 from suricate.errors import CapacityError
-from suricate.types import EMPTY
+from suricate.store.array_manager import GROWTH, ArrayManager
 
 BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1, "pages": 1 / PAGE}  #: entries per leaf in each group of arrays
 

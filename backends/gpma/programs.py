@@ -6,14 +6,13 @@ from functools import cache
 from pathlib import Path
 
 from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, UPDATE, WORK
-from suricate.cuda.ingest import COPIES, UNVALIDATED, Variant, sample_variants
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants, joined
+from suricate.intake.ingest import COPIES, UNVALIDATED, Variant, sample_variants
 from suricate.primitives import cuda as shared
-from suricate.primitives import sorter
 from suricate.primitives.cuda import weight_bits
 from suricate.primitives.located import PRELUDE
-from suricate.store import Store
+from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent
 UPDATE_ARGUMENTS = joined(GRAPH.packer, UPDATE.packer)

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
-from suricate import fallbacks
 from suricate.backends.gpma import check, ledger
 from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import COUNTERS, EDGES, GUARDS, LEAF, TOUCHED, Graph
 from suricate.backends.gpma.pool import GpmaPool
-from suricate.batch_store import BatchStore
-from suricate.devices import CPU, Array, Device
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.types import EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, ParameterError
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
-from suricate.types import EdgeList, Outcome, StoreView
+from suricate.store import fallbacks
+from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.gpma.cuda import GpmaCuda
     from suricate.cuda.batch_memory import LazyChange
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 DELETION = ("lazy", "strict")
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suricate import threads
 from suricate.backends.hornet_like import loops
 from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import BLOCKS, CLASSES, COUNTERS, EDGES, FREE, GROW, USED, Graph
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.cpu import threads
 from suricate.primitives.cpu import rank, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 

@@ -11,7 +11,7 @@ from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, CONSTANTS, GRAPH, MIGRATIONS, Graph
 from suricate.backends.hornet_like.ledger import move_parts, scan_parts
 from suricate.backends.hornet_like.programs import program
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import bits_of, launch, packed, packed_batch, rank
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report

@@ -18,11 +18,11 @@ from suricate.backends.hornet_like.layout import (
 )
 from suricate.backends.hornet_like.ledger import move_chunks
 from suricate.backends.hornet_like.programs import program, sorted_program
+from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
-from suricate.devices import Array, Device
 from suricate.primitives.changing import CHANGE_BLOCK, Scratch, scratch_offsets, values
 from suricate.primitives.cuda import launch, packed, weight_bits
 from suricate.primitives.located import LocatedBatch, Report

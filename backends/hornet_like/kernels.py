@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from suricate.backends.hornet_like.layout import PlacedGraph
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.primitives.located import LocatedBatch, Report
 
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.array_manager import WEIGHT, Layout
+from suricate.base.devices import Array
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
 from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, address
+from suricate.store.array_manager import WEIGHT, Layout
 
 MIN_CLASS = 2  #: the smallest block holds 4 edges: 16 bytes of destinations
 MAX_CLASS = 32

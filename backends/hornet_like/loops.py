@@ -21,10 +21,10 @@ from suricate.backends.hornet_like.layout import (
     SHRINK,
     USED,
 )
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import allocating_kernel, inner, kernel
 from suricate.cursors.contiguous import lower_bound
-from suricate.jit import allocating_kernel, inner, kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import TOMBSTONE
 
 STEP = 64  #: destinations compared at once (vector instructions) before looking whether one was equal
 TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a scan for each

@@ -8,7 +8,6 @@ from typing import Self
 
 import numpy as np
 
-from suricate.array_manager import ArrayManager
 from suricate.backends.hornet_like.layout import (
     BLOCKS,
     CLASSES,
@@ -26,10 +25,11 @@ from suricate.backends.hornet_like.layout import (
     PlacedGraph,
 )
 from suricate.backends.hornet_like.ledger import Demand, pressure
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EdgeList
 from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory, power_class
-from suricate.types import EdgeList
+from suricate.store.array_manager import ArrayManager
 
 HEADROOM = 1.125  #: a pool that must grow gets so much more than is needed
 COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked, its new index included

@@ -9,11 +9,10 @@ from suricate.backends.hornet_like.layout import CONSTANTS, GRAPH, MIGRATIONS, S
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants
 from suricate.primitives import cuda as shared
-from suricate.primitives import sorter
 from suricate.primitives.changing import CHANGING
 from suricate.primitives.cuda import weight_bits
 from suricate.primitives.located import PRELUDE
-from suricate.store import Store
+from suricate.store import Store, sorter
 
 FOLDER = Path(__file__).parent / "device"
 BITS = '#include "bits.cuh"'

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from suricate import fallbacks
 from suricate.backends.hornet_like import check, ledger
 from suricate.backends.hornet_like.kernels import HornetKernels, Plan
 from suricate.backends.hornet_like.layout import BLOCKS, COUNTERS, EDGES, FREE, GROW, USED
 from suricate.backends.hornet_like.pool import HornetPool
-from suricate.batch_store import BatchStore
-from suricate.devices import CPU, Array, Device
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.parameters import flag
+from suricate.base.types import StoreView
 from suricate.errors import CapacityError
-from suricate.parameters import flag
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
-from suricate.types import StoreView
+from suricate.store import fallbacks
+from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them, or at least
 FEW_AHEAD = 2  #: so many: both halves of one,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.errors import CapacityError
 
 LARGE = 1 << 26  # bytes from which on an allocation is compared with the memory of the machine

@@ -21,9 +21,9 @@ from suricate.backends.slabhash.layout import (
     Slabs,
 )
 from suricate.backends.slabhash.loops import KEY_TOMBSTONE
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import allocating_kernel
 from suricate.errors import require
-from suricate.jit import allocating_kernel
-from suricate.types import EMPTY
 
 CHAIN_INVARIANTS = (
     "",

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate import threads
 from suricate.backends.slabhash import loops, maintain, trim
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.duplicates import merge_duplicates
@@ -17,9 +16,10 @@ from suricate.backends.slabhash.kernels import Batch, BucketPlan
 from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
 from suricate.backends.slabhash.load import Load
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.base.types import EMPTY, Outcome
+from suricate.cpu import threads
 from suricate.primitives.sorting import Grouped, can_sort, grouped
-from suricate.types import EMPTY, Outcome
 
 NO_WORDS = np.zeros(0, np.uint32)
 AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cache line

@@ -37,14 +37,14 @@ from suricate.backends.slabhash.programs import (
     VIEW,
     backend_programs,
 )
+from suricate.base.devices import Array, Device
+from suricate.base.types import Change, Outcome
 from suricate.cuda.batch_memory import MOST_PLANS, NO_MEMORY, BatchMemory, LazyChange, batch_memory, offsets_of
-from suricate.cuda.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
-from suricate.devices import Array, Device
 from suricate.errors import CapacityError
-from suricate.types import Change, Outcome
+from suricate.intake.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred

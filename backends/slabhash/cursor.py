@@ -13,11 +13,11 @@ from suricate.backends.slabhash.layout import (
     SEVERAL,
     TOUCHED,
 )
-from suricate.jit import inner
-from suricate.prefetch import prefetch
-from suricate.scratch import scratch
-from suricate.types import EMPTY, TOMBSTONE
-from suricate.vector import copy8, match8, trailing_zeros
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.scratch import scratch
+from suricate.cpu.vector import copy8, match8, trailing_zeros
 
 KEY_EMPTY = np.uint32(EMPTY)
 LEADING_ONE = 1 << MANTISSA_BITS

@@ -6,9 +6,9 @@ import numpy as np
 
 from suricate.backends.slabhash.cursor import KEY_EMPTY
 from suricate.backends.slabhash.loops import FAR
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.types import NEW, REPLACED, UNCHANGED
+from suricate.base.types import NEW, REPLACED, UNCHANGED
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
 
 
 @inner

@@ -9,8 +9,8 @@ from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batc
 
 if TYPE_CHECKING:
     from suricate.backends.slabhash.store import SlabHashStore
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
-    from suricate.types import Change
+    from suricate.base.types import Change
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 Step = Callable[[], "Callable[[], Change]"]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
-from suricate.devices import Array
-from suricate.types import Outcome
+from suricate.base.devices import Array
+from suricate.base.types import Outcome
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
-    from suricate.types import Change
+    from suricate.base.types import Change
+    from suricate.intake.ingest import UnvalidatedBatch
 
 
 #: Queues the operation of a second store, which has all the memory it needs by then and does not fail: takes the

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array
+from suricate.base.devices import Array
 
 SLAB_BYTES = (16, 32, 64, 128)
 

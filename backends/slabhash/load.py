@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate import threads
-from suricate.arrays import fill
 from suricate.backends.slabhash.cursor import bucket_count, bucket_of, degree_place, first_slab, head_place
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.loops import allocate, mark_slot, weight_of
-from suricate.jit import kernel
+from suricate.base.types import EMPTY, NEW, UNCHANGED
+from suricate.cpu import threads
+from suricate.cpu.jit import kernel
+from suricate.intake.arrays import fill
 from suricate.primitives.sorting import sort_batch
-from suricate.types import EMPTY, NEW, UNCHANGED
 
 NO_ROW = np.uint64(EMPTY)  # no key has this source
 

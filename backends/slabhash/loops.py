@@ -32,11 +32,11 @@ from suricate.backends.slabhash.layout import (
     TAKEN,
     TOUCHED,
 )
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.structures.atomics import add, exchange
-from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
-from suricate.vector import match8, reach8, trailing_zeros
+from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
+from suricate.cpu.atomics import add, exchange
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import match8, reach8, trailing_zeros
 
 FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
 RING = 64  # heads of the edges ahead that are remembered: a power of two, more than MIDWAY

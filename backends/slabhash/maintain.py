@@ -30,10 +30,10 @@ from suricate.backends.slabhash.loops import (
     set_head,
     weight_of,
 )
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.types import EMPTY
-from suricate.vector import one_bits, trailing_zeros
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import one_bits, trailing_zeros
 
 
 @kernel

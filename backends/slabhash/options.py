@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from suricate.backends.slabhash.layout import SLAB_BYTES
+from suricate.base.parameters import flag, real
 from suricate.errors import ParameterError
-from suricate.parameters import flag, real
 
 IN_FLIGHT = (1, 2, 4)
 DEFAULT_IN_FLIGHT = 1

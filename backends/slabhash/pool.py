@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.arrays import fill, move
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import Kernels
 from suricate.backends.slabhash.layout import MAX_SLABS, NUM_COUNTERS, REJECTED, Geometry, Slabs
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EMPTY, StoreView
 from suricate.errors import CapacityError
-from suricate.types import EMPTY, StoreView
+from suricate.intake.arrays import fill, move
 
 VERTEX_BYTES = 10  # head word, degree, bucket code
 COUNTER_BYTES = 4 * NUM_COUNTERS

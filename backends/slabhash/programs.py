@@ -12,9 +12,9 @@ from typing import Any
 
 from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.layout import Geometry, macros
-from suricate.cuda.ingest import Variant, sample_variants
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, enum, named, view_struct
+from suricate.intake.ingest import Variant, sample_variants
 
 FOLDER = Path(__file__).parent / "device"
 BLOCK, LANES = 256, 32  # threads of a block, lanes of a warp

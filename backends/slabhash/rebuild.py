@@ -9,7 +9,7 @@ from suricate.backends.slabhash.kernels import Batch, Kernels
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.ledger import BULK_LOAD, COUNTED_FROM, MIN_SLABS, SLACK, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
-from suricate.devices import Array
+from suricate.base.devices import Array
 from suricate.errors import CapacityError
 
 

@@ -31,14 +31,14 @@ from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations
 from suricate.backends.slabhash.rebuild import Sizing
 from suricate.backends.slabhash.supply import Supply
-from suricate.devices import CPU, Array, Device
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, DeviceError, ShapeError
 from suricate.store import Store
-from suricate.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import LaunchCopy, UnvalidatedBatch
-    from suricate.types import Change
+    from suricate.base.types import Change
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 Made = TypeVar("Made")

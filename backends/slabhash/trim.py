@@ -35,9 +35,9 @@ from suricate.backends.slabhash.loops import (
     set_head,
     weight_of,
 )
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.vector import one_bits, trailing_zeros
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import one_bits, trailing_zeros
 
 
 @inner

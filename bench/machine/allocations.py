@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 Peak = Callable[[Callable[[], Any]], int]  #: does a piece of work; returns the most bytes held beyond those before
 

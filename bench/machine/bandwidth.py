@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
+from suricate.base.devices import Device
 from suricate.bench import constants
-from suricate.devices import Device
 
 
 def copy_bandwidth(device: Device, size: int = constants.COPY_BYTES, repeats: int = constants.COPY_REPEATS) -> float:

@@ -12,8 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from suricate.base.devices import Device
 from suricate.bench import constants
-from suricate.devices import Device
 
 
 def reason_against(device: Device) -> str | None:

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 FORMAT = 1  #: version of the results format, in every header
 

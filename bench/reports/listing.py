@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from rich.markup import escape
 from rich.table import Table
 
-from suricate.algorithm import Algorithm
 from suricate.bench.runner import Task
 from suricate.bench.workloads import (
     ablations,
@@ -25,6 +24,7 @@ from suricate.bench.workloads import (
     vertices,
     windows,
 )
+from suricate.plugins.algorithm import Algorithm
 from suricate.store import OPERATIONS, Store
 
 WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
@@ -33,8 +33,8 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
         *vertices.VERTEX_TASKS,
     ),
     "algorithms": (
-        algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches,
-        vertices.KeptCurrentWithout, streams.Stream, streams.Window,
+        algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
+        streams.Window,
     ),
     "methods": (methods.Method, methods.StreamedMethod),
     "crossover": (crossover.Crossing,),

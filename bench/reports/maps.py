@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from suricate.advice import FORMAT, OVER, REBUILD
 from suricate.bench import constants
 from suricate.bench.reports.crossover import (
     Cell,
@@ -22,6 +21,7 @@ from suricate.bench.reports.crossover import (
     times,
 )
 from suricate.bench.reports.text import label
+from suricate.plugins.advice import FORMAT, OVER, REBUILD
 
 Rows = list[dict[str, Any]]
 CLOSE = 1.25  #: a backend that takes at most so many times as long as the fastest is close to it
@@ -44,7 +44,7 @@ def _machine(header: dict[str, Any]) -> str:
 
 
 def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
-    """Write the map as :mod:`suricate.advice` reads it.
+    """Write the map as :mod:`suricate.plugins.advice` reads it.
 
     Raises:
         ValueError: the rows have no cell of the map, or those of several devices.

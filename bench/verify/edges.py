@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from suricate.arrays import sorted_distinct
 from suricate.bench import constants
-from suricate.edge_streams import mixed
+from suricate.generate.edge_streams import mixed
+from suricate.intake.arrays import sorted_distinct
 
 
 class Mismatch(Exception):  # noqa: N818 - reads as what it is

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csgraph
 
+from suricate.base.effects import unite
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
 from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import EdgeModel, digest, expect
 from suricate.bench.workloads.base import FixtureTask
-from suricate.closed_triples import closed_triples
-from suricate.effects import unite
 from suricate.errors import RequirementError
 from suricate.operators import advance, edge_map, intersect, neighbor_reduce
-from suricate.structures.frontier import Frontier
-from suricate.structures.union_find import UnionFind
+from suricate.operators.closed_triples import closed_triples
+from suricate.state.frontier import Frontier
+from suricate.state.union_find import UnionFind
 
 ALPHA = 0.85
 

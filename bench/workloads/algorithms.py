@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from suricate.algorithm import Algorithm
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
 from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
 from suricate.bench.verify.results import check_result
 from suricate.bench.workloads.base import FixtureTask
-from suricate.delta import Batch, Delta
 from suricate.errors import ParameterError
+from suricate.graph.delta import Batch, Delta
 from suricate.plugins import algorithm as algorithm_named
+from suricate.plugins.algorithm import Algorithm
 
 
 class Subject:
@@ -61,13 +61,9 @@ class Subject:
         except ParameterError as error:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
-    def check(self, result: Any, model: EdgeModel, live: np.ndarray | None = None) -> float | None:
-        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one.
-
-        ``live`` says which vertices are, None: all.
-        """
-        num_vertices, device = self.fixture.data.num_vertices, self.fixture.device
-        return check_result(self.kind, self.params, result, model, num_vertices, device, live)
+    def check(self, result: Any, model: EdgeModel) -> float | None:
+        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one."""
+        return check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
 
 
 class FromScratch(FixtureTask):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.advice import REBUILD
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture
@@ -25,9 +25,9 @@ from suricate.bench.verify.results import check_same
 from suricate.bench.workloads.algorithms import DELETION_SHARES, MIXED, Batched
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse
 from suricate.bench.workloads.operators import value
-from suricate.delta import Batch
+from suricate.graph.delta import Batch
 from suricate.operators import neighbor_reduce
-from suricate.types import EdgeList
+from suricate.plugins.advice import REBUILD
 
 UPDATE, QUERY, PRODUCT = "update only", "query", "matrix-vector product"
 USES = (UPDATE, QUERY, PRODUCT)  #: those without an algorithm

@@ -13,16 +13,16 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from suricate.arrays import sorted_distinct
+from suricate.base.devices import Device
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture, Housekeeper
 from suricate.bench.verify.edges import Change, KeySet, among, ends_of, keys_of, slices
-from suricate.delta import Batch
-from suricate.devices import Device
-from suricate.edge_streams import GOLDEN, mixed, word_of
 from suricate.errors import CapacityError
-from suricate.types import EdgeList
+from suricate.generate.edge_streams import GOLDEN, mixed, word_of
+from suricate.graph.delta import Batch
+from suricate.intake.arrays import sorted_distinct
 
 
 class Edges(NamedTuple):

@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from suricate.arrays import sorted_distinct
+from suricate.base.devices import Device
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture, HostBatch
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
 from suricate.bench.verify.edges import expect, keys_of
-from suricate.devices import Device
-from suricate.edge_streams import mixed
 from suricate.errors import CapacityError
+from suricate.generate.edge_streams import mixed
 from suricate.graph import Graph
-from suricate.types import EdgeList
+from suricate.intake.arrays import sorted_distinct
 
 
 class Sample:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import EdgeList
 from suricate.bench.drawn import DrawnInput, drawn_degrees
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
 from suricate.bench.verify.edges import expect, keys_of
 from suricate.bench.workloads.base import FixtureTask
 from suricate.bench.workloads.drawn_graphs import LargeGraph, existing_edges, sample_of
 from suricate.operators import advance
-from suricate.types import EdgeList
 
 ALPHA = 0.85
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from suricate.arrays import sorted_distinct
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, host_keys
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge, scenario_of
 from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_same_keys, expect
 from suricate.bench.workloads.base import FixtureTask
-from suricate.types import EdgeList
+from suricate.intake.arrays import sorted_distinct
 
 PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "uniform"}  #: kind of batch per workload
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from suricate.algorithm import ID_BYTES, OFFSET_BYTES, pull_bytes
 from suricate.bench.fixtures import Fixture
 from suricate.bench.verify.edges import expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.operators import neighbor_reduce, propagate
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, pull_bytes
 
 FAR = np.iinfo(np.int32).max
 LEVEL_BYTES = 4

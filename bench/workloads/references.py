@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from suricate.base.devices import Array
+from suricate.base.types import EdgeList, Outcome
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Task
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.operators import Propagate, Reduce
-from suricate.devices import Array
 from suricate.store import Store
-from suricate.types import EdgeList, Outcome
 
 SCIPY = "scipy"
 DUMMY = "dummy"

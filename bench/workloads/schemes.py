@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.algorithm import pull_bytes
-from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, Housekeeper
 from suricate.bench.runner import Skipped
@@ -19,8 +17,10 @@ from suricate.bench.verify.edges import check_content, ends_of, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.bench.workloads.operators import FAR, value
 from suricate.errors import RequirementError
+from suricate.intake.arrays import sorted_distinct
 from suricate.operators import advance, neighbor_reduce
-from suricate.structures.frontier import Frontier
+from suricate.plugins.algorithm import pull_bytes
+from suricate.state.frontier import Frontier
 
 
 class Start(NamedTuple):

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from suricate.base.types import EdgeList
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.base import FixtureTask
-from suricate.delta import Batch
-from suricate.types import EdgeList
+from suricate.graph.delta import Batch
 
 
 class Stream(FixtureTask):

@@ -13,7 +13,7 @@ from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge, scenario_of
 from suricate.bench.verify.edges import Change, among, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
-from suricate.delta import Batch
+from suricate.graph.delta import Batch
 
 
 class Round(NamedTuple):

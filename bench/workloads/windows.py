@@ -18,8 +18,8 @@ from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
 from suricate.bench.verify.edges import digest, expect, keys_of
 from suricate.bench.workloads.base import FixtureTask
-from suricate.delta import Batch
-from suricate.edge_streams import UniformStream
+from suricate.generate.edge_streams import UniformStream
+from suricate.graph.delta import Batch
 
 
 class LongWindow(FixtureTask):

@@ -25,6 +25,6 @@ def advise(**asked: Any) -> None:
 
     The answer names the machine that they were measured on.
     """
-    from suricate.advice import advise as answer
+    from suricate.plugins.advice import advise as answer
 
     click.echo(str(answer(**asked)))

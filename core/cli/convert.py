@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from suricate.base.files import check_writable
 from suricate.cli.sources import (
     GRAPH_FILE,
     SNAPSHOT,
@@ -18,7 +19,6 @@ from suricate.cli.sources import (
     reading_options,
 )
 from suricate.cli.terminal import progress_bar, working
-from suricate.files import check_writable
 
 
 @click.command(cls=ReadingCommand)

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from suricate import plugins
-from suricate.errors import CheckFailed, PluginError, SuricateError
+from suricate.base.errors import CheckFailed, PluginError, SuricateError
 
 FAILED, MISUSED = 1, 2  #: exit codes besides 0
 

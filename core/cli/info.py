@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import __version__, plugins
-from suricate.algorithm import UPDATE_KINDS
 from suricate.cli.group import FAILED
 from suricate.cli.sources import (
     GRAPH_FILE,
@@ -22,12 +21,13 @@ from suricate.cli.sources import (
 )
 from suricate.cli.terminal import Grid, show, table_format
 from suricate.cli.warmup import kernel_cache
+from suricate.plugins.algorithm import UPDATE_KINDS
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from suricate.algorithm import Algorithm
     from suricate.io import EdgeFile
+    from suricate.plugins.algorithm import Algorithm
 
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "cupy-cuda12x", "cupy-cuda13x")
 
@@ -79,7 +79,7 @@ def machine_facts() -> dict[str, Any]:
     import platform
     from importlib import metadata
 
-    from suricate.devices import cuda_device_count, resolve_device
+    from suricate.base.devices import cuda_device_count, resolve_device
 
     facts: dict[str, Any] = {"suricate": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
@@ -111,9 +111,9 @@ def file_facts(data: EdgeFile) -> dict[str, Any]:
     """Return what is worth knowing about the edges of a file."""
     import numpy as np
 
-    from suricate.arrays import sorted_distinct
+    from suricate.base.types import edge_keys
+    from suricate.intake.arrays import sorted_distinct
     from suricate.io.parts import parts_of
-    from suricate.types import edge_keys
 
     keys = sorted_distinct(edge_keys(data.src, data.dst))
     facts: dict[str, Any] = {"file": data.path, "format": data.format, "vertices": data.num_vertices}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
+from suricate.base.files import check_writable
 from suricate.cli.sources import (
     GRAPH_FILE,
     STDOUT,
@@ -23,11 +24,10 @@ from suricate.cli.sources import (
     reading_options,
 )
 from suricate.cli.terminal import Grid, show, table_format, working
-from suricate.files import check_writable
 
 if TYPE_CHECKING:
-    from suricate.algorithm import Requirements
     from suricate.graph import Graph
+    from suricate.plugins.algorithm import Requirements
 
 
 @click.command(cls=ReadingCommand)
@@ -175,7 +175,7 @@ def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any
 
 def list_rows(array: Any, labels: Any, top: int) -> list[list[Any]]:
     """Return the cells of the first ``top`` rows of an array of vertices that have any, each up to its first EMPTY."""
-    from suricate.types import EMPTY
+    from suricate.base.types import EMPTY
 
     names = (lambda v: v) if labels is None else labels.__getitem__
     filled = (array != EMPTY).any(axis=1).nonzero()[0][:top]

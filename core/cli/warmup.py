@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from suricate.devices import resolve_device
+from suricate.base.devices import resolve_device
 
 
 @click.command()
@@ -19,7 +19,7 @@ def warmup(backend: str | None, device: str) -> None:
     Compiled kernels are kept on disk, so that this is done once on a machine and for a version of suricate.
     """
     os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
-    from suricate.warmup import warm_up
+    from suricate.cli.precompile import warm_up
 
     seconds = warm_up(
         backend=backend, device=device, report=lambda what, seconds: click.echo(f"{seconds:6.1f} s  {what}")
@@ -32,6 +32,6 @@ def kernel_cache(kind: str) -> Path | None:
     """Return the folder that keeps compiled kernels of a kind of device, None if they are not kept."""
     if kind == "cuda":
         return Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
-    from suricate import cache
+    from suricate.base import cache
 
     return cache.cache_folder() if cache.is_kept() else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 WRAP = (1 << 32) - 1
 

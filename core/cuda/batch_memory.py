@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.types import Change, EdgeList, Outcome, PlacedArcs
+from suricate.base.devices import Array, Device
+from suricate.base.types import Change, EdgeList, Outcome, PlacedArcs
 
 if TYPE_CHECKING:
-    from suricate.cuda.ingest import UnvalidatedBatch
+    from suricate.intake.ingest import UnvalidatedBatch
 
 MOST_PLANS = 64  #: kinds and sizes of batches that are remembered
 ALIGNMENT = 256  #: bytes

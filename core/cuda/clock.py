@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from suricate.base.devices import Device
+from suricate.base.notice import NOTICE
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
-from suricate.devices import Device
-from suricate.notice import NOTICE
 
 STAMP = Program(Path(__file__).with_name("clock.cu"))
 
 
 class DeviceClock:
-    """See ``suricate.clock.Clock``; spans begin and end in CuPy's current stream, and nothing waits.
+    """See ``suricate.plugins.clock.Clock``; spans begin and end in CuPy's current stream, and nothing waits.
 
     Args:
         device: a CUDA device.

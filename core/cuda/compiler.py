@@ -27,11 +27,11 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from suricate import cache
+from suricate.base import cache
+from suricate.base.forks import in_child
+from suricate.base.notice import compiling
 from suricate.cuda import nvrtc
 from suricate.cuda.nvrtc import CompileError
-from suricate.forks import in_child
-from suricate.notice import compiling
 
 QUICK = ("--Ofast-compile=max",)  #: what the quick build has in addition
 QUICK_SINCE = (12, 9)  #: version of NVRTC that knows this option
@@ -58,7 +58,7 @@ class Compilation:
 
     @cached_property
     def entry(self) -> str:
-        """The name under which the final build is kept (``suricate.cache``)."""
+        """The name under which the final build is kept (``suricate.base.cache``)."""
         digest = hashlib.sha256("\0".join((self._text, str(nvrtc_version()), *self._options)).encode())
         return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
 

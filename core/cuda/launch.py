@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 
+from suricate.base.devices import Device
 from suricate.cuda.program import Program
-from suricate.devices import Device
 
 
 def wait_for(device: Device) -> None:

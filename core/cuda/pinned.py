@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array, Device
 from suricate.cuda.launch import wait_for
-from suricate.devices import Array, Device
 
 
 class PinnedCounters:

@@ -20,14 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate import types
+from suricate.base import types
 from suricate.cuda.compiler import POOL, Compilation, is_ahead
 from suricate.cuda.kernel import Kernel, Module
 
-HERE = Path(__file__).parent
-STRUCTURES = HERE.parent / "structures"
+CORE = Path(__file__).parents[1]
+#: folders whose headers any source may include
+HEADERS = tuple(CORE / folder for folder in ("cuda/include", "kernels", "intake", "state", "state/edges"))
 DIRECTIVE = re.compile(r'\s*#\s*(?P<word>if\w*|endif|include)\b(\s*"(?P<name>[^"]+)")?')
-SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.types``
+SENTINELS, STATUSES = ("EMPTY", "TOMBSTONE"), ("UNCHANGED", "NEW", "REPLACED", "REMOVED")  #: of ``suricate.base.types``
 LINE_INFO = ("-lineinfo",) if os.environ.get("SURICATE_LINE_INFO") == "1" else ()  #: for sanitizers and profilers
 
 C_TYPES = {
@@ -51,7 +52,7 @@ class Program:
         source: the ``.cu`` file with the ``extern "C"`` kernels.
         prelude: text put in front of it, after the macros.
         defines: macros.
-        include: folders searched for headers, besides the source's own, ``core/cuda`` and ``core/structures``.
+        include: folders searched for headers, besides the source's own and :data:`HEADERS`.
         cooperative: whether kernels are launched cooperatively (all blocks resident, grid-wide barriers allowed).
     """
 
@@ -77,7 +78,7 @@ class Program:
                 self.prelude,
             ]
         )
-        folders, included = (self.source.parent, HERE, STRUCTURES, *self.include), set[str]()
+        folders, included = (self.source.parent, *HEADERS, *self.include), set[str]()
         parts = (("prelude", before), (self.source.name, self.source.read_text()))
         return "\n".join(_with_headers(text, name, folders, included) for name, text in parts)
 

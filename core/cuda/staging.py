@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Device
 from suricate.cuda.launch import wait_for
-from suricate.devices import Device
 
 SMALLEST = 1 << 14  #: bytes of a buffer
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import StoreView
 from suricate.cuda.program import c_type
-from suricate.types import StoreView
 
 _CODES = {  # C++ type -> code of the ``struct`` module
     "bool": "?", "int8_t": "b", "uint8_t": "B", "int16_t": "h", "uint16_t": "H", "int": "i", "uint32_t": "I",

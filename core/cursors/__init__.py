@@ -1,6 +1,6 @@
 """Cursors: how kernels walk a store, the same functions in Numba and in CUDA C++.
 
-A backend names, in its :class:`suricate.types.StoreView`, one Python module and one CUDA header. Operators are
+A backend names, in its :class:`suricate.base.types.StoreView`, one Python module and one CUDA header. Operators are
 templates over what these define; it is the only way in which they touch storage. ``g`` is the view's NamedTuple (Numba)
 or the struct ``View`` generated from it (CUDA); ``u`` a vertex; a *slot* the place of one edge, an integer of 64 bits.
 A *bucket* is an independent part of the storage of one vertex (a hash bucket, a block), the grain of parallel work.
@@ -83,7 +83,7 @@ from __future__ import annotations
 
 import importlib
 
-from suricate.types import StoreView
+from suricate.base.types import StoreView
 
 LATER = 128  #: edges ahead at which arrays are prefetched
 ALWAYS = ("degree", "buckets", "first", "begin", "end", "following", "key", "find")

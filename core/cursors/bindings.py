@@ -1,14 +1,15 @@
 """The names that the templates ``loops.py`` and ``updated_loops.py`` take from a cursor.
 
-With this module they run over contiguous views, as ordinary modules. For every other cursor ``suricate.fallbacks``
-generates a module in which the import of this one is replaced by that of the cursor. ``owner`` is the source of an
-edge: the owner of its segment or of its slot, as the view says.
+With this module they run over contiguous views, as ordinary modules. For every other cursor
+``suricate.store.fallbacks`` generates a module in which the import of this one is replaced by that of the cursor.
+``owner`` is the source of an edge: the owner of its segment or of its slot, as the view says.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from suricate.cpu.jit import inner
 from suricate.cursors.contiguous import (
     ahead,
     begin,
@@ -23,7 +24,6 @@ from suricate.cursors.contiguous import (
     later,
     weight,
 )
-from suricate.jit import inner
 
 __all__ = [
     "ahead",

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import Array
+from suricate.base.types import EdgeList, StoreView, edge_keys
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import choose, match8
 from suricate.cursors import LATER
-from suricate.devices import Array
-from suricate.jit import inner
-from suricate.prefetch import prefetch
-from suricate.types import EdgeList, StoreView, edge_keys
-from suricate.vector import choose, match8
 
 BLOCK = 32  # keys that are passed over, or compared, at once
 SPARSE = 256  # an adjacency of so many times the keys that are looked up is searched by halves

@@ -1,17 +1,17 @@
 """Generic operations over a cursor on the CPU: a template, and the specification of ``loops.cu``.
 
-``suricate.fallbacks`` makes an instance for each cursor (see ``bindings``). ``weights`` is empty where there are none.
-Each loop does a part of the work, from entry ``low`` to ``high``.
+``suricate.store.fallbacks`` makes an instance for each cursor (see ``bindings``). ``weights`` is empty where there are
+none. Each loop does a part of the work, from entry ``low`` to ``high``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import kernel
 from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key, weight
-from suricate.jit import kernel
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-from suricate.types import TOMBSTONE
 
 
 @kernel

@@ -1,14 +1,14 @@
 """The edges inserted since the mark, on the CPU: a template over cursors with an updated-edges iterator.
 
-``suricate.fallbacks`` makes an instance for each such cursor (see ``bindings``). ``weights`` is empty where there are
-none.
+``suricate.store.fallbacks`` makes an instance for each such cursor (see ``bindings``). ``weights`` is empty where there
+are none.
 """
 
 from __future__ import annotations
 
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import kernel
 from suricate.cursors.bindings import begin, end, is_fresh, key, owner, updated_count, updated_segment, weight
-from suricate.jit import kernel
-from suricate.types import TOMBSTONE
 
 
 @kernel

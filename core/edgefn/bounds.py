@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.errors import VertexRangeError
+from suricate.base.devices import Array, Device
+from suricate.base.errors import VertexRangeError
 
 CHECKED = os.environ.get("SURICATE_CHECKS") == "1"
 
 _CHECKED = np.dtype([("data", np.uint64), ("size", np.int64), ("report", np.uint64), ("argument", np.int64)])
-NUMBA_IMPORTS = "from suricate.errors import VertexRangeError\nfrom suricate.jit import inner"
+NUMBA_IMPORTS = "from suricate.base.errors import VertexRangeError\nfrom suricate.cpu.jit import inner"
 _WORDS = 6  #: of 64 bits: struct ``Report`` of ``bounds.cuh``
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.errors import EdgeFunctionError
 from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
 from suricate.edgefn.names import MISSING, Name, look_up
@@ -17,7 +18,6 @@ from suricate.edgefn.parameters import Signature, check_count
 from suricate.edgefn.source import Source, find_source, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
-from suricate.errors import EdgeFunctionError
 
 
 class EdgeFunction:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.forks import renewed
 from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.layout import Layout
@@ -19,7 +20,6 @@ from suricate.edgefn.translate import translate
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
 from suricate.edgefn.types import storage
-from suricate.forks import renewed
 
 
 def compile_function(

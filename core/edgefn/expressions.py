@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from suricate.base.effects import Atomic, is_effect
 from suricate.edgefn import functions, operations
 from suricate.edgefn.layout import Field, Layout
 from suricate.edgefn.names import MISSING, Name, look_up
@@ -18,7 +19,6 @@ from suricate.edgefn.operations import Untranslatable
 from suricate.edgefn.source import Source, find_source
 from suricate.edgefn.tree import ArrayRef, Assign, Binding, Node, ObjectRef, Reference, WordsRef, constant
 from suricate.edgefn.types import BOOL, is_float, storage, type_of
-from suricate.effects import Atomic, is_effect
 
 MAX_DEPTH = 16  # of functions called by functions
 

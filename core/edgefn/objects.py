@@ -6,7 +6,7 @@ import ast
 
 import numpy as np
 
-from suricate import effects
+from suricate.base import effects
 from suricate.edgefn import operations
 from suricate.edgefn.expressions import Expressions, construct
 from suricate.edgefn.tree import Add, ArrayRef, Effect, Node, ObjectRef, Statement

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.arrays import is_flat
+from suricate.base.errors import DTypeError, ParameterError, ShapeError
+from suricate.base.types import StoreView
 from suricate.cuda.program import C_TYPES, c_type
 from suricate.cuda.structs import view_struct
 from suricate.edgefn import bounds
@@ -17,8 +18,7 @@ from suricate.edgefn.layout import Layout
 from suricate.edgefn.source import Source
 from suricate.edgefn.tree import ArrayRef, Binding, Node, ObjectRef, WordsRef, constant
 from suricate.edgefn.types import INT, cuda_type, type_of
-from suricate.errors import DTypeError, ParameterError, ShapeError
-from suricate.types import StoreView
+from suricate.intake.arrays import is_flat
 
 EDGE = ("u", "v", "w")  #: leading parameters of an edge function; a vertex predicate has ("v",)
 _COUNTS = ("i", "step")  # leading parameters that are int64
@@ -138,9 +138,24 @@ _HEADERS = {
 }
 
 
+#: kind of an argument -> module, and its functions that the Numba source calls
+OWNERS: dict[str, tuple[str, ...]] = {}
+
+
+def owned_by(kind: str, module: str, *functions: str) -> None:
+    """Say which module serves the arguments of a kind, ``"sets"`` or ``"edges"``; its owner calls this when imported.
+
+    Args:
+        kind: see :class:`Argument`.
+        module: its name; it is imported late, since it needs Numba.
+        functions: those that the Numba source of a function calls.
+    """
+    OWNERS[kind] = module, *functions
+
+
 def edge_table() -> ModuleType:
-    """Return the module of the tables that functions ask for edges; it needs Numba, so that it is imported late."""
-    return importlib.import_module("suricate.structures.edge_table")
+    """Return the module of the tables that functions ask for edges."""
+    return importlib.import_module(OWNERS["edges"][0])
 
 
 _last_view: tuple[Any, Any] = (lambda: None), None  # the view that was packed last, and the struct

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.jit import inner
+from suricate.cpu.jit import inner
 
 _TOP32, _TOP64 = np.uint32(1 << 31), np.uint64(1 << 63)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any, NoReturn
 
-from suricate.errors import EdgeFunctionError
+from suricate.base.errors import EdgeFunctionError
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 

@@ -13,13 +13,9 @@ import numpy as np
 
 from suricate.edgefn import bounds
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.parameters import CHECKED_KINDS, Argument, Signature
+from suricate.edgefn.parameters import CHECKED_KINDS, OWNERS, Argument, Signature
 
 RUNTIME = "suricate.edgefn.runtime"
-_USED_BY = {  # kind of an argument -> module and functions that the Numba source calls
-    "sets": ("suricate.structures.union_find_cpu", "unite"),
-    "edges": ("suricate.structures.edge_table", "contains", "value_of"),
-}
 
 
 @cache
@@ -91,7 +87,7 @@ class TypedFunction:
         if self.by_hand:
             return ""
         kinds = {argument.kind for argument in self.arguments}
-        lines = [import_line(RUNTIME), *(import_line(*_USED_BY[kind]) for kind in _USED_BY if kind in kinds)]
+        lines = [import_line(RUNTIME), *(import_line(*OWNERS[kind]) for kind in sorted(kinds & OWNERS.keys()))]
         return "\n".join([*lines, *self._checks()])
 
     def _checks(self) -> list[str]:

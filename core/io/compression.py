@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from suricate.errors import MissingLibraryError
+from suricate.base.errors import MissingLibraryError
 
 MAGIC = {
     ".gz": b"\x1f\x8b", ".xz": b"\xfd7zXZ\x00", ".bz2": b"BZh",

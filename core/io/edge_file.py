@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import both_arcs
-from suricate.errors import CapacityError
+from suricate.base.errors import CapacityError
+from suricate.base.types import EdgeList
+from suricate.intake.arrays import both_arcs
 from suricate.io import files
 from suricate.io.parts import parts_of
-from suricate.types import EdgeList
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -19,16 +19,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
+from suricate.base.types import MAX_VERTICES, EdgeList, edge_keys
 from suricate.io import files
 from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
 from suricate.io.parallel import parsed
 from suricate.io.times import LOOKS_LIKE_TIME
 from suricate.io.tokenizer import Tokenizer
-from suricate.types import MAX_VERTICES, EdgeList, edge_keys
 
 if TYPE_CHECKING:
-    from suricate.delta import Batch
+    from suricate.graph.delta import Batch
 
 INSERT, DELETE, REWEIGHT = (ord(letter) for letter in "+-=")  #: values of ``EventStep.op``
 
@@ -95,7 +95,7 @@ class EventStep:
 
         Applied deletions first it leads to the same graph as the events one by one.
         """
-        from suricate.delta import Batch
+        from suricate.graph.delta import Batch
 
         weighted = weighted and self.weight is not None
         insert = self._select([INSERT, REWEIGHT] if weighted else [INSERT], weighted)

@@ -14,8 +14,8 @@ from typing import IO
 
 import numpy as np
 
-from suricate.errors import FileFormatError
-from suricate.files import as_path, open_for_reading, replacing
+from suricate.base.errors import FileFormatError
+from suricate.base.files import as_path, open_for_reading, replacing
 from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
@@ -200,7 +200,7 @@ def sha256(paths: Iterable[Path]) -> str:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[IO[bytes]]:
-    """Open ``path`` as ``suricate.files.replacing`` does; compress if the name ends in ``.gz`` or the like."""
+    """Open ``path`` as ``suricate.base.files.replacing`` does; compress if the name ends in ``.gz`` or the like."""
     kind = split_suffix(path)[1]
     with replacing(path) as raw:
         if not kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.jit import inner, kernel
+from suricate.cpu.jit import inner, kernel
 
 _ZERO, _TEN, _LF = np.uint8(ord("0")), np.uint64(10), np.uint8(10)
 

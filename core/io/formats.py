@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from suricate.errors import FileFormatError, ParameterError, UnknownNameError
+from suricate.base.errors import FileFormatError, ParameterError, UnknownNameError
+from suricate.base.types import MAX_VERTICES
 from suricate.io.comments import Konect, direction, konect_header
 from suricate.io.files import split_suffix
 from suricate.io.options import Columns, ReadOptions
 from suricate.io.times import LOOKS_LIKE_TIME
-from suricate.types import MAX_VERTICES
 
 TABLE_FORMATS = ("parquet", "arrow")  #: formats of columns with types; the others are text
 #: formats of :func:`suricate.read` and :func:`suricate.write`

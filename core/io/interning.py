@@ -6,11 +6,11 @@ import itertools
 
 import numpy as np
 
+from suricate.base.types import EMPTY, MAX_VERTICES
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import load_word
 from suricate.io.labels import Interned, decoded, shifted
-from suricate.jit import inner, kernel
-from suricate.prefetch import prefetch
-from suricate.types import EMPTY, MAX_VERTICES
-from suricate.vector import load_word
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint32(0x9E3779B1)

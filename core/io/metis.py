@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
 from suricate.io.codes import BAD_ID, ID_RANGE, MISSING, WEIGHT_RANGE
 from suricate.io.files import ByteSource
 from suricate.io.formats import Layout

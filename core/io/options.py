@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate.errors import ParameterError
-from suricate.parameters import dtype, flag, integer, shown
-from suricate.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import dtype, flag, integer, shown
+from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
 
 #: the column of a role, by its name in the header or its position from 0
 Columns = Mapping[str, str | int]

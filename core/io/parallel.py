@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from suricate import threads
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
+from suricate.cpu import threads
 from suricate.io.files import ByteSource, newlines
 
 MOST_AHEAD = 16  #: chunks that are parsed at a time: each takes a few megabytes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.cpu.jit import inner, kernel
 from suricate.io.codes import (
     BAD_ID,
     BAD_QUOTE,
@@ -35,7 +36,6 @@ from suricate.io.codes import (
     WEIGHT,
     WEIGHT_RANGE,
 )  # fmt: skip
-from suricate.jit import inner, kernel
 
 MINUS, PLUS, POINT, QUOTE, LF = (np.uint8(ord(char)) for char in '-+."\n')
 PERCENT, SPACE, TAB, RETURN = (np.uint8(ord(char)) for char in "% \t\r")

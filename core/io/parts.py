@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
 from suricate.io.formats import BY_SUFFIX, TABLE_FORMATS
 
 

@@ -9,15 +9,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate.errors import FileFormatError
-from suricate.files import as_path
+from suricate.base.errors import FileFormatError
+from suricate.base.files import as_path
+from suricate.base.parameters import flag
 from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import table_format
 from suricate.io.options import Columns, ReadOptions
 from suricate.io.parts import parts_of
 from suricate.io.text import read_text
-from suricate.parameters import flag
 
 
 def read(

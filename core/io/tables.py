@@ -14,14 +14,14 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.arrays import checked_weights
-from suricate.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
+from suricate.base.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
+from suricate.base.types import MAX_VERTICES
+from suricate.intake.arrays import checked_weights
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, Progress
 from suricate.io.formats import BY_SUFFIX, place_columns, usual_columns
 from suricate.io.options import ReadOptions
 from suricate.io.times import microseconds
-from suricate.types import MAX_VERTICES
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
+from suricate.base.types import MAX_VERTICES
 from suricate.io.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
@@ -23,7 +24,6 @@ from suricate.io.metis import LITTLE, read_rows
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.tokenizer import Tokenizer
-from suricate.types import MAX_VERTICES
 
 
 class _Column:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from suricate.errors import ParameterError
+from suricate.base.errors import ParameterError
 
 LOOKS_LIKE_TIME = re.compile(rb"\d{4}-\d\d-\d\d([T ].*)?")  #: what is taken for a time in ISO 8601, not a number
 

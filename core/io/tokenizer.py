@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from suricate.errors import FileFormatError
+from suricate.base.errors import FileFormatError
+from suricate.base.types import MAX_VERTICES
 from suricate.io.codes import (
     BAD_ID,
     BAD_QUOTE,
@@ -40,7 +41,6 @@ from suricate.io.codes import (
 from suricate.io.formats import Layout
 from suricate.io.lines import End, OrdinaryLines, Rows
 from suricate.io.times import microseconds
-from suricate.types import MAX_VERTICES
 
 
 class Tokenizer:

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, on_host
-from suricate.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
-from suricate.files import as_path, replacing
+from suricate.base.errors import ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
+from suricate.base.files import as_path, replacing
+from suricate.base.parameters import flag, integer
+from suricate.base.types import MAX_VERTICES
+from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.io import files
 from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
-from suricate.parameters import flag, integer
-from suricate.types import MAX_VERTICES
 
 SMALL_ROWS = 1 << 16  #: a file of so many edges is written without compiled code
 _LINE_BREAKS = frozenset("\n\r\0")

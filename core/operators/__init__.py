@@ -75,18 +75,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from suricate.devices import Array
-from suricate.errors import ParameterError, RequirementError
+from suricate.base.devices import Array
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.parameters import flag, one_of
+from suricate.base.types import EdgeList
 from suricate.graph import Graph
-from suricate.locks import on_graph_device
 from suricate.operators import binding, checks, prepared, starts
 from suricate.operators.call import driver_of, driver_on
 from suricate.operators.intersection import intersect
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parameters import flag, one_of
-from suricate.structures.frontier import Frontier
-from suricate.types import EdgeList
+from suricate.state.frontier import Frontier
+from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.base.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
+from suricate.base.parameters import named_dtype, one_of, shown
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
-from suricate.errors import DeviceError, DTypeError, EdgeFunctionError, ParameterError, RequirementError
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
-from suricate.parameters import named_dtype, one_of, shown
 
 if TYPE_CHECKING:
     from suricate.edgefn.layout import Layout

@@ -13,7 +13,6 @@ call the function of the same name in the driver of the graph's device. These si
     edge_map(graph, call, start, over, first) -> None
     intersect(graph, call, left, right, pairs, out, oriented, method) -> None
     iterate(device, body, until, max_steps, swap) -> int
-    Repairs(graph, call, words, violated, uniform)  # of a Forest on one graph
     map_all(graph, call) -> None; MapOfAll(graph, call), Passes(graph, call, over, until, swap)  # of Repeated, on CUDA
 
 ``call``
@@ -69,9 +68,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.structures.frontier import Frontier
-from suricate.types import ArcList
+from suricate.base.devices import Array, Device
+from suricate.base.types import ArcList
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import is_flat
-from suricate.devices import Array, Device
-from suricate.errors import (
+from suricate.base.devices import Array, Device
+from suricate.base.errors import (
     DeviceError,
     DTypeError,
     ParameterError,
@@ -16,11 +15,12 @@ from suricate.errors import (
     ShapeError,
     VertexRangeError,
 )
+from suricate.base.parameters import integer, one_of, shown
+from suricate.intake.arrays import is_flat
 from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Order, Swap, Until
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
-from suricate.parameters import integer, one_of, shown
-from suricate.structures.words import Words
+from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.edgefn.layout import Layout

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.errors import DeviceError, ParameterError, RequirementError, ShapeError, VertexRangeError
-from suricate.locks import Lock, graph_lock, on_graph_device
+from suricate.base.devices import Array, Device
+from suricate.base.errors import DeviceError, ParameterError, RequirementError, ShapeError, VertexRangeError
+from suricate.base.parameters import one_of
+from suricate.base.types import ArcList, EdgeList, StoreView
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import Call, driver_of
-from suricate.parameters import one_of
-from suricate.structures.edge_set import EdgeSet
-from suricate.structures.workspace import Workspace
-from suricate.types import ArcList, EdgeList, StoreView
+from suricate.state.edges.edge_set import EdgeSet
+from suricate.state.locks import Lock, graph_lock, on_graph_device
+from suricate.state.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.edgefn import bounds
 from suricate.operators.call import Call, driver_of
-from suricate.structures.frontier import Frontier
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
 
 
 class Layers:

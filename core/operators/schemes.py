@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from suricate.errors import RequirementError
-from suricate.types import EdgeList, StoreView
+from suricate.base.errors import RequirementError
+from suricate.base.types import EdgeList, StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.structures.frontier import Frontier
+    from suricate.state.frontier import Frontier
 
 SCHEMES = ("auto", "vertex", "bucket", "scan", "updated")
 WHOLE_GRAPH = {  #: schemes that walk segments of the storage, not vertices: why they take no vertices

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.arrays import as_array, as_ids, checked_ids, checked_on_device, placed, same_length
-from suricate.devices import Array
-from suricate.errors import DTypeError, RequirementError, ShapeError, WeightError
+from suricate.base.devices import Array
+from suricate.base.errors import DTypeError, RequirementError, ShapeError, WeightError
+from suricate.base.types import ArcList, EdgeList
+from suricate.intake.arrays import as_array, as_ids, checked_ids, checked_on_device, placed, same_length
 from suricate.operators.call import Start
 from suricate.operators.checks import belongs
-from suricate.structures.edge_set import EdgeSet
-from suricate.structures.frontier import Frontier
-from suricate.types import ArcList, EdgeList
+from suricate.state.edges.edge_set import EdgeSet
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

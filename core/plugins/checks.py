@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from suricate.algorithm import UPDATE_KINDS, Algorithm, Requirements
-from suricate.errors import PluginError
+from suricate.base.errors import PluginError
+from suricate.plugins.algorithm import UPDATE_KINDS, Algorithm, Requirements
 from suricate.store import Store
 
 HOOKS: dict[str, type | None] = {  # hook -> base class of what it returns; None: commands

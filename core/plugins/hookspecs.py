@@ -13,7 +13,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from suricate.algorithm import Algorithm
+    from suricate.plugins.algorithm import Algorithm
     from suricate.store import Store
 
 PROJECT = "suricate"  #: the pluggy project and the entry-point group

@@ -26,13 +26,13 @@ from typing import Any, NoReturn
 
 import pluggy
 
-from suricate import cache
-from suricate.algorithm import Algorithm
-from suricate.devices import Device
-from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
-from suricate.forks import awaited, renewed
-from suricate.parameters import shown
+from suricate.base import cache
+from suricate.base.devices import Device
+from suricate.base.errors import DeviceError, ParameterError, PluginError, UnknownNameError
+from suricate.base.forks import awaited, renewed
+from suricate.base.parameters import shown
 from suricate.plugins import hookspecs
+from suricate.plugins.algorithm import Algorithm
 from suricate.plugins.checks import HOOKS, items_of
 from suricate.plugins.hookspecs import PROJECT, hookimpl
 from suricate.store import Store
@@ -211,7 +211,7 @@ def _load() -> None:
     if _pending is None:
         _pending = deque(_entries())
     if _pending and not cache.is_kept():
-        importlib.import_module("suricate.jit")  # Numba's own cache, which plugins may use, finds a folder then
+        importlib.import_module("suricate.cpu.jit")  # Numba's own cache, which plugins may use, finds a folder then
     while _pending:
         plugin = _add(_pending[0])
         _pending.popleft()

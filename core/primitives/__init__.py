@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array, Device
-from suricate.errors import CapacityError
-from suricate.types import EdgeList
+from suricate.base.devices import Array, Device
+from suricate.base.errors import CapacityError
+from suricate.base.types import EdgeList
 
 
 class SortedBatch(NamedTuple):

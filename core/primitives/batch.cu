@@ -1,5 +1,5 @@
 // Kernels over a located batch that every layout shares, if its weights (bit patterns) are in one array indexed by slot.
-// One thread per entry. The struct LocatedBatch comes before (see core/batch_store.py).
+// One thread per entry. The struct LocatedBatch comes before (see core/store/batch_store.py).
 #include "batch.cuh"
 
 // One block: rank[i] = number of entries of this kind among the first i + 1. For batches of a few thousand edges.

@@ -1,4 +1,4 @@
-// Device functions of a located batch (see core/batch_store.py). The struct LocatedBatch is generated from Python and
+// Device functions of a located batch (see core/store/batch_store.py). The struct LocatedBatch is generated from Python and
 // comes before this header, with DUPLICATE, ABSENT and PRESENT, the kinds of its entries.
 //
 // Entries are sorted by key = src << 32 | dst. Of equal keys only the last counts: the others are DUPLICATE. ``rank`` is

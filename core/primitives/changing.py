@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from suricate.base.devices import Array, Device
 from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.structs import Struct
-from suricate.devices import Array, Device
 from suricate.primitives.located import LocatedBatch, Report
 
 CHANGE_BLOCK = 512  #: threads of a block

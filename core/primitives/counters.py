@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.base.devices import Array, Device
 from suricate.cuda.pinned import PinnedCounters
-from suricate.devices import Array, Device
 
 
 class Counters:

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from suricate import threads
-from suricate.devices import Array
-from suricate.jit import allocating_kernel, inner, kernel
+from suricate.base.devices import Array
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
+from suricate.cpu import threads
+from suricate.cpu.jit import allocating_kernel, inner, kernel
 from suricate.primitives import sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
 
 DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
 

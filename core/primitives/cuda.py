@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array
+from suricate.base.types import EdgeList
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
-from suricate.devices import Array
 from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch, Report
-from suricate.types import EdgeList
 
 HERE = Path(__file__).parent
 BLOCK = 256

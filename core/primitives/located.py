@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from suricate.base.devices import Array
 from suricate.cuda.structs import Struct, enum
-from suricate.devices import Array
 
 DUPLICATE, ABSENT, PRESENT = 0, 1, 2  #: kinds of entries: a later duplicate counts instead; not stored; stored
 LOOKUP = 255  #: instead of the kind of entries that change the graph: none does, and they need no ranks

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate import threads
-from suricate.jit import inner, kernel
+from suricate.cpu import threads
+from suricate.cpu.jit import inner, kernel
 
 LARGE = 1 << 15  #: edges from which this is faster than a radix sort of the whole batch
 TOP = 10  #: bits by which words are distributed at most: so many places are written to at a time

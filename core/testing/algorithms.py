@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from suricate.algorithm import Algorithm
+from suricate.base.errors import RequirementError, VertexRangeError
 from suricate.edgefn import bounds
-from suricate.errors import RequirementError, VertexRangeError
 from suricate.plugins import backends
+from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import changes
 from suricate.testing.changes import CHANGE_KINDS, Changer, Script, change_lists
@@ -25,7 +25,7 @@ from suricate.testing.draws import device_params, run_examples
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.tracker import Tracker
+    from suricate.graph.tracker import Tracker
 
 Params = Mapping[str, Any]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import hypothesis.strategies as st
 import numpy as np
 
-from suricate.delta import Batch
-from suricate.types import EdgeList
+from suricate.base.types import EdgeList
+from suricate.graph.delta import Batch
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

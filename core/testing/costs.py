@@ -16,11 +16,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from suricate.base.devices import Device
 from suricate.cuda.program import Program
-from suricate.devices import Device
 from suricate.operators.call import Start, driver_on
 from suricate.operators.results import Propagated
-from suricate.structures.frontier import Frontier
+from suricate.state.frontier import Frontier
 from suricate.testing.syncs import count_syncs
 
 STEPS = ("advance", "neighbor_reduce", "vertex_map", "edge_map")  #: operators that visit what they are given, once

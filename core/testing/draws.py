@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from suricate.devices import cuda_device_count
+from suricate.base.devices import cuda_device_count
 
 SIZES = (0, 1, 2, 7, 40, 300)  # edges of a batch; ids drawn by an operation
 SPREADS = (1, 3, 40, 1000)  # distinct ids among them: few make duplicates and hubs, many make growth

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from suricate.errors import VertexRangeError
+from suricate.base.errors import VertexRangeError
+from suricate.base.types import EdgeList, edge_keys
 from suricate.testing.draws import draw_weights
 from suricate.testing.table import EdgeTable, agree, bits, compare_edges, ends_of, group
-from suricate.types import EdgeList, edge_keys
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

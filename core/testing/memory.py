@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from suricate.devices import CPU
-from suricate.errors import CapacityError
+from suricate.base.devices import CPU
+from suricate.base.errors import CapacityError
 from suricate.store import Store
 from suricate.testing.draws import draw_weights
 from suricate.testing.model import ModelledStore

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import Array, Device
+from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 from suricate.cursors import missing_functions
-from suricate.devices import Array, Device
 from suricate.store import Store
 from suricate.testing.draws import draw_ids, draw_weights
 from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, ends_of, group
 from suricate.testing.walks import walk_updated, walk_view
-from suricate.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 
 
 class ModelledStore:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from suricate.base.types import StoreView
 from suricate.cuda.nvrtc import CompileError, compile_text
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_prelude
-from suricate.types import StoreView
 
 
 def no_nvrtc() -> str | None:

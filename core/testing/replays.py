@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.algorithm import Algorithm
+from suricate.plugins.algorithm import Algorithm
 from suricate.testing.algorithms import AlgorithmConformance, Params, Variant
 
 if TYPE_CHECKING:
-    from suricate.delta import Delta
     from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+    from suricate.graph.tracker import Tracker
     from suricate.store import Store
-    from suricate.tracker import Tracker
 
 
 class Snapshot(NamedTuple):

@@ -14,16 +14,16 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from suricate.base.devices import CPU, Array, resolve_device
+from suricate.base.errors import ParameterError
+from suricate.base.types import NEW, REMOVED
 from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
-from suricate.devices import CPU, Array, resolve_device
-from suricate.errors import ParameterError
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
 from suricate.testing import failures, graphs, memory, nvrtc, scale
 from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
-from suricate.types import NEW, REMOVED
 
 STEPS = st.lists(
     st.tuples(

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 READS = ("get", "item", "tolist", "__int__", "__float__", "__bool__", "__complex__")  #: methods of cupy.ndarray
 RUNTIME_WAITS = ("deviceSynchronize", "streamSynchronize", "eventSynchronize", "memcpy", "memcpy2D")

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.devices import Device
-from suricate.types import NEW, REPLACED, EdgeList, edge_keys
+from suricate.base.devices import Device
+from suricate.base.types import NEW, REPLACED, EdgeList, edge_keys
 
 
 class Groups(NamedTuple):

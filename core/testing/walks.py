@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.types import TOMBSTONE, EdgeList, StoreView
+from suricate.base.types import TOMBSTONE, EdgeList, StoreView
 
 
 def weight_function(view: StoreView) -> Callable[[Any, int], Any]:

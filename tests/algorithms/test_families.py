@@ -11,8 +11,8 @@ import pytest
 
 import suricate as su
 from suricate import plugins
-from suricate.algorithm import Algorithm
 from suricate.errors import VertexRangeError
+from suricate.plugins.algorithm import Algorithm
 
 Edges = tuple[np.ndarray, np.ndarray]
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.kcore import KCore
-from suricate.structures import core_numbers
+from suricate.algorithms.kcore import KCore, core_numbers
+from suricate.graph.tracker import Tracker
 from suricate.testing import AlgorithmConformance
-from suricate.tracker import Tracker
 
 Edges = tuple[np.ndarray, np.ndarray]
 

@@ -9,9 +9,9 @@ import pytest
 from counting_backend import counting_store
 
 import suricate as su
-from suricate.algorithm import LARGE
 from suricate.bench.verify.results import on_host
 from suricate.plugins import algorithm
+from suricate.plugins.algorithm import LARGE
 
 N = 1 << 10
 CASES: dict[str, dict[str, Any]] = {
@@ -139,7 +139,7 @@ def test_batches_that_visit_many_vertices_are_computations_with_a_reason(
     name: str, weight: float, share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Equal batches, each of which counts ``weight`` arcs per edge: none is computed from scratch to time it."""
-    monkeypatch.setattr("suricate.pace.clock_on", lambda _: SteadyClock())
+    monkeypatch.setattr("suricate.plugins.pace.clock_on", lambda _: SteadyClock())
     monkeypatch.setattr(algorithm(name), "recompute_share", 0.02)
     store, n = counting_store(), 1 << 12
     edges, rng = su.generators.rmat(12, 8, seed=1), np.random.default_rng(2)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms._pagerank_reference import distance_bound
 from suricate.algorithms.pagerank import PageRank
+from suricate.algorithms.pagerank.reference import distance_bound
 
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}

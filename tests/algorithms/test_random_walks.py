@@ -11,9 +11,9 @@ from scipy import stats
 
 import suricate as su
 from suricate.algorithms.random_walks import RandomWalks
+from suricate.base.types import EMPTY
 from suricate.errors import DTypeError, ParameterError, RequirementError, ShapeError, VertexRangeError
 from suricate.testing import AlgorithmConformance
-from suricate.types import EMPTY
 
 LIKELY = 1e-4  #: least probability of frequencies such as those found
 

@@ -12,8 +12,8 @@ from test_families import backend_at, check, options_of, params_of
 
 import suricate as su
 from suricate import io, plugins
+from suricate.base.types import edge_keys
 from suricate.testing.table import ends_of
-from suricate.types import edge_keys
 
 pytestmark = pytest.mark.data
 

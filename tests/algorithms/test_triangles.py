@@ -10,7 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.algorithms.triangles import Triangles, TrianglesResult
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance
 

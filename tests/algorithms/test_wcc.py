@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.wcc import COMPUTED_FIRST, WCC
-from suricate.structures import component_words, component_words_cpu
+from suricate.algorithms.wcc import COMPUTED_FIRST, WCC, component_words, component_words_cpu
+from suricate.graph.tracker import Tracker
 from suricate.testing import AlgorithmConformance
-from suricate.tracker import Tracker
 
 Edges = tuple[np.ndarray, np.ndarray]
 

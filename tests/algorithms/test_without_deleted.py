@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import Device
+from suricate.base.devices import Device
+from suricate.base.types import EMPTY
 from suricate.errors import ParameterError, VertexRangeError
-from suricate.types import EMPTY
 
 N = 24
 VERTICES = {"label", "parent"}  # fields of results that hold ids

@@ -19,8 +19,8 @@ from suricate.backends.hornet_like import cuda_sorted as hornet
 from suricate.backends.hornet_like import layout as hornet_layout
 from suricate.backends.hornet_like.programs import sorted_program
 from suricate.backends.hornet_like.store import HornetStore
+from suricate.base.types import EdgeList
 from suricate.primitives import cuda as shared
-from suricate.types import EdgeList
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import threads
+from suricate.cpu import threads
 
 N = 3000
 COUNTS = (1, 2, 3)

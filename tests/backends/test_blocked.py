@@ -12,10 +12,10 @@ import suricate as su
 from suricate.backends.blocked import ledger
 from suricate.backends.blocked.layout import BLOCK_EDGES, EDGES, FREE, HOST, STORE, USED
 from suricate.backends.blocked.store import BlockedStore
-from suricate.devices import Device, resolve_device
+from suricate.base.devices import Device, resolve_device
+from suricate.base.types import EMPTY
 from suricate.errors import CheckFailed, ParameterError, VertexRangeError
 from suricate.testing import StoreConformance
-from suricate.types import EMPTY
 
 
 class TestConformance(StoreConformance):

@@ -9,7 +9,7 @@ from suricate.backends.blocked import check, cpu, ledger
 from suricate.backends.blocked.host_copy import HostCopy
 from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, HOST, LOWEST, STORE
 from suricate.backends.blocked.store import BlockedStore
-from suricate.devices import CPU
+from suricate.base.devices import CPU
 from suricate.errors import CapacityError, CheckFailed, ParameterError
 
 N = 200

@@ -20,9 +20,10 @@ from suricate.backends.hornet_like import cuda as hornet
 from suricate.backends.hornet_like import cuda_sorted
 from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS, PlacedGraph
 from suricate.backends.hornet_like.layout import Graph as HornetGraph
-from suricate.cuda.ingest import UnvalidatedBatch, the_variant
-from suricate.primitives import bits_dtype, cuda, sorter
+from suricate.intake.ingest import UnvalidatedBatch, the_variant
+from suricate.primitives import bits_dtype, cuda
 from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.store import sorter
 
 STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Migrations": MIGRATIONS}
 VERTICES, EDGES = 50, 1000

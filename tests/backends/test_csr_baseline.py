@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from suricate.backends.csr_baseline.store import CsrStore
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
 from suricate.errors import CapacityError, CheckFailed, ParameterError
 from suricate.testing import StoreConformance
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate import threads
 from suricate.backends.gpma import cpu, ledger, loops
 from suricate.backends.gpma.layout import DENSE, EDGES, LEAF, MOVED, ROOT_LEAST, ROOT_MOST
 from suricate.backends.gpma.store import GpmaStore
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
+from suricate.cpu import threads
 from suricate.errors import CapacityError, CheckFailed, ParameterError
 from suricate.testing import StoreConformance
 

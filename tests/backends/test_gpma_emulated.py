@@ -13,8 +13,8 @@ from emulated_store import Twin, unchecked
 from suricate.backends.gpma import cuda, ledger, programs
 from suricate.backends.gpma.layout import EDGES, MOVED
 from suricate.backends.gpma.store import GpmaStore
+from suricate.base.types import REMOVED
 from suricate.primitives import cuda as shared
-from suricate.types import REMOVED
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 

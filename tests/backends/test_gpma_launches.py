@@ -15,7 +15,7 @@ from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import CHANGES, COUNTERS, GRAPH, PAGE, UPDATE, WORK, Graph
 from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS
 from suricate.backends.gpma.store import GpmaStore
-from suricate.cuda.ingest import UnvalidatedBatch, the_variant
+from suricate.intake.ingest import UnvalidatedBatch, the_variant
 from suricate.primitives import bits_dtype
 from suricate.primitives import cuda as shared
 from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, LocatedBatch, Report

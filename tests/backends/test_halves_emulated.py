@@ -19,15 +19,15 @@ from suricate.backends.gpma import cuda as gpma
 from suricate.backends.gpma.store import GpmaStore
 from suricate.backends.hornet_like import cuda_sorted as hornet
 from suricate.backends.hornet_like.store import HornetStore
-from suricate.cuda import ingest
-from suricate.delta import Delta
-from suricate.devices import CPU
+from suricate.base.devices import CPU
+from suricate.base.types import NEW, REMOVED, Change
 from suricate.errors import VertexRangeError
-from suricate.options import GraphOptions
+from suricate.graph.delta import Delta
+from suricate.graph.options import GraphOptions
+from suricate.graph.update import Updater
+from suricate.intake import ingest
 from suricate.primitives import cuda as shared
-from suricate.primitives import sorter
-from suricate.types import NEW, REMOVED, Change
-from suricate.update import Updater
+from suricate.store import sorter
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 N = 60

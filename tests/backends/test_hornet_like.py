@@ -12,7 +12,7 @@ from hypothesis import given
 from suricate.backends.hornet_like import layout, ledger
 from suricate.backends.hornet_like.layout import BLOCKS, FREE, GROW, NONE, USED
 from suricate.backends.hornet_like.store import HornetStore
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
 from suricate.errors import CapacityError, CheckFailed
 from suricate.testing import StoreConformance
 

@@ -11,8 +11,8 @@ import pytest
 from tutorial_backend import TutorialStore
 
 from suricate import plugins
+from suricate.base.types import Outcome
 from suricate.bench import inputs
-from suricate.types import Outcome
 
 
 class ForgetfulStore(TutorialStore):

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of
 
+from suricate.base.devices import CPU
 from suricate.bench import constants, inputs, suites
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import builds
-from suricate.devices import CPU
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 

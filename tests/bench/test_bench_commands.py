@@ -6,11 +6,11 @@ import pytest
 from click.testing import CliRunner
 
 from suricate import plugins
+from suricate.base.devices import CPU
 from suricate.bench import constants, drawn, inputs, suites, suricate_commands
 from suricate.bench.commands import bench, demo
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import listing, results
-from suricate.devices import CPU
 
 ENVIRONMENT = {"run", "date", "command", "device", "cpu", "cores", "memory_bytes", "python", "versions", "git", "seed"}
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0"]

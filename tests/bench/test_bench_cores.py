@@ -4,10 +4,10 @@ import os
 
 import pytest
 
+from suricate.base.devices import CPU, Device, resolve_device
 from suricate.bench import constants
 from suricate.bench.machine import cores
 from suricate.bench.runner import Limits, Task, measure
-from suricate.devices import CPU, Device, resolve_device
 
 needs_affinity = pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot choose a core here")
 

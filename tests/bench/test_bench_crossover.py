@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 import suricate as su
+from suricate.base.devices import CPU
 from suricate.bench import constants, runner, suites
 from suricate.bench.defaults import BASELINE
 from suricate.bench.reports import crossover, maps, plot
@@ -27,8 +28,7 @@ from suricate.bench.verify.edges import (
 from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, inverse
 from suricate.cli import cli
-from suricate.delta import Batch
-from suricate.devices import CPU
+from suricate.graph.delta import Batch
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 

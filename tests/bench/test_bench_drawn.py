@@ -7,6 +7,7 @@ import pytest
 from bench_cases import text_of
 from click.testing import CliRunner
 
+from suricate.base.devices import CPU
 from suricate.bench import constants, drawn, inputs
 from suricate.bench.commands import bench, is_drawn
 from suricate.bench.defaults import SUITES
@@ -15,7 +16,6 @@ from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import EdgeModel, keys_of
 from suricate.bench.workloads import crossover, drawn_graphs, large, windows
-from suricate.devices import CPU
 from suricate.errors import CapacityError, UnknownNameError
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)

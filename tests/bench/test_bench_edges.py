@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.arrays import sorted_distinct
 from suricate.bench import constants
 from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, among, check_content, ends_of, keys_of
+from suricate.intake.arrays import sorted_distinct
 
 N = 60
 

@@ -8,11 +8,11 @@ import pytest
 from bench_cases import text_of
 from rich.console import Console
 
+from suricate.base.devices import CPU
 from suricate.bench.inputs import Input
 from suricate.bench.machine.environment import environment
 from suricate.bench.reports import comparison, plot, results, tables, text
 from suricate.bench.runner import Measurement, Task, Timing
-from suricate.devices import CPU
 
 
 class Example(Task):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of
 
-from suricate.arrays import sorted_distinct
+from suricate.base.devices import CPU
 from suricate.bench import constants, inputs, suites
 from suricate.bench.runner import Limits, measure
 from suricate.bench.scenarios import SCENARIOS, age, fill_of, scenario_of
 from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import operations
-from suricate.devices import CPU
+from suricate.intake.arrays import sorted_distinct
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of
 
+from suricate.base.devices import CPU, resolve_device
 from suricate.bench import inputs, suites
 from suricate.bench.fixtures import PAIRS, Batches, Housekeeper
 from suricate.bench.runner import Limits, Skipped, measure
 from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import builds, operations, vertices
-from suricate.devices import CPU, resolve_device
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 

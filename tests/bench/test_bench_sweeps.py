@@ -5,10 +5,10 @@ import json
 import pytest
 from click.testing import CliRunner
 
+from suricate.base.devices import Device
 from suricate.bench import inputs
 from suricate.bench.commands import bench
 from suricate.bench.workloads import sweeps
-from suricate.devices import Device
 from suricate.errors import UnknownNameError
 
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0", "--graph", "uniform:40:300"]

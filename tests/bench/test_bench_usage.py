@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of, text_of
 
+from suricate.base.devices import CPU
 from suricate.bench.machine.allocations import metering
 from suricate.bench.reports import tables
 from suricate.bench.reports.results import Row, to_line
@@ -12,9 +13,8 @@ from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import ablations, usage
-from suricate.closed_triples import closed_triples
-from suricate.devices import CPU
 from suricate.errors import RequirementError
+from suricate.operators.closed_triples import closed_triples
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 SCHEMES = [*ablations.ABLATIONS, ablations.ComponentsByEdges]

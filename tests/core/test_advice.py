@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 import suricate as su
-from suricate import advice, errors
+from suricate import errors
 from suricate.cli import cli
+from suricate.plugins import advice
 
 BACKENDS = ["one", "two", "rebuild"]
 CELLS = [

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 import suricate as su
-from suricate import ahead, plugins
-from suricate.ahead import VERTICES, Kind, rehearsing, tracking, updates
+from suricate import plugins
+from suricate.base.devices import Device
 from suricate.cuda import compiler
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, _module
-from suricate.devices import Device
-from suricate.options import GraphOptions
+from suricate.graph import ahead
+from suricate.graph.ahead import VERTICES, Kind, rehearsing, tracking, updates
+from suricate.graph.options import GraphOptions
 
 TEXT = 'extern "C" __global__ void put(unsigned int* at) { at[threadIdx.x] = %d * threadIdx.x; }'
 
@@ -101,7 +102,7 @@ def test_the_first_update_waits_for_rehearsals_and_later_ones_do_not(monkeypatch
         yield
 
     monkeypatch.setattr(ahead, "REHEARSALS", rehearsals)
-    monkeypatch.setattr("suricate.tracker.REHEARSALS", rehearsals)
+    monkeypatch.setattr("suricate.graph.tracker.REHEARSALS", rehearsals)
     monkeypatch.setattr(ahead.cache, "get", lambda name: None)
     monkeypatch.setattr(ahead, "updates", slow)
     monkeypatch.setattr(ahead, "tracking", slow)

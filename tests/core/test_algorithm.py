@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithm import pull_bytes
 from suricate.errors import ParameterError
+from suricate.plugins.algorithm import pull_bytes
 
 
 class Pair(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate.array_manager import WEIGHT, ArrayManager, Layout
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
 from suricate.errors import CapacityError
+from suricate.store.array_manager import WEIGHT, ArrayManager, Layout
 
 LAYOUT: Layout = {"index": {"begin": np.int64}, "edges": {"dst": np.uint32, "weight": WEIGHT}}
 

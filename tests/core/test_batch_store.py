@@ -12,10 +12,10 @@ from sorted_backend import SortedStore
 from suricate.backends.blocked.store import BlockedStore
 from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.hornet_like.store import HornetStore
-from suricate.batch_store import BatchStore
-from suricate.devices import Device
+from suricate.base.devices import Device
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, edge_keys
 from suricate.errors import CapacityError, ParameterError
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, edge_keys
+from suricate.store.batch_store import BatchStore
 
 SUBNORMAL = {"float32": np.float32(1e-45), "float64": np.float64(5e-324)}
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from suricate import cache, notice
+from suricate.base import cache, notice
 
 CACHED = (cache.named_folder, cache.private_folder, cache._private_folder, cache.can_write)
 
@@ -148,7 +148,7 @@ def test_without_any_folder_nothing_is_kept(forget, monkeypatch):
 
 PRIVATE = """
 import os, sys
-from suricate import cache, notice
+from suricate.base import cache, notice
 folder = cache.cache_folder()
 if os.fork() == 0:
     sys.exit()
@@ -203,7 +203,7 @@ def test_everything_works_where_nothing_can_be_written(tmp_path):
 def test_cupy_has_a_folder_before_a_backend_imports_it(tmp_path):
     """CuPy makes its folder when it is imported, and raises where it cannot."""
     (tmp_path / "cupy.py").write_text("import os\nprint(os.path.isdir(os.environ['CUPY_CACHE_DIR']))")
-    script = "from suricate.devices import Device; device = Device('cuda'); import cupy"
+    script = "from suricate.base.devices import Device; device = Device('cuda'); import cupy"
     environment = {"HOME": "/proc/nope", "PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"

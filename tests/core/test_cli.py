@@ -346,7 +346,7 @@ def test_warmup(monkeypatch: pytest.MonkeyPatch) -> None:
         report("a step", 1.25)
         return 2.5
 
-    monkeypatch.setattr("suricate.warmup.warm_up", warm_up)
+    monkeypatch.setattr("suricate.cli.precompile.warm_up", warm_up)
     result = call("warmup", "--device", "cpu", "--backend", "csr_baseline")
     assert asked == {"backend": "csr_baseline", "device": "cpu"}
     lines = result.stdout.splitlines()

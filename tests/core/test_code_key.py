@@ -12,9 +12,9 @@ import pytest
 from numba import types
 from numba.core import config
 
-from suricate import code_key
-from suricate.code_key import digest_of
-from suricate.jit import kernel
+from suricate.cpu import code_key
+from suricate.cpu.code_key import digest_of
+from suricate.cpu.jit import kernel
 
 HELPERS = """
 import enum
@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload, overload_attribute
-from suricate.jit import inner
+from suricate.cpu.jit import inner
 WIDTH = 3
 TABLE = np.array([1, 2])
 class Pair(NamedTuple):
@@ -56,7 +56,7 @@ LOOP = """
 import numpy as np
 import {helpers} as helpers
 from {helpers} import PAIR, TABLE, TWINS, Kind, above, deepest, special
-from suricate.jit import inner, kernel
+from suricate.cpu.jit import inner, kernel
 SETS = frozenset(("a", "b", "c"))
 @inner
 def deep(x):
@@ -229,7 +229,7 @@ import sys
 sys.path.insert(0, {folder!r})
 import code_key_loop
 from numba import types
-from suricate.code_key import digest_of
+from suricate.cpu.code_key import digest_of
 print(digest_of(code_key_loop.loop, (types.int64,), ()))
 """
 

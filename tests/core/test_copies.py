@@ -10,7 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import DeviceError, ParameterError, SelfLoopError
-from suricate.snapshot import from_bytes, to_bytes
+from suricate.graph.snapshot import from_bytes, to_bytes
 
 KINDS = {
     "directed": {},
@@ -94,7 +94,7 @@ def test_backend_options_are_kept(device):
 def test_a_graph_of_an_absent_device(monkeypatch):
     graph = su.Graph(3, device="cpu")
     data = to_bytes(graph)
-    monkeypatch.setattr("suricate.devices.cuda_device_count", lambda: 0)
+    monkeypatch.setattr("suricate.base.devices.cuda_device_count", lambda: 0)
     with pytest.raises(DeviceError, match=r"the graph was pickled on cuda: .*; use save\(\) and load\(\) instead"):
         from_bytes(su.Graph, graph.options, "cuda", data)
 

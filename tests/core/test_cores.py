@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import threads
+from suricate.cpu import threads
 from suricate.errors import ParameterError
 
 
@@ -164,7 +164,7 @@ def test_many_callers():
 
 INTERRUPT = """
 import _thread, signal, threading, time
-from suricate import threads
+from suricate.cpu import threads
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 done = []
 def part(i):

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.delta import Delta, both_directions
-from suricate.devices import CPU
+from suricate.base.devices import CPU
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
 from suricate.errors import ShapeError, UnknownNameError, WeightError
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
+from suricate.graph.delta import Delta, both_directions
 
 
 def pairs(edges, host=np.asarray):

@@ -5,9 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
-from suricate.edge_streams import GRAPH500, Permutation, RMATStream, UniformStream
+from suricate.base.types import edge_keys
 from suricate.errors import ParameterError
-from suricate.types import edge_keys
+from suricate.generate.edge_streams import GRAPH500, Permutation, RMATStream, UniformStream
 
 STREAMS = [RMATStream, UniformStream]
 

@@ -13,8 +13,8 @@ import pytest
 import suricate as su
 from suricate.bench.verify.results import on_host
 from suricate.errors import ParameterError
+from suricate.graph.tracker import UpdateCounts, sharing_key
 from suricate.testing import measure
-from suricate.tracker import UpdateCounts, sharing_key
 
 
 class Degrees(su.Algorithm):

@@ -7,10 +7,10 @@ import pytest
 from packed_cursor import packed_view
 
 import suricate as su
-from suricate import fallbacks
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
+from suricate.base.types import EdgeList, StoreView
+from suricate.store import fallbacks
 from suricate.testing.nvrtc import compile_program, no_nvrtc
-from suricate.types import EdgeList, StoreView
 
 needs_nvrtc = pytest.mark.skipif(no_nvrtc() is not None, reason="NVRTC is not installed")
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma", "packed", "snapshot")

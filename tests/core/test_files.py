@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.files import check_writable, is_special, replacing
+from suricate.base.files import check_writable, is_special, replacing
 
 
 def put(path: Path | str, content: bytes = b"new") -> None:
@@ -179,7 +179,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path: Path) 
     target = tmp_path / ("long" * 60 + ".npz")
     code = """
 import os, sys
-from suricate.files import replacing
+from suricate.base.files import replacing
 with replacing(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

@@ -16,10 +16,12 @@ import pytest
 from tutorial_backend import TutorialStore
 
 import suricate as su
-from suricate import devices, forks, notice, plugins, threads
+from suricate import plugins
+from suricate.base import devices, forks, notice
+from suricate.base.notice import NOTICE
+from suricate.cpu import threads
+from suricate.cpu.jit import global_compiler_lock
 from suricate.errors import DeviceError, ForkError, SuricateError
-from suricate.jit import global_compiler_lock
-from suricate.notice import NOTICE
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork"),
@@ -134,10 +136,11 @@ def test_a_graph_that_another_thread_changes() -> None:
 
 
 def test_locks_of_compilation_and_threads() -> None:
-    from suricate import generated
     from suricate.edgefn import compile as edgefn
-    from suricate.operators.cpu import forest, instances, intersect
-    from suricate.structures import walking
+    from suricate.kernels import generated, walking
+    from suricate.operators.cpu import instances
+    from suricate.operators.cpu.intersect import intersection as intersect
+    from suricate.repair.cpu import repairs as forest
 
     locks = [
         generated._lock, edgefn._LOCK, forest._lock, instances._lock, intersect._lock, walking._lock, NOTICE._lock,

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import fallbacks, gathered
 from suricate.cursors import contiguous
-from suricate.gathered import gathered_rows
+from suricate.graph import row_copies as gathered
+from suricate.graph.row_copies import gathered_rows
+from suricate.store import fallbacks
 
 N = 200
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import suricate as su
-from suricate import generators
+from suricate.base.types import EdgeList, edge_keys
 from suricate.errors import ParameterError, ShapeError
-from suricate.types import EdgeList, edge_keys
+from suricate.generate import generators
 
 
 def pairs(edges):

@@ -14,9 +14,9 @@ from numba import literal_unroll, njit
 from numba.core import event
 from numba.core.errors import TypingError
 
-from suricate import cache, notice
-from suricate.jit import inner, kernel
-from suricate.notice import CompilationNotice, compiling
+from suricate.base import cache, notice
+from suricate.base.notice import CompilationNotice, compiling
+from suricate.cpu.jit import inner, kernel
 
 
 @inner
@@ -231,7 +231,7 @@ def test_a_failed_compilation_ends_as_well():
 
 SCRIPT = """
 from llvmlite.binding import ffi
-from suricate import cache, notice
+from suricate.base import cache, notice
 notice.PATIENCE = 0
 import suricate as su
 g = su.Graph(3, backend="csr_baseline", device="cpu")

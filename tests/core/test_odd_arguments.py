@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.base.parameters import shown
 from suricate.errors import DeviceError, DTypeError, ParameterError, ShapeError, UnknownNameError
 from suricate.io.parts import parts_of
-from suricate.parameters import shown
 
 
 class Unprintable:

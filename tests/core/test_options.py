@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import CPU
+from suricate.base.devices import CPU
 from suricate.errors import (
     CapacityError,
     DeviceError,
@@ -17,7 +17,7 @@ from suricate.errors import (
     UnknownNameError,
     VertexRangeError,
 )
-from suricate.options import GraphOptions, choose_backend
+from suricate.graph.options import GraphOptions, choose_backend
 from suricate.store import Store
 
 

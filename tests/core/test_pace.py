@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithm import LARGE
-from suricate.clock import HostClock, clock_on
-from suricate.devices import resolve_device
-from suricate.notice import compiling
-from suricate.pace import CALM, CLEAR, LOSSES, PATIENCE, REACH, SLACK, Pace
+from suricate.base.devices import resolve_device
+from suricate.base.notice import compiling
+from suricate.plugins.algorithm import LARGE
+from suricate.plugins.clock import HostClock, clock_on
+from suricate.plugins.pace import CALM, CLEAR, LOSSES, PATIENCE, REACH, SLACK, Pace
 
 ARCS, BOUND = 10_000, 100.0
 KIND = (False, True)
@@ -204,7 +204,7 @@ def test_trackers_learn(device: su.Device, loses: bool, monkeypatch: pytest.Monk
     The counts say so, and so does the algorithm.
     """
     clock = FakeClock()
-    monkeypatch.setattr("suricate.pace.clock_on", lambda _: clock)
+    monkeypatch.setattr("suricate.plugins.pace.clock_on", lambda _: clock)
     graph = su.Graph(2000, device=device, directed=False)
     rng = np.random.default_rng(1)
     graph.insert_edges(*rng.integers(0, 2000, (2, 20_000)))
@@ -226,7 +226,7 @@ def test_trackers_learn(device: su.Device, loses: bool, monkeypatch: pytest.Monk
 
 def test_a_failed_update_ends_its_span(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = FakeClock()
-    monkeypatch.setattr("suricate.pace.clock_on", lambda _: clock)
+    monkeypatch.setattr("suricate.plugins.pace.clock_on", lambda _: clock)
     graph = su.Graph(2000, device="cpu", directed=False)
     graph.insert_edges(np.arange(1999), np.arange(1999) + 1)
     tracker = graph.track("bfs", source=0)

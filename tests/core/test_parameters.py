@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suricate import parameters
+from suricate.base import parameters
 from suricate.errors import ParameterError
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from suricate import prefetch, scratch, vector
-from suricate.structures import atomics, bitmap
+from suricate.cpu import atomics, bitmap, prefetch, scratch, vector
 
 pytestmark = pytest.mark.plain
 

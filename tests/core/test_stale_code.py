@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
-from suricate.jit import allocating_kernel, inner, kernel
+from suricate.cpu.jit import allocating_kernel, inner, kernel
 import plugin_layout as layout
 
 @intrinsic
@@ -52,8 +52,8 @@ import numpy as np
 import suricate as su
 import plugin
 from numba.core import event
-from suricate.jit import MachineCode
-from suricate.structures import connect
+from suricate.cpu.jit import MachineCode
+from suricate.algorithms.wcc import afforest
 
 class Compiled(event.Listener):
     names = []
@@ -74,7 +74,7 @@ print("plugin", plugin.own(3), plugin.apart(3))
 hashed = su.Graph(100, backend="slabhash", device="cpu")
 hashed.insert_edges(np.zeros(99, int), np.arange(1, 100))
 print("first", hashed.neighbors(0)[:3].tolist())
-program, = connect.programs(small.view())
+program, = afforest.programs(small.view())
 print("cuda", hashlib.sha256(program.text.encode()).hexdigest())
 print("compiled", *sorted(set(Compiled.names)))
 """
@@ -90,32 +90,33 @@ class Edit(NamedTuple):
     compiled: frozenset[str]
 
 
-CONNECT = frozenset(f"suricate_connect_cpu.{name}" for name in ("flatten", "most_frequent", "unite_rest", "unite_some"))
+LOOPS = ("flatten", "most_frequent", "unite_rest", "unite_some")
+CONNECT = frozenset(f"suricate_afforest_cpu.{name}" for name in LOOPS)
 EDITS = {
     "loop": Edit(
-        "suricate/structures/union_find_cpu.py", "    return roots\n", "    return roots + 7\n", "components",
-        frozenset({"suricate.structures.union_find_cpu.compress"}),
+        "suricate/state/union_find_cpu.py", "    return roots\n", "    return roots + 7\n", "components",
+        frozenset({"suricate.state.union_find_cpu.compress"}),
     ),
     "inner function": Edit(
-        "suricate/structures/union_find_cpu.py", "if parent[u] == parent[v]:", "if parent[u] <= parent[v]:",
-        "components", frozenset({"suricate_connect_cpu.unite_rest", "suricate_connect_cpu.unite_some"}),
+        "suricate/state/union_find_cpu.py", "if parent[u] == parent[v]:", "if parent[u] <= parent[v]:",
+        "components", frozenset({"suricate_afforest_cpu.unite_rest", "suricate_afforest_cpu.unite_some"}),
     ),
     "template": Edit(
-        "suricate/structures/connect_cpu.py", "            unite_neighbors(h, v, parent)", "            pass", "none",
-        CONNECT,
+        "suricate/algorithms/wcc/afforest_cpu.py", "            unite_neighbors(h, v, parent)", "            pass",
+        "none", CONNECT,
     ),
     "constant of a layout": Edit(
         "suricate/backends/slabhash/layout.py", "0x9E3779B1, 15", "0x9E3779B3, 15", "first",
         frozenset({"suricate.backends.slabhash.loops.insert_edges"}),
     ),
-    "header": Edit("suricate/structures/union_find.cuh", "{", "{  // changed", "cuda", frozenset()),
+    "header": Edit("suricate/state/union_find.cuh", "{", "{  // changed", "cuda", frozenset()),
     "constant of a plugin": Edit("plugin_layout.py", "SHIFT = 1", "SHIFT = 2", "plugin", frozenset({"plugin.own"})),
     "intrinsic": Edit("plugin.py", "type(10)", "type(20)", "plugin", frozenset({"plugin.own"})),
     "constant of an edge function": Edit(
         "plugin_layout.py", "FACTOR = 3", "FACTOR = 4", "sums", frozenset({"suricate_neighbor_reduce.neighbor_reduce"})
     ),
     "another algorithm": Edit(
-        "suricate/structures/core_numbers_cpu.py", "import numpy as np", "import numpy as np\nODD = 1", "none",
+        "suricate/algorithms/kcore/core_numbers_cpu.py", "import numpy as np", "import numpy as np\nODD = 1", "none",
         frozenset(),
     ),
     "comment": Edit("suricate/backends/slabhash/loops.py", '"""', '"""More. ', "none", frozenset()),

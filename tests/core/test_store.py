@@ -10,10 +10,10 @@ from tutorial_backend import TutorialStore
 
 from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
+from suricate.base.types import Outcome
 from suricate.errors import BackendError, CapacityError
 from suricate.store import Store, checked_outcome
-from suricate.types import Outcome
 
 STATUS = np.zeros(3, np.uint8)
 WEIGHT = np.zeros(3, np.float32)

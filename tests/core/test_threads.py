@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import CPU
+from suricate.base.devices import CPU
 from suricate.errors import SuricateError
-from suricate.locks import CudaLock, graph_lock
+from suricate.state.locks import CudaLock, graph_lock
 
 N, SECONDS = 400, 1.0
 
@@ -187,8 +187,8 @@ class FakeStream:
 def cuda_lock(monkeypatch):
     """Return a ``CudaLock``, the list of its waits, and a function that enters it in a new thread with a stream."""
     events, mine = [], threading.local()
-    monkeypatch.setattr("suricate.locks.wait_for", lambda device: events.append("device"))
-    monkeypatch.setattr("suricate.locks.cuda_device_count", lambda: 1)
+    monkeypatch.setattr("suricate.state.locks.wait_for", lambda device: events.append("device"))
+    monkeypatch.setattr("suricate.state.locks.cuda_device_count", lambda: 1)
     current = SimpleNamespace(get_current_stream=lambda: FakeStream(getattr(mine, "ptr", 0), events))
     lock = CudaLock(SimpleNamespace(xp=SimpleNamespace(cuda=current)))
 
@@ -242,7 +242,7 @@ def test_a_failed_wait_leaves_the_lock_free(cuda_lock, monkeypatch):
     def broken(device):
         raise RuntimeError("the device is lost")
 
-    monkeypatch.setattr("suricate.locks.wait_for", broken)
+    monkeypatch.setattr("suricate.state.locks.wait_for", broken)
     with pytest.raises(RuntimeError, match="lost"), lock:
         pass
     assert lock._depth == 0

@@ -11,7 +11,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import CapacityError, RequirementError, UnknownNameError, VertexRangeError
-from suricate.tracker import UpdateCounts
+from suricate.graph.tracker import UpdateCounts
 
 
 class Degrees(su.Algorithm):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import CPU
+from suricate.base.devices import CPU
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
 from suricate.errors import BackendError, CapacityError, SelfLoopError, VertexRangeError, WeightError
-from suricate.options import GraphOptions
+from suricate.graph.options import GraphOptions
+from suricate.graph.update import Updater
 from suricate.store import Store
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
-from suricate.update import Updater
 
 N = 8
 
@@ -232,7 +232,7 @@ def test_a_failure_between_the_steps_of_a_batch_is_undone(error):
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])
 def test_undoing_makes_do_with_little_memory(monkeypatch, operation):
-    monkeypatch.setattr("suricate.takeback.SMALLEST_PART", 2)
+    monkeypatch.setattr("suricate.graph.rollback.SMALLEST_PART", 2)
     batches = updater(in_edges=True, weight_dtype="float32")
     every = np.indices((N, N)).reshape(2, -1)
     batches.apply(None, (*every[:, ::2], 1))

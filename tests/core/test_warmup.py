@@ -7,12 +7,12 @@ import sys
 
 import pytest
 
+from suricate.cli.precompile import warm_up
 from suricate.errors import DeviceError, UnknownNameError
-from suricate.warmup import warm_up
 
 SCRIPT = """
 from numba.core import event
-from suricate.warmup import warm_up
+from suricate.cli.precompile import warm_up
 
 class Compiled(event.Listener):
     names = []

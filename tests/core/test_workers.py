@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from suricate import workers
+from suricate.cpu import workers
 
 SCRIPT = """
 import os, sys
 import numpy as np
 import suricate as su
 from numba.core import event
-from suricate import workers
-from suricate.jit import MachineCode
+from suricate.cpu import workers
+from suricate.cpu.jit import MachineCode
 
 class Compiled(event.Listener):
     count = 0
@@ -94,7 +94,7 @@ def write_priority(path: str) -> None:
 
 
 def test_a_process_without_work_ends_and_a_task_that_fails_does_not_end_it(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "SCRIPT", "from suricate import workers; workers.IDLE = 0.1; workers.main()")
+    monkeypatch.setattr(workers, "SCRIPT", "from suricate.cpu import workers; workers.IDLE = 0.1; workers.main()")
     monkeypatch.setattr(workers, "MOST", 1)
     own.submit("one", os.stat, "/no such file")
     own.submit("two", write_priority, str(tmp_path / "two"))

@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
+from suricate.base.devices import CPU
 from suricate.bench.fixtures import Fixture
-from suricate.devices import CPU
 
 
 def fixture_of(backend, data, device=CPU, **options):

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate import Store, plugins
+from suricate.base.devices import Array
+from suricate.base.types import StoreView
+from suricate.cpu.jit import inner
 from suricate.cursors import contiguous
-from suricate.devices import Array
-from suricate.jit import inner
-from suricate.types import StoreView
 
 
 class CountingView(NamedTuple):

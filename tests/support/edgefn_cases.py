@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import suricate.cuda.program
-from suricate.cuda.program import Program
+from suricate.base.devices import resolve_device
+from suricate.base.types import StoreView
+from suricate.cuda.program import HEADERS, Program
 from suricate.cuda.structs import view_prelude
-from suricate.devices import resolve_device
 from suricate.edgefn import Argument, TypedFunction, argument_of, compile_function
 from suricate.testing.nvrtc import compile_program, no_nvrtc
-from suricate.types import StoreView
 
 GXX = shutil.which("g++")
 needs_gxx = pytest.mark.skipif(GXX is None, reason="g++ is not installed")
@@ -93,9 +93,8 @@ def in_cxx(typed: TypedFunction, folder: Path):
     run = run if typed.result is None and typed.result_layout is None else f"*out = {run}"
     entry = f'extern "C" void entry({outer}, {result}* out) {{ {run} }}'
     source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
-    include = Path(suricate.cuda.__file__).parent
     # -fwrapv is not given: signed overflow must not be left to the compiler
-    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off", f"-I{include}"]
+    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off", *(f"-I{folder}" for folder in HEADERS)]
     subprocess.run([GXX, *flags, str(source), "-o", str(library)], check=True, capture_output=True, text=True)
     function = ctypes.CDLL(str(library)).entry
     function.argtypes = [*map(_ctype, parameters), ctypes.c_void_p]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from emulated_programs import GXX, MULTIPROCESSORS, address_of, launch_at
 
+from suricate.base.devices import CPU
 from suricate.cuda.kernel import Parameters
 from suricate.cuda.program import Program
-from suricate.devices import CPU
 from suricate.primitives import sort_batch
 
 __all__ = ["GXX", "EmulatedArray", "EmulatedDevice", "EmulatedSorter", "EmulatedStructKernel", "kernel", "launch"]

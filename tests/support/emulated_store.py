@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from emulated import EmulatedDevice, EmulatedSorter
 
-from suricate.batch_store import BatchStore
-from suricate.cuda.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
-from suricate.devices import CPU
-from suricate.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
+from suricate.base.devices import CPU
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
+from suricate.intake.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
+from suricate.store.batch_store import BatchStore
 
 
 def unchecked(

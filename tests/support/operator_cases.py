@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import suricate as su
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 HUBS = {0: 5000, 1: 2500}  # vertices and their out-degrees; 1 is an in-hub as well
 DEGREES = {**HUBS, 2: 1500, 3: 300, 4: 100, 5: 65, 6: 64, 7: 9, 8: 8, 9: 1}  # around every threshold of the kernels

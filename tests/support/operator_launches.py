@@ -16,8 +16,12 @@ from launches import FakeArray, FakePrepared, array, fake_cupy
 import suricate as su
 from suricate.cuda.program import C_TYPES, Program
 from suricate.operators.call import Call
-from suricate.operators.cuda import converge, forest, launches, layers, loops, propagate
-from suricate.structures.workspace import Workspace
+from suricate.operators.cuda import launches
+from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.pull import converge, layers
+from suricate.operators.cuda.push import propagate
+from suricate.repair.cuda import repairs as forest
+from suricate.state.workspace import Workspace
 
 SCALARS = {c: np.dtype(name) for name, c in C_TYPES.items()} | {"uint32_t": np.dtype("u4"), "int": np.dtype("i4")}
 

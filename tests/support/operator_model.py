@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import suricate as su
-from suricate.devices import Device
+from suricate.base.devices import Device
 
 N = 60
 KINDS = {

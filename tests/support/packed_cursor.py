@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from suricate.types import EMPTY, EdgeList, StoreView
+from suricate.base.types import EMPTY, EdgeList, StoreView
 
 SEGMENT = 8  #: slots of a segment
 

@@ -9,8 +9,8 @@ import numpy as np
 from suricate.backends.slabhash.cursor import bucket_of, decode
 from suricate.backends.slabhash.layout import SEVERAL
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import Device
-from suricate.types import EMPTY
+from suricate.base.devices import Device
+from suricate.base.types import EMPTY
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 

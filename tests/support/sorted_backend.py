@@ -12,11 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from suricate.array_manager import WEIGHT, ArrayManager, Layout
-from suricate.batch_store import BatchStore
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.base.types import StoreView
 from suricate.primitives.located import ABSENT, PRESENT, LocatedBatch, Report
-from suricate.types import StoreView
+from suricate.store.array_manager import WEIGHT, ArrayManager, Layout
+from suricate.store.batch_store import BatchStore
 
 LAYOUT: Layout = {"edges": {"keys": np.uint64, "weight": WEIGHT}}
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.devices import Array
-from suricate.jit import inner
+from suricate.base.devices import Array
+from suricate.cpu.jit import inner
 
 
 class SortedView(NamedTuple):

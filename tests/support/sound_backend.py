@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from tutorial_backend import TutorialStore
 
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EdgeList, Outcome
 from suricate.errors import CapacityError
-from suricate.types import EdgeList, Outcome
 
 EDGE_BYTES = 80  #: most that an insertion holds per edge of the store and the batch
 VERTEX_BYTES = 24  #: and per vertex

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.devices import Array
+from suricate.base.devices import Array
+from suricate.base.types import NEW, REMOVED, REPLACED, EdgeList, Outcome, edge_keys
 from suricate.plugins import hookimpl
 from suricate.store import Store
-from suricate.types import NEW, REMOVED, REPLACED, EdgeList, Outcome, edge_keys
 
 
 class TutorialStore(Store):

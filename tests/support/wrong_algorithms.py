@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 import suricate as su
-from suricate.algorithm import Algorithm, Requirements
-from suricate.parameters import integer
+from suricate.base.parameters import integer
+from suricate.plugins.algorithm import Algorithm, Requirements
 
 WRONG_ALGORITHMS: dict[type[Algorithm], tuple[str, ...]] = {}
 

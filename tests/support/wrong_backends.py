@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 from sound_backend import SoundStore
 
+from suricate.base.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError
 from suricate.store import Store
-from suricate.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView
 
 WRONG_BACKENDS: dict[type[Store], tuple[str, ...]] = {}
 

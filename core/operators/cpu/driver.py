@@ -6,12 +6,11 @@ of a frontier: no loop relies on its own.
 
 from __future__ import annotations
 
-from suricate.operators.cpu.forest import Repairs
-from suricate.operators.cpu.intersect import intersect
-from suricate.operators.cpu.maps import edge_map, iterate, vertex_map
-from suricate.operators.cpu.pull import converge, neighbor_reduce
-from suricate.operators.cpu.push import advance, propagate
+from suricate.operators.cpu.intersect.intersection import intersect
+from suricate.operators.cpu.maps.maps import edge_map, iterate, vertex_map
+from suricate.operators.cpu.pull.pull import converge, neighbor_reduce
+from suricate.operators.cpu.push.push import advance, propagate
 
 __all__ = [
-    "Repairs", "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate", "vertex_map",
+    "advance", "converge", "edge_map", "intersect", "iterate", "neighbor_reduce", "propagate", "vertex_map",
 ]  # fmt: skip

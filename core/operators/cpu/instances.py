@@ -2,7 +2,7 @@
 
 An instance is the template in which the import of ``bindings`` is replaced by the imports of the backend's cursor, the
 functions of the call and the reduction, and the import of another template by its text. It is kept as a file (see
-``suricate.generated``).
+``suricate.kernels.generated``).
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from suricate.base.forks import renewed
+from suricate.base.types import StoreView
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
-from suricate.forks import renewed
-from suricate.generated import cursor_functions, load_module, offers
+from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, identity_of
-from suricate.types import StoreView
 
 FAR = 3 << 20  #: bytes of arrays that are read at random, from which they are prefetched: more than a core's own cache
-TEMPLATES = Path(__file__).parent / "templates"
+HERE = Path(__file__).parent
+CORE = HERE.parents[1]
+TEMPLATES = {file.stem: file for file in HERE.rglob("[a-z]*.py")}  #: by name
 
 #: what a reduction does to a running total
 COMBINE = {
@@ -95,16 +97,16 @@ def store(out, v, value):
         old = {load}(out, v)
     return False
 """
-ATOMICS = import_line("suricate.structures.atomics")  #: what several threads take in place of the plain functions
+ATOMICS = import_line("suricate.cpu.atomics")  #: what several threads take in place of the plain functions
 
 #: what functions, reductions and ``cursor_functions`` use
-IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.jit import inner"
+IMPORTS = "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.cpu.jit import inner"
 
 BINDINGS_IMPORT = re.compile(
-    r"^from suricate\.operators\.cpu\.templates\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
+    r"^from suricate\.operators\.cpu\.bindings import (\((?P<lines>[^)]+)\)|(?P<names>.+))$", re.MULTILINE
 )
 _IMPORT = re.compile(
-    r"^from suricate\.operators\.cpu\.templates\.(?P<module>\w+) import (\((?P<lines>[^)]+)\)|(?P<names>.+))\n",
+    r"^from suricate\.(?P<module>(operators|repair)\.cpu\.[\w.]+) import (\((?P<lines>[^)]+)\)|(?P<names>.+))\n",
     re.MULTILINE,
 )
 _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.DOTALL)
@@ -150,7 +152,7 @@ def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> 
 def _module_text(template: str, walk: Walk, call: Call, *, shared: bool) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
-    body = expanded(template, wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
+    body = expanded(TEMPLATES[template], wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
     parts = [*_imports(call), *([ATOMICS] if shared else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:
@@ -209,7 +211,7 @@ def _asking(read: dict[int, int]) -> Iterator[str]:
     yield f"@inner\ndef far(g, *args):\n    return {' or '.join(sizes) or 'False'}"
     lines = [f"prefetch(a{position}, min(np.int64(v), len(a{position}) - 1))" for position in read]
     yield "\n    ".join(
-        [f"{import_line('suricate.prefetch', 'prefetch')}\n\n@inner\ndef ask(v, *args):", *lines, "pass"]
+        [f"{import_line('suricate.cpu.prefetch', 'prefetch')}\n\n@inner\ndef ask(v, *args):", *lines, "pass"]
     )
 
 
@@ -257,16 +259,17 @@ def _ends_early(call: Call) -> bool:
     return call.reduce == "or" and call.function.result == "bool" and not counts
 
 
-def expanded(template: str, wanted: set[str], instead: dict[str, str]) -> str:
+def expanded(template: Path, wanted: set[str], instead: dict[str, str]) -> str:
     """Return a template with those it imports from written out, or those ``instead`` of them.
 
     What they take from ``bindings`` is added to ``wanted``.
     """
-    text = _HEADER.sub("", (TEMPLATES / f"{template}.py").read_text(), count=1)
+    text = _HEADER.sub("", template.read_text(), count=1)
 
     def replacement(found: re.Match[str]) -> str:
-        if found["module"] not in ("bindings", "forest_bindings"):
-            return expanded(instead.get(found["module"], found["module"]), wanted, instead)
+        *folders, name = found["module"].split(".")
+        if name not in ("bindings", "forest_bindings"):
+            return expanded(CORE.joinpath(*folders, f"{instead.get(name, name)}.py"), wanted, instead)
         wanted.update({name.strip() for name in (found["names"] or found["lines"]).split(",")} - {""})
         return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suricate.jit import kernel
+from suricate.cpu.jit import kernel
 
 
 @kernel

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate import threads
-from suricate.devices import Device
+from suricate.base.devices import Device
+from suricate.base.types import StoreView
+from suricate.cpu import threads
 from suricate.edgefn import bounds
 from suricate.operators.call import Call
 from suricate.operators.cpu.instances import Walk
 from suricate.operators.cpu.sources import NO_VERTICES, Listed
-from suricate.types import StoreView
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.types import ArcList
 from suricate.operators.call import Call, Stamps, Start
 from suricate.operators.cpu import loops
 from suricate.operators.cpu.instances import Walk
-from suricate.structures.frontier import Frontier
-from suricate.types import ArcList
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

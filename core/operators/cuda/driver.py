@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from suricate.operators.cuda import converge as rounds
-from suricate.operators.cuda import intersect as intersections
-from suricate.operators.cuda import iterate as loops
-from suricate.operators.cuda import maps, pull, push
-from suricate.operators.cuda import propagate as fixed_points
-from suricate.operators.cuda.forest import Repairs
+from suricate.operators.cuda.intersect import intersect as intersections
+from suricate.operators.cuda.loops import iterate as loops
+from suricate.operators.cuda.loops.recording import is_recording, recorded
+from suricate.operators.cuda.maps import maps
 from suricate.operators.cuda.prepared import prepare
-from suricate.operators.cuda.recording import is_recording, recorded
+from suricate.operators.cuda.pull import converge as rounds
+from suricate.operators.cuda.pull import pull
+from suricate.operators.cuda.push import propagate as fixed_points
+from suricate.operators.cuda.push import push
 from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all
 
 __all__ = [
-    "MapOfAll", "Passes", "Repairs", "advance", "converge", "edge_map", "intersect", "is_recording",
+    "MapOfAll", "Passes", "advance", "converge", "edge_map", "intersect", "is_recording",
     "iterate", "map_all", "neighbor_reduce", "prepare", "propagate", "vertex_map",
 ]  # fmt: skip
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.devices import Array, Device
+from suricate.base.devices import Array, Device
+from suricate.base.types import EMPTY, ArcList
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
+from suricate.operators.cuda.loops.replay import cleared_counters
 from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS, Walk
-from suricate.operators.cuda.replay import cleared_counters
-from suricate.structures.frontier import DeviceCount, Frontier
-from suricate.types import EMPTY, ArcList
+from suricate.state.frontier import DeviceCount, Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

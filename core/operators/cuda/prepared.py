@@ -27,16 +27,16 @@ from suricate.operators.cuda.launches import (
     heavy_arrays,
     split_list,
 )
-from suricate.operators.cuda.maps import EVERYWHERE
+from suricate.operators.cuda.maps.maps import EVERYWHERE
 from suricate.operators.cuda.programs import BLOCK, WARPS, program_of, walk_of
-from suricate.operators.cuda.pull import TURNS, value_macros
+from suricate.operators.cuda.pull.pull import TURNS, value_macros
 from suricate.operators.prepared import MISSED
-from suricate.structures.frontier import Frontier
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.devices import Array
+    from suricate.base.devices import Array
+    from suricate.base.types import StoreView
     from suricate.graph import Graph
-    from suricate.types import StoreView
 
 Numbers = tuple[Any, ...]
 

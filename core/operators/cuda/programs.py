@@ -13,26 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.devices import Array
+from suricate.base.forks import renewed
+from suricate.base.types import StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, ViewStruct, enum, view_prelude, view_struct
-from suricate.devices import Array
 from suricate.edgefn import bounds
-from suricate.forks import renewed
 from suricate.operators.call import REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
-from suricate.structures.words import Words
-from suricate.types import StoreView
+from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction
 
 HERE = Path(__file__).parent
+FOLDERS = (HERE, *(HERE / family for family in ("push", "pull", "maps", "intersect", "loops")))  #: of the sources
+SOURCES = {file.name: file for folder in FOLDERS for file in folder.glob("*.cu")}
 
 BLOCK = 256  #: threads per block, in all kernels but loops
 WARPS = BLOCK // 32
 PAIR_TILE = 8  #: threads per pair in intersect_pairs
 #: templates of which all blocks must be resident
-COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "passes.cu", "propagate.cu")
+COOPERATIVE = ("converge.cu", "layers.cu", "passes.cu", "propagate.cu")
 
 #: of each entry in a list of heavy vertices of a pull
 HEAVY_BYTES = 40
@@ -159,11 +161,13 @@ _known: dict[tuple, Program] = {}  # by the functions themselves, which is quick
 _lock = renewed(threading.Lock())  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
-def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any) -> Program:
+def program_of(
+    template: str | Path, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any
+) -> Program:
     """Return the program of a template over the cursor of ``walk`` (None: it walks nothing), made once.
 
     Args:
-        template: name of a ``.cu`` file of this folder.
+        template: name of a ``.cu`` file of the operators; or the path of another one, which is launched cooperatively.
         walk: whose cursor.
         call: its functions and reduction.
         dtype: the type ``out_t`` of what is reduced; None if there is none.
@@ -181,7 +185,9 @@ def program_of(template: str, walk: Walk | None, call: Call, dtype: np.dtype | N
     return program
 
 
-def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | None, macros: dict[str, Any]) -> Program:
+def _program(
+    template: str | Path, walk: Walk | None, call: Call, dtype: np.dtype | None, macros: dict[str, Any]
+) -> Program:
     lines = [COMMON, *(f"#define {name} {value}" for name, value in macros.items())]
     if "WORD_VALUES" not in macros:
         lines.append(f"typedef {c_type(np.dtype(np.int32) if dtype is None else dtype)} out_t;")
@@ -192,5 +198,7 @@ def _program(template: str, walk: Walk | None, call: Call, dtype: np.dtype | Non
     if "WORD_VALUES" in macros:
         lines.append("typedef word_t out_t;")
     lines.append(call_text(call))
-    include = (HERE,) if walk is None else (HERE, walk.header.parent)
-    return Program(HERE / template, "\n".join(lines), include=include, cooperative=template in COOPERATIVE)
+    include = FOLDERS if walk is None else (*FOLDERS, walk.header.parent)
+    source = template if isinstance(template, Path) else SOURCES[template]
+    cooperative = source is template or template in COOPERATIVE
+    return Program(source, "\n".join(lines), include=include, cooperative=cooperative)

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.edgefn.layout import layout_of
 from suricate.operators.call import Call, Until
-from suricate.operators.cuda import push_samples
-from suricate.operators.cuda.converge import converge_program, passes_program
-from suricate.operators.cuda.layers import layers_program
+from suricate.operators.cuda.loops.recording import rounds_program
 from suricate.operators.cuda.programs import MERGE, Walk, program_of
-from suricate.operators.cuda.pull import value_macros
-from suricate.operators.cuda.recording import rounds_program
-from suricate.structures.scalar import Scalar
-from suricate.types import StoreView
+from suricate.operators.cuda.pull.converge import converge_program, passes_program
+from suricate.operators.cuda.pull.layers import layers_program
+from suricate.operators.cuda.pull.pull import value_macros
+from suricate.operators.cuda.push import push_samples
+from suricate.state.scalar import Scalar
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
 

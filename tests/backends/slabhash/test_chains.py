@@ -17,16 +17,16 @@ from slabhash_cases import (
     star_batch,
 )
 
-from suricate import threads
 from suricate.backends.slabhash import layout, loops
 from suricate.backends.slabhash.cpu import AHEAD
 from suricate.backends.slabhash.kernels import Batch
 from suricate.backends.slabhash.layout import FREED, SEVERAL
 from suricate.backends.slabhash.ledger import Reservation
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import Device
+from suricate.base.devices import Device
+from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED, Outcome
+from suricate.cpu import threads
 from suricate.graph import Graph
-from suricate.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED, Outcome
 
 
 def test_a_key_takes_the_first_free_slot(device: Device) -> None:
@@ -290,7 +290,7 @@ def test_batches_of_a_heavy_vertex_with_duplicates(
 
 @pytest.mark.parametrize("batches", [1, 3])
 def test_slabs_that_threads_took_ahead_are_free_again(monkeypatch: pytest.MonkeyPatch, batches: int) -> None:
-    monkeypatch.setattr("suricate.threads.GRAIN", 1000)
+    monkeypatch.setattr("suricate.cpu.threads.GRAIN", 1000)
     graph, rng = Graph(40_000, backend="slabhash", device="cpu", threads=3), np.random.default_rng(3)
     expected = set()
     for turn in range(batches + 1):

@@ -15,8 +15,8 @@ from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.cursor import degree_place, head_place
 from suricate.backends.slabhash.layout import LISTED_BIT, QUEUED_FLAG, SEVERAL
 from suricate.backends.slabhash.store import SlabHashStore
+from suricate.base.types import EMPTY
 from suricate.errors import CheckFailed
-from suricate.types import EMPTY
 
 
 def slot_of(store: SlabHashStore, u: int) -> int:

@@ -15,9 +15,9 @@ from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.layout import FREED
 from suricate.backends.slabhash.ledger import POLL_AFTER
 from suricate.backends.slabhash.store import SlabHashStore
+from suricate.base.types import EMPTY
 from suricate.errors import VertexRangeError
 from suricate.graph import Graph
-from suricate.types import EMPTY
 
 
 @pytest.mark.gpu

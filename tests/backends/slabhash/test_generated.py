@@ -12,11 +12,11 @@ from suricate.backends.slabhash import layout, programs
 from suricate.backends.slabhash.programs import COUNTERS, DELETION, INSERTION, LAUNCH, LAYOUT, MOVE, QUERY, SCRATCH
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.cuda import program
-from suricate.cuda.ingest import CONSTANTS, COPIES, STATUS, UNVALIDATED_STRUCT
 from suricate.cuda.structs import Struct
+from suricate.intake.ingest import CONSTANTS, COPIES, STATUS, UNVALIDATED_STRUCT
 
 STRUCTS = (MOVE, SCRATCH, INSERTION, DELETION, QUERY)
-SOURCES = [*programs.FOLDER.glob("*.cu*"), *program.HERE.glob("*.cu*")]
+SOURCES = [*programs.FOLDER.glob("*.cu*"), *(file for folder in program.HEADERS for file in folder.glob("*.cu*"))]
 NAMES = (*COUNTERS, *LAYOUT, *LAUNCH, *CONSTANTS, *program.SENTINELS, *program.STATUSES)
 GENERATED = (*STRUCTS, STATUS, COPIES, UNVALIDATED_STRUCT)
 

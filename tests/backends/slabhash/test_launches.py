@@ -20,8 +20,8 @@ from suricate.backends.slabhash.ledger import Ledger, Reservation
 from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import DELETION, INSERTION, KERNELS, QUERY, VIEW, backend_programs
 from suricate.backends.slabhash.supply import Supply
-from suricate.cuda.ingest import STATUS, UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
-from suricate.types import NEW, REMOVED, REPLACED, Outcome
+from suricate.base.types import NEW, REMOVED, REPLACED, Outcome
+from suricate.intake.ingest import STATUS, UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
 
 PACKAGE = "suricate.backends.slabhash"
 VERTICES, CAPACITY, EDGES = 50, 30, 20

@@ -19,8 +19,8 @@ from suricate.backends.slabhash import layout, programs
 from suricate.backends.slabhash.cursor import decode
 from suricate.backends.slabhash.programs import COUNTERS
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import CPU, Device
-from suricate.types import EMPTY
+from suricate.base.devices import CPU, Device
+from suricate.base.types import EMPTY
 
 
 def test_geometry() -> None:

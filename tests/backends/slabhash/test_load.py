@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate import threads
 from suricate.backends.slabhash import load
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import resolve_device
+from suricate.base.devices import resolve_device
+from suricate.cpu import threads
 from suricate.testing.draws import draw_weights
 from suricate.testing.model import ModelledStore
 

@@ -18,8 +18,8 @@ from slabhash_cases import (
 
 from suricate.backends.slabhash import cursor, layout
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import CPU, Device
-from suricate.types import EMPTY, TOMBSTONE
+from suricate.base.devices import CPU, Device
+from suricate.base.types import EMPTY, TOMBSTONE
 
 
 def test_updated_survives_rehashing(device: Device) -> None:

@@ -17,7 +17,7 @@ from slabhash_cases import F32, F64, random_batch
 
 from suricate.backends.slabhash.budget import Budget, available_memory
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import CPU, Device, resolve_device
+from suricate.base.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError
 from suricate.graph import Graph
 

@@ -15,7 +15,7 @@ from slabhash_cases import (
 
 from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.testing import STEPS, ModelledStore, StoreConformance
 
 

@@ -13,7 +13,7 @@ from suricate.backends.slabhash.layout import Slabs, geometry
 from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Arrived, Ledger
 from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
-from suricate.types import EMPTY
+from suricate.base.types import EMPTY
 
 EMULATED = pytest.param("cuda", marks=pytest.mark.skipif(GXX is None, reason="g++ is not installed"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from suricate import cache
+from suricate.base import cache
 from suricate.cuda import compiler, nvrtc
 from suricate.cuda.compiler import QUICK, Compilation, Pool
 from suricate.cuda.nvrtc import CompileError

@@ -16,8 +16,8 @@ import suricate as su
 from suricate.algorithms.bfs import BFS
 from suricate.algorithms.pagerank import PageRank
 from suricate.algorithms.wcc import WCC
+from suricate.base.devices import cuda_device_count
 from suricate.bench.verify.results import on_host
-from suricate.devices import cuda_device_count
 
 N = 120
 

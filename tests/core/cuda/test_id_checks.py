@@ -10,9 +10,9 @@ import pytest
 from launches import FakeArray, array
 
 import suricate as su
-from suricate.cuda import id_checks
-from suricate.cuda.id_checks import GIVEN, REPORT, IdChecks
 from suricate.errors import VertexRangeError
+from suricate.intake import id_checks
+from suricate.intake.id_checks import GIVEN, REPORT, IdChecks
 
 
 class FakeKernel:

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from suricate.cuda import ingest
-from suricate.cuda.ingest import Ingest, UnvalidatedBatch
 from suricate.errors import SelfLoopError, VertexRangeError, WeightError
-from suricate.options import GraphOptions, choose_backend
+from suricate.graph.options import GraphOptions, choose_backend
+from suricate.intake import ingest
+from suricate.intake.ingest import Ingest, UnvalidatedBatch
 
 
 class FakeArray(np.ndarray):
@@ -48,7 +48,7 @@ class FakeStore:
 @pytest.fixture
 def validation(monkeypatch):
     """Return a maker of ``Ingest`` objects whose pinned memory never has to be waited for."""
-    monkeypatch.setattr("suricate.cuda.ingest.cuda_device_count", lambda: 1)
+    monkeypatch.setattr("suricate.intake.ingest.cuda_device_count", lambda: 1)
     monkeypatch.setattr("suricate.cuda.pinned.wait_for", lambda device: None)
 
     def make(**options):

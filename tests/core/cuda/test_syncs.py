@@ -68,7 +68,7 @@ def test_waits_of_a_call(backend, device, checks, waits, operation, weighted, op
 @pytest.mark.parametrize("operation", ["insert_edges", "delete_edges"])
 def test_an_answer_spares_the_wait(operation, monkeypatch):
     """A fused kernel says itself that the batch is good; the host looks long enough on a busy machine."""
-    monkeypatch.setattr("suricate.cuda.ingest.POLLS", 10**8)
+    monkeypatch.setattr("suricate.intake.ingest.POLLS", 10**8)
     graph = settled_graph("slabhash", "eager", weighted=False)
     (src, dst, _), *_ = batches(graph.device.xp, 1, weighted=False)
     assert count_syncs(lambda: getattr(graph, operation)(src, dst)).total == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.cuda.upload import AT_ONCE, MOST_BYTES, fits_one_transfer
+from suricate.intake.upload import AT_ONCE, MOST_BYTES, fits_one_transfer
 
 N = 300
 LARGEST = MOST_BYTES // 8  #: edges of the largest unweighted batch that goes in one transfer

@@ -12,12 +12,12 @@ from numba import njit
 from packed_cursor import packed_view
 
 import suricate as su
+from suricate.base.types import TOMBSTONE, EdgeList, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_prelude
 from suricate.cursors import missing_functions
 from suricate.testing.nvrtc import CompileError, compile_program, no_nvrtc
 from suricate.testing.walks import walk_view
-from suricate.types import TOMBSTONE, EdgeList, StoreView
 
 needs_nvrtc = pytest.mark.skipif(no_nvrtc() is not None, reason="NVRTC is not installed")
 N = 40

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from suricate import threads
+from suricate.cpu import threads
 from suricate.io import files
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from suricate import io
-from suricate.types import edge_keys
+from suricate.base.types import edge_keys
 
 pytestmark = pytest.mark.data
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from suricate import io
+from suricate.base.types import EdgeList
 from suricate.errors import DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError, WeightError
 from suricate.io import formatter, writing
 from suricate.io.formats import TABLE_FORMATS
-from suricate.types import EdgeList
 
 
 @pytest.fixture(autouse=True, params=["interpreted", "compiled"])

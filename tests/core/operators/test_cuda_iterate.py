@@ -18,9 +18,10 @@ from suricate.cuda import program
 from suricate.cuda.program import Program
 from suricate.operators import binding
 from suricate.operators.call import Start, Until
-from suricate.operators.cuda import driver, iterate, recording
-from suricate.operators.cuda.replay import PERIOD, Cleared
-from suricate.structures.frontier import Frontier
+from suricate.operators.cuda import driver
+from suricate.operators.cuda.loops import iterate, recording
+from suricate.operators.cuda.loops.replay import PERIOD, Cleared
+from suricate.state.frontier import Frontier
 
 KERNEL = Program.kernel
 

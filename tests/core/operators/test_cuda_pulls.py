@@ -10,12 +10,12 @@ from launches import array
 from operator_launches import FakeGraph, call_of, launched
 
 import suricate as su
+from suricate.base.types import ArcList
 from suricate.operators import binding, schemes
 from suricate.operators.call import UNLIMITED, Start
 from suricate.operators.cuda import driver, samples
 from suricate.operators.results import Layers, empty_layers
-from suricate.structures.frontier import Frontier
-from suricate.types import ArcList
+from suricate.state.frontier import Frontier
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 

@@ -10,14 +10,15 @@ from launches import array
 from operator_launches import FakeGraph, _faked, call_of, launched
 
 import suricate as su
+from suricate.base.types import EMPTY, ArcList
 from suricate.edgefn import EDGE, argument_of, compile_function
 from suricate.operators import binding
 from suricate.operators.call import Call, Order, Start
-from suricate.operators.cuda import driver, forest
-from suricate.operators.cuda.loops import LoopMemory
+from suricate.operators.cuda import driver
+from suricate.operators.cuda.loops.loops import LoopMemory
 from suricate.operators.cuda.programs import walk_of
-from suricate.structures.frontier import Frontier
-from suricate.types import EMPTY, ArcList
+from suricate.repair.cuda import repairs as forest
+from suricate.state.frontier import Frontier
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 
@@ -41,7 +42,7 @@ def unreached(v, words):
 @pytest.fixture
 def kernels(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found = launched(monkeypatch)
-    monkeypatch.setattr("suricate.operators.cuda.loops.multiprocessors", lambda index: 132)
+    monkeypatch.setattr("suricate.operators.cuda.loops.loops.multiprocessors", lambda index: 132)
     return found
 
 
@@ -119,7 +120,7 @@ def test_steps_may_pull_from_the_reverse_view(graph: su.Graph, kernels: list[str
         return walk_of(given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("suricate.operators.cuda.propagate.walk_of", views_of)
+        patch.setattr("suricate.operators.cuda.push.propagate.walk_of", views_of)
         driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
         fake.has_in_edges = False
         driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)

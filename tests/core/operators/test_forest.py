@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.base.types import EMPTY, ArcList
 from suricate.errors import ParameterError
-from suricate.operators.forest import Forest
-from suricate.structures.frontier import Frontier
-from suricate.types import EMPTY, ArcList
+from suricate.repair.forest import Forest
+from suricate.state.frontier import Frontier
 
 KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
 

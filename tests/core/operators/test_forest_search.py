@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate import threads
 from suricate.algorithms.bfs import BFS, one_further, unreached
-from suricate.operators.cpu import forest_search
-from suricate.operators.forest import Forest
-from suricate.structures.frontier import Frontier
-from suricate.types import EMPTY
+from suricate.base.types import EMPTY
+from suricate.cpu import threads
+from suricate.repair.cpu import search as forest_search
+from suricate.repair.forest import Forest
+from suricate.state.frontier import Frontier
 
 N = 700  #: not a multiple of the bits of a word
 KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]

@@ -57,7 +57,7 @@ def test_every_arc(backend, device, directed):
 @pytest.mark.parametrize("unsplit", [0, 1 << 30])
 def test_methods_agree_on_pairs(backend, device, unsplit, monkeypatch):
     """Also where pairs are split on CUDA, and where they are not."""
-    monkeypatch.setattr("suricate.operators.cuda.intersect.UNSPLIT", unsplit)
+    monkeypatch.setattr("suricate.operators.cuda.intersect.intersect.UNSPLIT", unsplit)
     case = make_case(backend, device)
     a = adjacency(case.n, case.src, case.dst)
     rng = np.random.default_rng(3)

@@ -12,12 +12,12 @@ import pytest
 from launches import FakeArray, array, check_launch
 
 import suricate as su
+from suricate.base.types import ArcList
 from suricate.cuda.program import Program
 from suricate.operators import binding
-from suricate.operators.cuda import intersect
+from suricate.operators.cuda.intersect import intersect
 from suricate.operators.cuda.launches import Counters
-from suricate.structures.workspace import Workspace
-from suricate.types import ArcList
+from suricate.state.workspace import Workspace
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 

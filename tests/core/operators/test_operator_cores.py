@@ -9,11 +9,11 @@ import pytest
 from operator_cases import make_case
 
 import suricate as su
-from suricate import threads
 from suricate.algorithms.sssp import SSSP
-from suricate.devices import CPU
-from suricate.operators.cpu import forest_near
+from suricate.base.devices import CPU
+from suricate.cpu import threads
 from suricate.plugins import backends
+from suricate.repair.cpu import near as forest_near
 
 pytestmark = pytest.mark.by_turns()  # everything is compiled for each of the backends
 COUNTS = (1, 2, 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.errors import (
     DeviceError,
     DTypeError,

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.devices import CPU
+from suricate.base.devices import CPU
 from suricate.operators.cpu import instances
+from suricate.repair.cpu import repairs
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
-COOPERATIVE = ("converge.cu", "forest.cu", "layers.cu", "passes.cu", "propagate.cu")
+COOPERATIVE = ("converge.cu", "layers.cu", "passes.cu", "propagate.cu")
 TEMPLATES = {
     "advance.cu",
     "converge.cu",
     "passes.cu",
-    "forest.cu",
     "layers.cu",
     "edge_map.cu",
     "merge.cu",
@@ -34,7 +34,7 @@ TEMPLATES = {
 SCRIPT = """
 import numpy as np
 import suricate as su
-from suricate.cache import cache_folder
+from suricate.base.cache import cache_folder
 from suricate.operators.cpu import instances as cpu
 
 def product(u, v, w, x):
@@ -96,10 +96,15 @@ def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
     assert not Path(found[1]).exists()
 
 
-@pytest.mark.parametrize("template", sorted(file.stem for file in instances.TEMPLATES.glob("[a-z]*.py")))
-def test_templates_are_modules(template):
+ROOMS = (instances.HERE, repairs.HERE)
+TEMPLATE_FILES = sorted(file for room in ROOMS for file in room.rglob("*.py") if "bindings import" in file.read_text())
+
+
+@pytest.mark.parametrize("file", TEMPLATE_FILES, ids=lambda file: file.stem)
+def test_templates_are_modules(file):
     """Each template can be imported; some run as they stand, over a contiguous view and the functions of bindings."""
-    module = importlib.import_module(f"suricate.operators.cpu.templates.{template}")
+    template = file.stem
+    module = importlib.import_module(".".join(("suricate", *file.relative_to(instances.CORE).with_suffix("").parts)))
     graph = su.Graph(3, backend="csr_baseline", device="cpu", weight_dtype="float64")
     graph.insert_edges([0, 0, 1], [1, 2, 2], [1.0, 2.0, 4.0])
     data, out, ids = graph.view().data, np.zeros(3), np.empty(3, np.uint32)
@@ -126,18 +131,19 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
 def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
     from suricate.operators.cuda import samples as cuda
+    from suricate.repair.cuda import samples
 
     view = su.Graph(4, backend=backend, device=CPU, weight_dtype=weight_dtype).view()
-    programs = cuda.programs(view)
-    assert {program.source.name for program in programs} == TEMPLATES
-    for program in programs:
+    operators, forests = cuda.programs(view), samples.programs(view)
+    assert {program.source.name for program in operators} == TEMPLATES
+    for program in (*operators, *forests):
         assert "edge_fn" in program.text or program.source.name in ("merge.cu", "rounds.cu")
-        assert program.cooperative == (program.source.name in COOPERATIVE)
+        assert program.cooperative == (program.source.name in (*COOPERATIVE, "forest.cu"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sources_of_intersect_can_be_assembled_anywhere(backend):
-    from suricate.operators.cuda import intersect
+    from suricate.operators.cuda.intersect import intersect
 
     graph = su.Graph(4, backend=backend, device=CPU)
     programs = intersect.programs(graph.view(), su.EdgeSet(graph, [0], [1]))

@@ -15,8 +15,10 @@ import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import binding, schemes
 from suricate.operators.call import UNLIMITED, Start, Until
-from suricate.operators.cuda import converge, driver, launches, loops
-from suricate.structures.frontier import Frontier
+from suricate.operators.cuda import driver, launches
+from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.pull import converge
+from suricate.state.frontier import Frontier
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 
@@ -46,7 +48,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Program, "kernel", kernel)
     for module in (launches, converge, loops):
         monkeypatch.setattr(module, "multiprocessors", lambda index: 1)
-    monkeypatch.setattr("suricate.operators.cuda.pull.full_grid", lambda device: 3)
+    monkeypatch.setattr("suricate.operators.cuda.pull.pull.full_grid", lambda device: 3)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from operator_model import KINDS, N, push, small
 
 import suricate as su
+from suricate.base.types import ArcList
 from suricate.errors import DeviceError, DTypeError, ParameterError, RequirementError, ShapeError, UnknownNameError
-from suricate.types import ArcList
 
 FAR = 10**6
 both_kinds = pytest.mark.parametrize("kind", sorted(KINDS))

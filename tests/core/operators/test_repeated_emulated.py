@@ -15,7 +15,9 @@ from operator_launches import FakeCuda, FakeGraph
 import suricate as su
 from suricate.cuda.program import Program
 from suricate.operators import checks, schemes
-from suricate.operators.cuda import converge, launches, loops, repeated
+from suricate.operators.cuda import launches, repeated
+from suricate.operators.cuda.loops import loops
+from suricate.operators.cuda.pull import converge
 from suricate.operators.repeated import Repeated
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]

@@ -12,7 +12,7 @@ from packed_cursor import packed_view
 from tutorial_backend import TutorialStore
 
 import suricate as su
-from suricate.devices import CPU
+from suricate.base.devices import CPU
 from suricate.operators import schemes as choices
 from suricate.testing.syncs import count_syncs
 

@@ -18,7 +18,7 @@ from tutorial_backend import TutorialStore
 
 import suricate as su
 from suricate import plugins
-from suricate.devices import CPU, Device
+from suricate.base.devices import CPU, Device
 from suricate.errors import DeviceError, ParameterError, PluginError, UnknownNameError
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "suricate-concentration"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate import threads
-from suricate.devices import CPU
+from suricate.base.devices import CPU
+from suricate.base.types import MAX_VERTICES, NEW, REPLACED, UNCHANGED
+from suricate.cpu import threads
 from suricate.primitives import cpu, sort_batch, sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
-from suricate.types import MAX_VERTICES, NEW, REPLACED, UNCHANGED
 
 
 @pytest.fixture(params=[1, 2, 3], autouse=True)

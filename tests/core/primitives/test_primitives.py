@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate.devices import Device
+from suricate.base.devices import Device
+from suricate.base.types import MAX_VERTICES, EdgeList
 from suricate.primitives import copy_segments, power_class, sort_batch
-from suricate.types import MAX_VERTICES, EdgeList
 
 
 @pytest.mark.parametrize("num_vertices", [1, 2, 1000, 1 << 20, (1 << 28) + 5, MAX_VERTICES])

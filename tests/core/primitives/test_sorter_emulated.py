@@ -10,7 +10,7 @@ import pytest
 from emulated import GXX, EmulatedDevice, EmulatedStructKernel
 from emulated_store import unchecked
 
-from suricate.primitives import sorter
+from suricate.store import sorter
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 

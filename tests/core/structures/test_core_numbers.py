@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.structures.core_numbers import CoreNumbers
+from suricate.algorithms.kcore.core_numbers import CoreNumbers
 
 
 def check_order(graph: su.Graph, numbers: CoreNumbers) -> None:

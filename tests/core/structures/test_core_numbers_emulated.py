@@ -11,12 +11,11 @@ from launches import FakePrepared, array, fake_cupy
 from operator_launches import FakeGraph
 
 import suricate as su
-from suricate.algorithms.kcore import KCore
+from suricate.algorithms.kcore import KCore, core_numbers
+from suricate.algorithms.kcore.core_numbers import CoreNumbers
+from suricate.base.types import ArcList
 from suricate.cuda.program import Program
-from suricate.generators import rmat
-from suricate.structures import core_numbers
-from suricate.structures.core_numbers import CoreNumbers
-from suricate.types import ArcList
+from suricate.generate.generators import rmat
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 Edges = tuple[np.ndarray, np.ndarray]

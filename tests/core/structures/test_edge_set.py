@@ -11,10 +11,10 @@ import pytest
 from graph_model import as_dict, both
 
 import suricate as su
-from suricate import fallbacks
+from suricate.base.types import EdgeList, PlacedArcs
 from suricate.errors import DTypeError, RequirementError, ShapeError, UnknownNameError, VertexRangeError
+from suricate.store import fallbacks
 from suricate.testing.syncs import count_syncs
-from suricate.types import EdgeList, PlacedArcs
 
 
 def test_the_arcs_are_those_that_were_given(device):
@@ -178,7 +178,7 @@ def test_table_and_rows_equal_the_dictionary(device, directed, dtype, size):
 def test_functions_ask_the_table(directed):
     from numba import njit
 
-    from suricate.structures import edge_table
+    from suricate.state.edges import edge_table
 
     contains = njit(lambda table, u, x: edge_table.contains(table, u, x))
     value_of = njit(lambda table, u, x, default: edge_table.value_of(table, u, x, default))
@@ -297,7 +297,7 @@ def test_what_a_batch_changed_is_made_without_a_wait(backend, device, directed):
 def test_table_and_rows_share_memory_where_both_are_made(
     table_first: bool, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from suricate.structures import edge_set_cpu
+    from suricate.state.edges import edge_set_cpu
 
     calls, made = [], edge_set_cpu.all_bits_set
     monkeypatch.setattr(edge_set_cpu, "all_bits_set", lambda *given: calls.append(given) or made(*given))

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from suricate.devices import Device
+from suricate.base.devices import Device
 from suricate.errors import DeviceError, DTypeError, ShapeError, VertexRangeError
-from suricate.structures.frontier import DeviceCount, Frontier
-from suricate.structures.workspace import Workspace
+from suricate.state.frontier import DeviceCount, Frontier
+from suricate.state.workspace import Workspace
 
 
 def graph_of(device: Device, num_vertices: int) -> SimpleNamespace:

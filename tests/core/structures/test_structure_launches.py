@@ -10,15 +10,18 @@ import pytest
 from launches import FakePrepared, array, check_launch
 
 import suricate as su
+from suricate.algorithms.kcore import core_numbers
+from suricate.algorithms.kcore.core_numbers import CoreNumbers
+from suricate.algorithms.triangles import triangle_changes
+from suricate.algorithms.triangles.triangle_changes import MEMORY_STRUCT, TriangleChanges
+from suricate.algorithms.wcc import afforest, component_forest
+from suricate.algorithms.wcc.component_forest import ComponentForest
+from suricate.base.types import ArcList, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_struct
-from suricate.structures import component_forest, connect, core_numbers, triangle_changes, union_find
-from suricate.structures.arcs import ARCS
-from suricate.structures.component_forest import ComponentForest
-from suricate.structures.core_numbers import CoreNumbers
-from suricate.structures.triangle_changes import MEMORY_STRUCT, TriangleChanges
-from suricate.structures.union_find import UnionFind
-from suricate.types import ArcList, StoreView
+from suricate.kernels.arcs import ARCS
+from suricate.state import union_find
+from suricate.state.union_find import UnionFind
 
 VERTICES = 50
 STRUCTS: dict[str, Any] = {"Layout": component_forest.LAYOUT, "Arcs": ARCS, "Memory": MEMORY_STRUCT}
@@ -46,7 +49,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(Program, "kernel", kernel)
     for module in (component_forest, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
-    for module in (component_forest, connect, core_numbers, triangle_changes):
+    for module in (component_forest, afforest, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "packed", packed)
         monkeypatch.setattr(module, "resident_blocks", lambda *args: 132)
     return names
@@ -75,7 +78,7 @@ def arcs_of(size: int, *, filtered: bool) -> ArcList:
 @pytest.mark.parametrize("directed", [True, False])
 def test_components(launched: list[str], backend_name: str, directed: bool) -> None:
     graph = graph_of(backend_name, directed=directed)
-    connect.connect(graph, SimpleNamespace(parent=array(VERTICES, np.uint32)))  # type: ignore[arg-type]
+    afforest.connect(graph, SimpleNamespace(parent=array(VERTICES, np.uint32)))  # type: ignore[arg-type]
     forest = ComponentForest(graph.device)
     forest.plant(graph, array(VERTICES, np.uint32), array(1, np.uint32))
     forest.plant(graph, array(VERTICES, np.uint32))

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from suricate.devices import resolve_device
+from suricate.base.devices import resolve_device
 from suricate.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
-from suricate.structures.frontier import Frontier
-from suricate.structures.union_find import UnionFind
+from suricate.state.frontier import Frontier
+from suricate.state.union_find import UnionFind
 
 
 def smallest_members(n: int, src, dst) -> np.ndarray:

@@ -9,11 +9,11 @@ import pytest
 from numba import typeof
 
 import suricate as su
-from suricate.code_key import attributes_of
+from suricate.algorithms.wcc.afforest import HERE
+from suricate.cpu.code_key import attributes_of
 from suricate.cursors import contiguous
-from suricate.structures import walking
-from suricate.structures.connect import HERE
-from suricate.structures.walking import loops_over, without_weights
+from suricate.kernels import walking
+from suricate.kernels.walking import loops_over, without_weights
 
 BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")
 
@@ -29,7 +29,7 @@ def view_of(backend, weight_dtype):
 def test_views_without_weights_have_one_type(backend):
     views = [view_of(backend, dtype)[1] for dtype in (None, "float32", "float64", "int32")]
     assert len({typeof(without_weights(view)) for view in views}) == 1
-    assert len({loops_over(view, HERE / "connect_cpu.py") for view in views}) == 1
+    assert len({loops_over(view, HERE / "afforest_cpu.py") for view in views}) == 1
 
 
 def test_loops_are_compiled_once_for_all_weights():
@@ -38,7 +38,7 @@ def test_loops_are_compiled_once_for_all_weights():
         graph, view = view_of("slabhash", dtype)
         found.append(graph.compute("wcc").num_components)
     assert found == [6, 6, 6]
-    assert len(loops_over(view, HERE / "connect_cpu.py").unite_rest.signatures) == 1
+    assert len(loops_over(view, HERE / "afforest_cpu.py").unite_rest.signatures) == 1
 
 
 class View(NamedTuple):

@@ -18,8 +18,8 @@ from wrong_algorithms import SOUND, WRONG_ALGORITHMS, InDegree
 from wrong_settings import WRONG_BACKENDS
 
 from suricate import plugins
-from suricate.algorithm import Algorithm
 from suricate.errors import CapacityError
+from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import VARIANTS, AlgorithmConformance, StoreConformance, Variant, memory
 from suricate.testing.algorithms import OTHER_WEIGHTS

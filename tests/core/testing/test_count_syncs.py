@@ -2,7 +2,7 @@
 
 import pytest
 
-from suricate.devices import resolve_device
+from suricate.base.devices import resolve_device
 from suricate.testing.syncs import captured, count_syncs
 
 pytestmark = pytest.mark.gpu

@@ -1,0 +1,124 @@
+"""Core numbers kept current: the largest k for which a vertex is in the k-core, NetworkX's ``core_number``.
+
+The k-core is the largest set of vertices each of which has at least k neighbours in the set. Core numbers are computed
+from scratch by a peel and repaired around each batch (``suricate.algorithms.kcore.core_numbers`` has the method and the
+papers): deletions lower numbers, starting at their ends; insertions raise candidates; if there are too many candidates,
+the device computes from scratch.
+
+Complexity: O(n + m) from scratch; an update visits the edges of candidates and of changed vertices, once per level by
+which numbers change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms.kcore.core_numbers import CoreNumbers, programs
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+
+USUAL_ROW = 32  #: arcs per vertex of the graphs on which ``recompute_share`` was measured
+MOST_WEIGHT = 16  #: of an insertion on graphs with fewer arcs per vertex, whose levels are large
+
+
+class KCoreResult(NamedTuple):
+    """``core`` is uint32[n], the core numbers; ``degeneracy`` is the largest of them, an int."""
+
+    core: Array
+    degeneracy: int
+
+
+class KCore(Algorithm):
+    """Core numbers of an undirected graph; self-loops and weights do not count.
+
+    An update takes one launch and does not wait; reading the result waits for the largest number.
+    """
+
+    name = "kcore"
+    requires = Requirements(undirected=True)
+    update_kind = "dynamic"
+    recompute_share, learns = 0.002, True
+
+    def __init__(self) -> None:
+        self._numbers: CoreNumbers = None  # type: ignore[assignment]
+
+    def compute(self, graph: Graph) -> None:
+        """Peel from scratch."""
+        if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
+            self._numbers = CoreNumbers(graph.device)
+        self._numbers.compute(graph)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
+        deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
+        row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
+        level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
+        if self.outweighs(graph, deleted, inserted, times=row, each=level):
+            self.recomputes()
+            self._numbers.compute(graph)
+        elif not self._numbers.update(graph, deleted, inserted):
+            self.recomputes("too many vertices may have another core number")
+
+    @property
+    def result(self) -> KCoreResult:
+        """The core numbers, in a new array, and the largest of them."""
+        core = self._numbers.core.copy()
+        return KCoreResult(core, int(core.max()) if len(core) else 0)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+        return programs(view)
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        live: np.ndarray | None = None,
+        **params: Any,
+    ) -> KCoreResult:
+        """Core numbers by definition: for every k, remove vertices with fewer than k neighbours until none is left."""
+        src, dst = src[src != dst], dst[src != dst]
+        core = np.zeros(num_vertices, np.uint32)
+        k = 0
+        while len(src):
+            k += 1
+            few = np.bincount(src, minlength=num_vertices) < k
+            while (gone := few[src] | few[dst]).any():
+                src, dst = src[~gone], dst[~gone]
+                few = np.bincount(src, minlength=num_vertices) < k
+            core[src] = k
+        return KCoreResult(core, int(core.max(initial=0)))
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """The same peel by NumPy: SciPy has none."""
+        rows = matrix.tocoo().coords
+        return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of all edges, and of one number read and written per edge and per vertex."""
+        edges = int(graph.degrees().sum(dtype=np.int64))
+        return edges * 2 * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + 2 * ID_BYTES)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer core numbers."""
+    return [KCore]

@@ -1,0 +1,215 @@
+"""Core numbers of an undirected graph, kept current: the largest k such that a vertex is in the k-core.
+
+From scratch: on the CPU a linear-time peel by bins (Batagelj and Zaversnik, "An O(m) algorithm for cores decomposition
+of networks", 2003), on CUDA a level-synchronous one in one launch (as ParK, Dasari et al., 2014).
+
+Deletions: a vertex is lowered while fewer neighbours than its number says have at least that number; then its
+neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
+2013): whatever the order, the numbers fall to the greatest that fit.
+
+Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): every
+vertex has a place in the order of its level, such that at most k neighbours come after a vertex of number k, those of
+higher levels among them. While that is so no number can rise. A new edge adds one to what comes after its earlier end;
+who has too many after it then is a candidate, and so is in turn who has too many after it if all candidates before it
+go. Those that cannot have more than k neighbours among candidates and higher vertices come last on their level, in the
+order in which they are dropped; what is left rises by one, and comes first on the new level, in the order of a peel of
+itself. Whom that peel leaves has too many after it still, and is the next candidate. On the CPU vertices move back
+first, just far enough, which mostly ends before anybody is a candidate; on CUDA a round of that costs more than it
+saves. If it takes more than a share of the graph, all is computed from scratch, which is decided on the device.
+
+Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.types import ArcList, PlacedArcs, StoreView
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.structs import constants, enum
+from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
+from suricate.kernels.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+
+Arcs: TypeAlias = ArcList | PlacedArcs | None
+HERE = Path(__file__).parent
+SOURCE, TEMPLATE = HERE / "core_numbers.cu", HERE / "core_numbers_cpu.py"
+BLOCK = 512  #: threads per block of the cooperative kernels
+LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
+PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
+ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
+FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
+DELETED, INSERTED = 2, 3  #: places of the arguments of ``maintain``
+SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
+CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
+
+
+def prelude_of(view: StoreView) -> str:
+    """Return what the kernels need besides what the view says."""
+    linear = f"#define FIND_IS_LINEAR {int(view.find == 'linear')}"
+    return "\n".join(
+        [
+            ARCS.declaration,
+            constants({"LAST_NUMBER": LAST_EPOCH, "ORIGIN": ORIGIN}),
+            enum("", {"CORE_BLOCK": BLOCK}),
+            linear,
+        ]
+    )
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [assembled(view, SOURCE, prelude_of(view))]
+
+
+class CoreNumbers:
+    """The core numbers of one undirected graph. No method waits for the device.
+
+    Args:
+        device: that of the graph.
+
+    Attributes:
+        core: ``uint32[num_vertices]``, the numbers.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        xp = device.xp
+        self._standing: Array = xp.empty(0, np.uint64)  # on CUDA core and place are its lower and upper halves
+        self._sums: Array = xp.empty(0, np.uint64)  # on CUDA, 0 between launches
+        self.core: Array = xp.empty(0, np.uint32)
+        self._place: Array = xp.empty(0, np.uint32)
+        self._support: Array = xp.empty(0, np.uint32)
+        self._later: Array = xp.empty(0, np.uint32)
+        self._stamp: Array = xp.empty(0, np.uint32)
+        self._mark: Array = xp.empty(0, np.uint32)
+        self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
+        self._updates: _Updates | None = None  # with the arrays as they are
+
+    def compute(self, graph: Graph) -> None:
+        """Compute from scratch."""
+        self.grow(graph.num_vertices)
+        if not graph.num_vertices:
+            return
+        if self.device.is_cuda:
+            program, blocks, arguments = self._launch_of(graph, (self._standing,))
+            program.kernel("peel")((blocks,), (BLOCK,), arguments)
+        else:
+            self._peel(graph)
+
+    def update(self, graph: Graph, deleted: Arcs = None, inserted: Arcs = None) -> bool:
+        """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+
+        Returns:
+            False if it computed them from scratch; on CUDA, where the device decides that, always True.
+        """
+        n = graph.num_vertices
+        self.grow(n)
+        if self.device.is_cuda:
+            self._updates_of(graph).launch(deleted, inserted)
+            return True
+        if self._kept[:3].max() >= LAST_EPOCH:
+            self._stamp[...] = self._mark[...] = self._kept[:2] = 0
+            self._peel(graph)
+            return False
+        assert not isinstance(deleted, PlacedArcs)  # which lie on a device
+        assert not isinstance(inserted, PlacedArcs)
+        view, gone, come = graph.view("out"), plain_arcs(deleted or NO_ARCS), plain_arcs(inserted or NO_ARCS)
+        queues, (listed, left) = self._scratch(graph, "queue0", "queue1"), self._scratch(graph, "listed", "left")
+        loops, data = loops_over(view, TEMPLATE), without_weights(view)
+        numbers, marks = (self.core, self._support, self._place, self._later), (self._stamp, self._mark, self._kept)
+        work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
+        loops.tally(*come, *numbers, 1)
+        loops.tally(*gone, *numbers, -1)
+        loops.lower(data, *gone, *numbers, self._stamp, self._kept, queues[0])
+        if loops.raise_all(data, *come, *numbers, left, *marks, listed, work, *queues):
+            return True
+        self._peel(graph)
+        return False
+
+    def grow(self, num_vertices: int) -> None:
+        """Add vertices without edges, up to ``num_vertices``."""
+        before = len(self.core)
+        if num_vertices <= before:
+            return
+        numbers = ("_standing", "_sums") if self.device.is_cuda else ("core", "_place")
+        for name in (*numbers, "_support", "_later", "_stamp", "_mark"):
+            held = getattr(self, name)
+            grown = self.device.xp.zeros(num_vertices, held.dtype)
+            grown[:before] = held
+            setattr(self, name, grown)
+        if self.device.is_cuda:
+            self.core, self._place = (self._standing.view(np.uint32)[half::2] for half in range(2))
+
+    def _peel(self, graph: Graph) -> None:
+        view, n = graph.view("out"), graph.num_vertices
+        loops = loops_over(view, TEMPLATE)
+        bins = graph.workspace.array("cores.bins", n + 1, np.int64)
+        numbers = (self.core, self._support, self._place, self._later)
+        self._kept[3] = loops.peel(without_weights(view), *numbers, *self._scratch(graph, "queue0", "queue1"), bins)
+        self._kept[2], self._kept[4] = ORIGIN + n, ORIGIN
+
+    def _scratch(self, graph: Graph, *names: str) -> tuple[Array, ...]:
+        return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
+
+    def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
+        """Return program, number of blocks and all arguments of a kernel: the view, its own, then what both need."""
+        view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
+        states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
+        lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
+        both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
+        program, blocks = program_over(view, SOURCE, prelude_of), resident_blocks(self.device.index, BLOCK)
+        return program, blocks, (packed(view), np.uint32(n), *own, *both)
+
+    def _updates_of(self, graph: Graph) -> _Updates:
+        """Return the launches of updates, made anew where an array has moved."""
+        held = self._updates
+        if held is None or held.graph is not graph or held.standing is not self._standing or not held.walks(graph):
+            n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
+            limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
+            numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
+            launch = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._standing))
+            held = self._updates = _Updates(graph, self._standing, launch)
+        return held
+
+
+class _Updates:
+    """The launches of updates: all arguments stay but arcs, and the view where it is new."""
+
+    def __init__(self, graph: Graph, standing: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
+        self.graph, self.standing = graph, standing
+        self._program, blocks, arguments = launch
+        self._view = graph.view("out")
+        self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, arguments)
+
+    def walks(self, graph: Graph) -> bool:
+        """Take the view of ``graph`` as it is now; return False if its backend's shape has changed."""
+        view = graph.view("out")
+        if view is self._view:
+            return True
+        if program_over(view, SOURCE, prelude_of) is not self._program:
+            return False
+        self._view = view
+        self._kernel.put(0, packed(view))
+        return True
+
+    def launch(self, deleted: Arcs, inserted: Arcs) -> None:
+        """Launch an update after these changes."""
+        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
+        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
+        self._kernel.launch()

@@ -1,0 +1,294 @@
+"""PageRank, from scratch and kept current, in the formulations of Meerkat and of Sahu's DF-P PageRank.
+
+The ranks ``r`` sum to 1 and satisfy ``r = alpha P^T r + (alpha D + 1 - alpha) j``: ``P`` shares the rank of a vertex
+among its out-edges in proportion to their weights, ``D`` is the rank of dangling vertices (whose out-edges weigh
+nothing), and ``j`` is where jumps go, everywhere alike or by ``personalization``. This is NetworkX's definition, and
+Meerkat's (Concessao et al.), who stop when the L1 norm of a step is below 1e-5. With ``self_loops=True`` every vertex
+has exactly one self-loop, so nothing dangles: the formulation of Sahu ("Efficient GPU Implementation of Static and
+Incrementally Expanding DF-P PageRank"), who stops when the L-infinity norm of a step is at most 1e-10.
+
+After a batch (``method``):
+
+==========  ============================================================================================================
+"static"    computes from scratch
+"nd"        passes over all vertices, from the old ranks (naive-dynamic)
+"dt"        steps over what the ends of changed edges reach (dynamic traversal)
+"df"        steps over the ends of changed edges and, growing, the out-neighbours of vertices whose share changed by
+            more than ``frontier_tol``, relative to what they were last told (dynamic frontier)
+"dfp"       the same, without vertices that changed by less than ``prune_tol`` (DF with pruning)
+"auto"      "dfp" after batches so small that their effect fades near by, though not after more than 32 of them (on the
+            CPU those count less whose last step is below ``tol / 8``); from scratch after batches of more than 1 % of
+            the edges; else "nd". Where the change of a whole pass falls slowly, as on grids and roads, it extrapolates
+            (see ``_pagerank_steps``), which takes half the steps or less; on the CPU also where it falls like a
+            geometric series (see ``_pagerank_leaps``)
+==========  ============================================================================================================
+
+The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
+what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
+was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
+:attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
+of the ranks. After a step of more than a 16th of the vertices and edges a dynamic method goes on over all of them,
+to half of the tolerances and extrapolated as by "auto": a pass looks at no flags, takes half the time or less of a step
+over most vertices, and sets the sum of the ranks right, so that errors fade faster. On a CUDA device the steps of a
+dynamic method are two loops without a wait, whole passes are one.
+
+An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
+L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
+whole pass, as ends of loops leave the last changes to be told. With the L-infinity norm ``tol`` counts num_vertices
+times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._convergence import tolerance
+from suricate.algorithms._fixed_point import divided
+from suricate.algorithms._sums import Weighting
+from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
+from suricate.algorithms.pagerank.passes import WholePasses
+from suricate.algorithms.pagerank.reach import is_near, steps_until
+from suricate.algorithms.pagerank.steps import (
+    Local,
+    is_reached,
+    local,
+    reach,
+    take_back,
+    visit,
+)
+from suricate.base.parameters import dtype as one_dtype
+from suricate.base.parameters import flag, integer, real
+from suricate.graph.row_copies import gathered_rows
+from suricate.operators import converge, vertex_map
+from suricate.operators.repeated import Repeated
+from suricate.operators.results import Propagated
+from suricate.operators.schemes import passes_scan
+from suricate.plugins.algorithm import Algorithm, pull_bytes
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+    from suricate.state.frontier import Frontier
+
+METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
+SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
+LOCAL = ("dt", "df", "dfp")
+RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
+CROWD = 16  #: after a step of one in so many vertices and edges, dynamic methods go on over all of them
+
+
+class PageRank(WholePasses):
+    """Ranks that sum to 1.
+
+    Args:
+        alpha: probability of following an edge, in [0, 1).
+        personalization: where jumps go, in any scale: a dict from vertex to a number (others: 0), or an array with an
+            entry per vertex; None: everywhere alike. Vertices that are added to the graph later count as 0.
+        tol: norm of the last step's change at which the iteration stops; at least the rounding error of ``dtype``, with
+            the L-infinity norm that divided by the number of vertices.
+        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change of
+            a step no longer falls, because only rounding is left.
+        weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
+        norm: ``"l1"`` or ``"linf"``, of the change of a step.
+        method: how ranks are brought up to date, see above.
+        self_loops: whether every vertex counts as having exactly one self-loop, of weight 1.
+        equation: of Sahu's paper: 1 takes a self-loop's contribution from the step before, 2 (with ``self_loops``) sums
+            it up exactly; None: 2 for ``"dfp"`` with self-loops, else 1.
+        frontier_tol: relative change of a share of which out-neighbours are told; None: tol / 2, with the L-infinity
+            norm 1e-6.
+        prune_tol: relative change below which ``"dfp"`` leaves a vertex out; None: as ``frontier_tol``.
+        dtype: ``"float64"`` or ``"float32"``.
+
+    Raises:
+        ParameterError, UnknownNameError: a parameter is of the wrong type or out of range.
+        RequirementError: ``weighted=True`` on a graph without weights.
+        ShapeError, VertexRangeError: ``personalization`` does not fit the graph.
+        WeightError: the graph has negative weights, or the weights of a vertex have no finite sum. On CUDA after a
+            batch it is raised by :attr:`result`.
+    """
+
+    name = "pagerank"
+    suites = ("algorithms", "ablations", "crossover", "demo")
+    update_kind = "dynamic"
+    recompute_share = 0.01
+
+    def __init__(
+        self,
+        alpha: float = ALPHA,
+        personalization: Mapping[int, float] | Array | None = None,
+        tol: float = TOL,
+        max_iter: int | None = None,
+        weighted: bool | None = None,
+        norm: str = "l1",
+        method: str = "auto",
+        self_loops: bool = False,
+        equation: int | None = None,
+        frontier_tol: float | None = None,
+        prune_tol: float | None = None,
+        dtype: str = "float64",
+    ) -> None:
+        self.alpha = real("pagerank: alpha", alpha, low=0, high=1)
+        self.jumps = Jumps(personalization)
+        self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
+        self.max_iter = None if max_iter is None else integer("pagerank: max_iter", max_iter, low=1)
+        self.weighting = Weighting("pagerank", weighted)
+        self.norm = one_of("pagerank: norm", norm, ("l1", "linf"))
+        if norm == "l1":
+            self.tol = tolerance("pagerank: tol", tol, self.dtype)
+        else:  # its floor depends on the number of vertices
+            self.tol = real("pagerank: tol", tol, low=0, include_low=False)
+        self.method = one_of("pagerank: method", method, METHODS)
+        self.self_loops = flag("pagerank: self_loops", self_loops)
+        self.closed = sums_up_loops(equation, self.self_loops, self.method)
+        told = self.tol / 2 if norm == "l1" else 1e-6
+        self.frontier_tol = told if frontier_tol is None else real("pagerank: frontier_tol", frontier_tol, low=0)
+        self.prune_tol = self.frontier_tol if prune_tol is None else real("pagerank: prune_tol", prune_tol, low=0)
+        super().__init__()
+
+    # -- after a batch -------------------------------------------------------------------------------------------------
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Bring the ranks up to date by :attr:`method`."""
+        differs = delta.live_may_differ or graph.num_vertices > len(self._share)
+        kinds = ("inserted", "deleted", "replaced") if self.weighting.applies(graph) else ("inserted", "deleted")
+        found = map(delta.placed_arcs, kinds)  # on CUDA without arrays of them: whole passes need none
+        placed = tuple(part for part in found if part is not None and part.size)
+        method = self._chosen(graph, placed, differs=differs)
+        if method == "static" or len(self._share) == 0 or not self._usable:
+            self.compute(graph)
+            return
+        self._steps, self._loops, self._was_local = 0, [], method in LOCAL
+        if differs:
+            self._fit(graph)
+        if method in LOCAL and self._announced is None:
+            self._announced = self._share.copy()
+            self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
+        if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
+            self._warm(graph, ())
+            return
+        edges = tuple(arcs for arcs in map(delta.arc_list, kinds) if arcs.size)
+        if method not in LOCAL:
+            self._warm(graph, edges)
+            self._look(graph)
+        elif edges:
+            self._relax(graph, method, self._refresh(graph, edges))
+
+    def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
+        """Return the method for a batch, after which the live vertices may differ."""
+        method = self.method
+        if method == "auto":
+            if self.outweighs(graph, None, *edges):
+                return "static"
+            is_local = self._local_updates < RENEWAL and not differs and self._is_local(graph, edges)
+            method = "dfp" if is_local else "nd"
+        return "nd" if method in LOCAL and (differs or not graph.has_in_edges) else method
+
+    def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
+        """Return whether what ``edges`` change is likely to fade near by; the CPU sees whether it is within ``tol``."""
+        n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
+        bound = self.tol * (n if self.norm == "linf" else 1)
+        if is_near(n, arcs, size, steps_until(bound, max(size, 1) / max(arcs, 1))):
+            return True
+        if graph.device.is_cuda or self.weighting.applies(graph) or not is_near(n, arcs, size, 0):
+            return False
+        return 2 * self.alpha * sum(float(self._share[part.src].sum()) for part in edges) <= self.tol
+
+    def _fit(self, graph: Graph) -> None:
+        """Fit the state to other live vertices: deleted ones have rank 0, new ones the mean rank."""
+        n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
+        inv = xp.full(n, 1 if self.self_loops else -1, self.dtype)
+        rank = xp.full(n, 1 / n)
+        inv[:known], rank[:known] = self._inv, (self._share / abs(self._inv)) * (known / n)
+        start = uniform(graph)
+        rank = rank * (start > 0)
+        total = rank.sum()
+        rank = xp.where(total > 0, divided(xp, rank, total), start)
+        self._share, self._inv = (rank * abs(inv)).astype(self.dtype), inv
+        self._after, self._announced, self._local_updates = xp.empty_like(self._share), None, 0.0
+        (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
+
+    def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
+        """Run a dynamic method from the ends of changed edges, in a loop on the device.
+
+        After a round of many vertices passes over all of them take over, which have no flags to look at.
+        """
+        paced = not (graph.device.is_cuda and passes_scan(graph, graph.view("in")))
+        functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
+        known = self._inv, self._jump, self._spread, self.alpha, self._kappa
+        args = (self._share, self._after, self._announced, *known, self.frontier_tol, self.prune_tol, self._error)
+        affected, most = self._reached(graph, ends) if method == "dt" else ends, self._most_steps
+        loop = converge(
+            graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
+            commit=functions.publish, wake="out", dtype="float64", max_steps=most,
+            until=(self._error, self.tol), most=(graph.num_vertices + graph.most_arcs) // CROWD,
+        )  # fmt: skip
+        self._loops += [loop]
+        self._cut.note(loop, most)
+        self._owes_passes = True
+        if graph.device.is_cuda or loop.crowded:
+            self._loops += [self._sweep(graph, functions, known, loop, paced=paced)]
+            self._cut.note(self._loops[-1], most, after=loop)
+        left = 1 if graph.device.is_cuda else 8 * self._error.read() / self.tol  # the change that nobody was told of
+        self._local_updates += min(1, max(1 / RENEWAL, left))
+
+    def _sweep(
+        self, graph: Graph, functions: Local, known: tuple[Any, ...], after: Propagated, *, paced: bool
+    ) -> Propagated:
+        """Go on over all vertices if the loop ``after`` was crowded."""
+        pace, last_pace, spare = self._sweep_paces
+        args = (
+            self._share, self._announced, *known, self._kept, self.prune_tol / 2, self._error, self._factor, pace,
+            spare,
+        )  # fmt: skip
+        swap = (self._share, self._announced), (pace, spare)
+        with gathered_rows(graph):
+            swept = self._again.passes(
+                functions.pull_all, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
+                until=(self._error, self.tol / 2), swap=swap, after=after,
+            )  # fmt: skip
+        if paced:
+            self._again.vertex_map(take_back, (self._share, self._announced, pace, last_pace))
+            self._sweep_paces = last_pace, pace, spare
+        return swept
+
+    def _reached(self, graph: Graph, ends: Frontier) -> Frontier:
+        """Return what ``ends`` reach."""
+        if self._mark is None or len(self._mark) < graph.num_vertices:
+            self._mark, self._epoch = graph.device.xp.zeros(graph.num_vertices, np.uint32), 0
+        self._epoch += 1
+        args = (self._mark, self._epoch)
+        converge(graph, ends, reach, args=args, reduce="max", over="in", then=visit, wake="out")
+        return vertex_map(graph, None, is_reached, args=args)
+
+    @property
+    def touched(self) -> int | None:
+        """Vertices that the last update computed, summed over its steps; None after passes over all vertices."""
+        return sum(loop.touched for loop in self._loops) if self._was_local and self._loops else None
+
+    # -- benchmark (verification: _pagerank_reference) -----------------------------------------------------------------
+
+    @classmethod
+    def variants(cls) -> Mapping[str, Mapping[str, Any]]:
+        """Return the five methods in Sahu's setting."""
+        return {method: {**SAHU, "method": method} for method in METHODS if method != "auto"}
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Iterate until the steps are below 1e-6."""
+        return {"tol": 1e-6}
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one pull per iteration."""
+        one = pull_bytes(graph.num_vertices, graph.num_edges, self.dtype.itemsize, self.weighting.bytes_per_edge(graph))
+        return self.iterations * one
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer PageRank."""
+    return [PageRank]

@@ -1,0 +1,79 @@
+"""Pace and leaps of PageRank's whole passes on the CPU, where the host sees the change of every step.
+
+Steps whose changes fall slowly are extrapolated (:class:`Pace`). When each change is about ``q`` times the one before,
+what is left of the error belongs to one eigenvalue, and the steps to come are a geometric series: its sum, ``q / (1 -
+q)`` times the last change, is added at once (Aitken's method; Kamvar et al., *Extrapolation methods for accelerating
+PageRank computations*, 2003). The step after a leap is a plain one, so that its change tells as much about the error as
+ever.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.algorithms.pagerank.steps import FAST, FRESH, GIVEN_UP, SLOW
+
+STEADY = 0.2  #: where norms fall by factors that differ by no more, relatively, changes are compared
+ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of the one before
+
+
+class Pace:
+    """Says which steps to extrapolate, as ``finish_paced`` of ``_pagerank_steps`` does on CUDA."""
+
+    def __init__(self, alpha: float) -> None:
+        self._alpha, self._pace = alpha, FRESH
+        self.is_fast = False  #: whether the step is extrapolated that was asked for last
+
+    def quickens(self, last: float) -> bool:
+        """Return whether to extrapolate the next step; ``last``: what the one before changed."""
+        earlier, was_fast = self._pace, self.is_fast
+        last = self._alpha * last if was_fast else last
+        self.is_fast = last <= FAST * earlier if was_fast else last > SLOW * earlier
+        gives_up = earlier == GIVEN_UP or (was_fast and not self.is_fast)
+        self._pace = GIVEN_UP if gives_up else FRESH / 2 if earlier == FRESH else last
+        return self.is_fast
+
+    def begin_anew(self) -> None:
+        """Compare the next step with none before it."""
+        self._pace, self.is_fast = GIVEN_UP if self._pace == GIVEN_UP else FRESH, False
+
+
+class Leaps:
+    """Says when to leap, from what the steps change; ``tol`` is the norm at which they end."""
+
+    def __init__(self, tol: float) -> None:
+        self._tol = tol
+        self._norm = self._factor = np.inf  # of the last change, and of that and the one before
+        self._change: np.ndarray | None = None  # the last one, if it was looked at
+
+    def weight(self, norm: float, share: np.ndarray, before: np.ndarray, *, plain: bool) -> float:
+        """Return how many times to add the last change, or 0.0.
+
+        Args:
+            norm: of the change that a step made, above 0.
+            share: the values after the step.
+            before: those before it.
+            plain: whether the step was not extrapolated otherwise.
+        """
+        factor, known = norm / self._norm, self._change
+        steady = plain and factor < SLOW and abs(factor - self._factor) <= STEADY * factor
+        self._norm, self._factor = norm if plain else np.inf, factor
+        self._change = share - before if steady else None
+        if self._change is None or known is None or factor * norm <= self._tol:
+            return 0.0
+        cross, one, other = (_product(*pair) for pair in ((self._change, known), (self._change,) * 2, (known,) * 2))
+        if cross * cross < (1 - ALIKE) * one * other or not other > 0:
+            return 0.0
+        self._norm, self._change, ratio = np.inf, None, cross / other
+        return float(ratio / (1 - ratio))
+
+
+def leap(share: np.ndarray, before: np.ndarray, weight: float) -> None:
+    """Add ``weight`` times the change since ``before``, which is overwritten, to ``share``."""
+    np.subtract(share, before, out=before)
+    before *= weight
+    share += before
+
+
+def _product(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.einsum("i,i->", a, b))  # on one thread, unlike a @ b

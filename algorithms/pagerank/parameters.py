@@ -1,0 +1,128 @@
+"""Parameters of PageRank: where jumps go, which equation, names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.parameters import integer, real, shown
+from suricate.errors import ParameterError, ShapeError, VertexRangeError
+from suricate.intake.arrays import as_array
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+
+
+ALPHA, TOL = 0.85, 1e-5  #: what is meant if nothing is given
+
+
+def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return ``value`` if it is one of ``allowed``.
+
+    Raises:
+        ParameterError: it is none of them.
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise ParameterError(f"{label} must be {', '.join(allowed[:-1])} or {allowed[-1]}, got {shown(value)}")
+    return value
+
+
+def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
+    """Return whether the contribution of a self-loop is summed up (equation 2), by default for ``"dfp"``.
+
+    Raises:
+        ParameterError: there is no such equation, or no self-loop that it could be about.
+    """
+    if equation is None:
+        return self_loops and method == "dfp"
+    number = integer("pagerank: equation", equation, low=1, high=2)
+    if number == 2 and not self_loops:
+        raise ParameterError("pagerank: equation=2 is about self-loops: pass self_loops=True")
+    return number == 2
+
+
+class Jumps:
+    """The parameter ``personalization``: a copy on the host of what the user gave, or None; 0 at deleted vertices."""
+
+    def __init__(self, values: Mapping[int, float] | Array | None) -> None:
+        self._values = None if values is None else _checked_personalization(values)
+
+    def check(self, num_vertices: int, *, grown: bool) -> None:
+        """Raise unless it names vertices of the graph, or has an entry for each of them.
+
+        A graph that may have ``grown`` since may have more vertices than there are entries.
+        """
+        _check_fit(self._values, num_vertices, grown=grown)
+
+    def on(self, graph: Graph, dtype: np.dtype) -> tuple[Array, int]:
+        """Return where jumps go and how far the entries of two vertices are apart: 1, or 0 if one counts for all."""
+        n, xp = graph.num_vertices, graph.device.xp
+        if self._values is None:
+            return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
+        found = xp.asarray(distribution(self._values, n))
+        if graph.most_deleted:
+            found = found * graph.live_arrays.mask
+            total = found.sum()
+            found = found / xp.where(total > 0, total, math.nan)  # all NaN, and so are the ranks, if none is live
+        return found.astype(dtype), 1
+
+    def are_lost(self, graph: Graph) -> bool:
+        """Return whether no vertex of the personalisation is live; waits for the device."""
+        if self._values is None or not graph.most_deleted:
+            return False
+        live = graph.device.to_numpy(graph.live)
+        return not distribution(self._values, graph.num_vertices)[live].any()
+
+
+def uniform(graph: Graph) -> Array:
+    """Return ``float64[num_vertices]`` that sum to 1, the same at every live vertex, 0 at deleted ones."""
+    xp, n = graph.device.xp, graph.num_vertices
+    if not graph.most_deleted:
+        return xp.full(n, 1 / max(n, 1))
+    mask, count = graph.live_arrays
+    return mask / xp.maximum(count, 1)
+
+
+def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:
+    """Return a copy on the host of what the user gave: non-negative finite numbers, not all of them 0."""
+    label = "pagerank: personalization"
+    if isinstance(values, Mapping):
+        given = {integer(f"{label}: a vertex", v): values[v] for v in values}
+        if min(given, default=0) < 0:
+            raise VertexRangeError(f"{label}: vertex {min(given)} is negative")
+        checked: Any = {v: real(f"{label}[{v}]", number, low=0) for v, number in given.items()}
+        numbers = np.array([*checked.values()], np.float64)
+    else:
+        array = as_array(values, label)
+        if array.ndim != 1 or array.dtype.kind not in "iuf":
+            raise ParameterError(f"{label} must be a dict, or a one-dimensional array of numbers")
+        numbers = checked = np.array(array.get() if hasattr(array, "get") else array, np.float64)
+        if not np.all((numbers >= 0) & (numbers < math.inf)):
+            raise ParameterError(f"{label} must hold finite numbers of at least 0")
+    with np.errstate(over="ignore"):
+        total = numbers.sum()
+    if not 0 < total < math.inf:
+        raise ParameterError(f"{label} must have a finite sum above 0")
+    return checked
+
+
+def _check_fit(values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
+    """See :meth:`Jumps.check`."""
+    if isinstance(values, dict) and max(values) >= num_vertices:
+        raise VertexRangeError(f"pagerank: personalization: vertex {max(values)} is not in [0, {num_vertices})")
+    if isinstance(values, np.ndarray) and (len(values) > num_vertices or (len(values) < num_vertices and not grown)):
+        raise ShapeError(f"pagerank: personalization has {len(values)} entries, the graph {num_vertices} vertices")
+
+
+def distribution(values: Any, num_vertices: int) -> np.ndarray:
+    """Return the personalisation as float64[num_vertices] that sum to 1; vertices that it does not name have 0."""
+    spread = np.zeros(num_vertices)
+    if isinstance(values, Mapping):
+        spread[list(values)] = list(values.values())
+    else:
+        spread[: len(values)] = values
+    return spread / spread.sum()

@@ -1,0 +1,330 @@
+"""PageRank's passes over all vertices: the computation from scratch, warm starts, and when they end."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import suricate as su
+from suricate.algorithms._convergence import CutLoops, Progress, demand_floor
+from suricate.algorithms._fixed_point import divided
+from suricate.algorithms._sums import Weighting
+from suricate.algorithms.pagerank.leaps import Leaps, Pace, leap
+from suricate.algorithms.pagerank.parameters import uniform
+from suricate.algorithms.pagerank.reference import VerifiedRanks
+from suricate.algorithms.pagerank.steps import (
+    FRESH,
+    anyone,
+    by_degree,
+    by_degree_of_all,
+    by_degree_with_loop,
+    dangle,
+    measure,
+    normalise,
+    passes,
+    take_back,
+)
+from suricate.errors import ConvergenceError, ParameterError, WeightError
+from suricate.graph.row_copies import gathered_rows
+from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
+from suricate.operators.repeated import Repeated
+from suricate.operators.results import Propagated
+from suricate.operators.schemes import passes_scan
+
+if TYPE_CHECKING:
+    from suricate.algorithms.pagerank.parameters import Jumps
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+    from suricate.state.frontier import Frontier
+
+
+class WholePasses(VerifiedRanks):
+    """The state of PageRank, and what passes over all vertices do; the parameters are those of ``PageRank``."""
+
+    alpha: float
+    jumps: Jumps
+    tol: float
+    max_iter: int | None
+    norm: str
+    method: str
+    self_loops: bool
+    closed: bool
+    dtype: np.dtype
+    weighting: Weighting
+
+    def __init__(self) -> None:
+        self._share: Array = None  # and other arrays: see _pagerank_steps
+        self._error: Any = None  # and other scalars
+        self._usable = True  # as far as somebody has looked
+        self._steps: int = 0
+        self._loops: list[Propagated] = []  # of the last computation or update, besides ``_steps``
+        self._was_local = False  # whether the last update stepped over what it affected
+        self._graph: Graph | None = None  # the one computed on
+        self._cut = CutLoops()  # since the last passes over all vertices began, these included
+        self._owes_passes = False  # if a loop was cut short: whether more passes are made when the result is read
+        self._stalled = False  # whether whole passes ended because they did not progress
+
+    # -- from scratch --------------------------------------------------------------------------------------------------
+
+    def compute(self, graph: Graph) -> None:
+        """Iterate from the uniform vector."""
+        self.weighting.demand(graph)
+        n, xp = graph.num_vertices, graph.device.xp
+        self.jumps.check(n, grown=self._share is not None)
+        if self.norm == "linf":
+            demand_floor("pagerank: tol", self.tol, self.tol, float(np.finfo(self.dtype).eps) / max(n, 1), self.dtype)
+        self._graph = graph
+        self._cut.clear()
+        self._start(graph)
+        self._share = uniform(graph).astype(self.dtype)
+        self._inv = xp.full(n, -1, self.dtype)
+        self._after, self._announced = xp.empty_like(self._share), None
+        self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False
+        if n == 0:
+            return
+        self._weigh_all(graph)
+        self._iterate(graph)
+        self._look(graph)
+
+    def _start(self, graph: Graph) -> None:
+        """Make what depends on the graph but not on the ranks."""
+        weighted = self.weighting.applies(graph)
+        self._passes = passes(weighted, self.self_loops, self.closed, *usable_weights(self.dtype))
+        if self._error is None or self._error.device != graph.device:
+            self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
+            self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
+            self._kept = su.Scalar("sum", "float64", graph)
+            self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
+        self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
+        self._host_pace = Pace(self.alpha)  # on the CPU
+        self._epoch, self._mark, self._again = 0, None, Repeated(graph)
+        self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
+        self._jump, self._spread = self.jumps.on(graph, self.dtype)
+
+    def _weigh_all(self, graph: Graph) -> None:
+        """Weigh all vertices; add up the ranks of dangling ones."""
+        state = (self._share, self._inv)
+        if not self._by_edges(graph):
+            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
+            return
+        if self.weighting.applies(graph):
+            neighbor_reduce(graph, self._passes.weight, args=state, dtype="float64", then=self._passes.weigh)
+        else:
+            self._count_edges(graph, None)
+        self._again.vertex_map(dangle, (*state, self._dangling))
+
+    def _by_edges(self, graph: Graph) -> bool:
+        """Return whether the weight of a vertex is not its degree, which one pass over the vertices finds."""
+        return self.self_loops or self.weighting.applies(graph)
+
+    def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
+        """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
+        count = by_degree_with_loop if self.self_loops else by_degree
+        return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
+
+    def _iterate(self, graph: Graph) -> None:
+        """Make steps over all vertices until the norm is at most ``tol``, ``max_iter`` is reached, or they stall."""
+        self._local_updates, self._announced = 0.0, None
+        self._cut.clear()
+        paced = self.method == "auto" and graph.has_in_edges
+        progress = Progress(self.alpha, self.max_iter)
+        if graph.device.is_cuda and graph.has_in_edges:
+            self._loop_over_all(progress, paced=paced and not passes_scan(graph, graph.view("in")))
+            return
+        if graph.device.is_cuda:
+            self._repeat_steps(graph, progress)
+        else:
+            with gathered_rows(graph):
+                self._step_and_leap(graph, progress, paced=paced)
+        self._owes_passes, self._stalled = False, progress.stalled
+        self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
+
+    def _repeat_steps(self, graph: Graph, progress: Progress) -> None:
+        """Make the steps by ``iterate``, which waits for the last one."""
+        until, change, done = (self._error, self.tol), math.inf, 0
+        while change > self.tol and not (done and progress.ends(done, change)):
+            most = min(progress.limit - done, progress.at_once)
+            done += iterate(self._step(graph), until=until, max_steps=most, swap=((self._share, self._after),))
+            self._share, self._after = self._after, self._share
+            change = self._error.read()
+        self._steps += done
+
+    def _step_and_leap(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
+        """Make the steps one by one: on the CPU the host sees every change."""
+        step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
+        pace, leaps, change = self._host_pace, Leaps(self.tol) if self.method == "auto" else None, 0.0
+        done = 0
+        while True:
+            dangling = self._dangling.read()
+            (fast_step if fast_step and pace.quickens(change) else step)()
+            done += 1
+            self._share, self._after = self._after, self._share
+            change = self._error.read()
+            if not change > self.tol or progress.ends(done, change):
+                break
+            weight = leaps.weight(change, self._share, self._after, plain=not pace.is_fast) if leaps else 0.0
+            if weight:
+                leap(self._share, self._after, weight)
+                self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
+                pace.begin_anew()
+        if pace.is_fast:
+            self._share, self._after = self._after, self._share  # what the last step started from is within tol
+        pace.begin_anew()
+        self._steps += done
+
+    def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
+        """Make the steps in one launch, without a wait; if these are too few, more are made when the result is read."""
+        pull, finish, args = self._passes.pull, self._passes.finish, self._state
+        swap: tuple[Any, ...] = ((self._share, self._after),)
+        if paced:
+            pull, finish = self._passes.pull_paced, self._passes.finish_paced
+            args = (*args, self._pace, self._next_pace)
+            swap = (*swap, (self._pace, self._next_pace))
+        most = min(progress.limit, progress.at_once)
+        self._loops += [
+            self._again.passes(
+                pull, args, finish, dtype="float64", max_steps=most, until=(self._error, self.tol), swap=swap
+            )
+        ]
+        self._cut.note(self._loops[-1], most)
+        self._owes_passes = most < progress.limit
+        self._share, self._after = self._after, self._share
+        if paced:
+            self._again.vertex_map(take_back, (self._share, self._after, self._next_pace, self._pace))
+
+    def _continue(self, graph: Graph) -> None:
+        """Make passes over all vertices where a loop was cut short; waits for the device."""
+        progress, done = Progress(self.alpha, self.max_iter), 0
+        self._owes_passes, self._stalled = True, False
+        while self._owes_passes:
+            self._warm(graph, ())
+            if graph.device.is_cuda and graph.has_in_edges:
+                done, change = done + self._loops[-1].steps, self._error.read()
+                if not change > self.tol or progress.ends(done, change):
+                    self._owes_passes, self._stalled = False, progress.stalled
+
+    @property
+    def _state(self) -> tuple[Any, ...]:
+        """The arguments of a step."""
+        return (
+            self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
+            self._factor,
+        )  # fmt: skip
+
+    def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
+        """Return a function that makes one step from ``_share`` to ``_after``, extrapolated if it ``is_fast``."""
+        functions = self._passes
+        if graph.has_in_edges:
+            then = functions.finish_fast if is_fast else functions.finish
+            return lambda: neighbor_reduce(
+                graph, functions.pull, args=self._state, over="in", then=then, dtype="float64"
+            )
+        gathered = graph.device.xp.zeros(len(self._share))
+
+        def step() -> None:
+            advance(graph, None, functions.push, gathered, args=self._state[:1], reduce="sum")
+            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *self._state))
+
+        return step
+
+    def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
+        """Weigh the ends of ``edges`` again; return them without repeats."""
+        if not self.weighting.applies(graph):
+            return self._count_edges(graph, edges)
+        ends = vertex_map(graph, edges, anyone)
+        converge(
+            graph, ends, self._passes.weight, args=(self._share, self._inv), reduce="sum", over="out",
+            then=self._passes.weigh, wake=None, dtype="float64", max_steps=1,
+        )  # fmt: skip
+        return ends
+
+    def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
+        """Iterate over all vertices from the old ranks, after a change of ``edges`` (of which degrees tell enough)."""
+        state = (self._share, self._inv)
+        if edges:
+            self._refresh(graph, edges)
+        if self._local_updates:  # which do not keep the sum of the ranks
+            self._again.vertex_map(measure, (*state, self._mass))
+            self._again.vertex_map(normalise, (*state, self._mass, self._dangling))
+        elif self._by_edges(graph):
+            self._again.vertex_map(dangle, (*state, self._dangling))
+        else:
+            self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
+        self._iterate(graph)
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    @property
+    def result(self) -> Array:
+        """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device.
+
+        If a loop since the last passes over all vertices was cut short by ``max_iter``, such passes are made first.
+        """
+        if not len(self._share):
+            return self._share.copy()
+        assert self._graph is not None
+        if not self._is_usable():
+            raise self._why_unusable(self._graph)
+        if self._owes_passes and self._cut.found():
+            self._continue(self._graph)
+        ranks = self._share / abs(self._inv)
+        ranks = divided(self._graph.device.xp, ranks, ranks.sum())
+        if not self.converged:
+            self._raise_unconverged(ranks)
+        return ranks
+
+    @property
+    def converged(self) -> bool:
+        """Whether the ranks are within the stated bound; waits for the device.
+
+        False after a loop that was cut short: reading :attr:`result` makes more passes, or raises.
+        """
+        return not self._cut.found() or (not self._owes_passes and self._error.read() <= self.tol)
+
+    def _raise_unconverged(self, ranks: Array) -> None:
+        change = float(self._error.read())
+        reason = (
+            f"pagerank: the change of a step no longer falls: it is {change:.3g}, above tol={self.tol:g}: raise tol"
+            if self._stalled
+            else f"pagerank: no convergence to tol={self.tol:g} within {self.max_iter} steps, the last one changed "
+            f"{change:.3g}: raise max_iter or tol"
+        )
+        raise ConvergenceError(reason, result=ranks, change=change)
+
+    @property
+    def _most_steps(self) -> int:
+        """Steps of a loop over what a batch affects, at most."""
+        progress = Progress(self.alpha, self.max_iter)
+        return min(progress.limit, progress.at_once)
+
+    @property
+    def iterations(self) -> int:  # type: ignore[override]
+        """Steps that the last computation or update took; waits for the device."""
+        return self._steps + sum(loop.steps for loop in self._loops)
+
+    def _look(self, graph: Graph) -> None:
+        """Raise ``WeightError`` if weights make the ranks unusable; without weights they are usable."""
+        if self.weighting.applies(graph) and not self._is_usable() and not self.jumps.are_lost(graph):
+            raise self._why_unusable(graph)
+
+    def _is_usable(self) -> bool:
+        """Return whether the ranks are numbers; waits for the device."""
+        self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
+        return self._usable
+
+    def _why_unusable(self, graph: Graph) -> Exception:
+        if self.jumps.are_lost(graph):
+            return ParameterError("pagerank: personalization has no live vertex: there is nowhere to jump to")
+        return WeightError("pagerank: a vertex has a negative weight, or weights whose sum is too large or too small")
+
+
+def usable_weights(dtype: np.dtype) -> tuple[float, float]:
+    """Return the least and the largest sum of out-weights with which shares in ``dtype`` stay precise.
+
+    A share is a rank divided by the sum, rounded to a multiple of the smallest subnormal number; times the weights
+    these errors add up to less than the rounding error of the ranks, for as many vertices as a graph can have.
+    """
+    info = np.finfo(dtype)
+    return float(info.tiny), float(info.eps) / (2.0**32 * float(info.smallest_subnormal))

@@ -1,0 +1,107 @@
+"""How ranks are verified: PageRank by power iteration over a SciPy matrix, and how far ranks may be from it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from suricate.algorithms._matrices import adjacency
+from suricate.algorithms.pagerank.parameters import ALPHA, TOL, distribution
+from suricate.plugins.algorithm import Algorithm
+
+EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000
+FACTORS = {"static": 1, "nd": 1, "dt": 10, "df": 10}  #: of the bound of whole passes; other methods: 3
+
+
+def distance_bound(num_vertices: int, dtype: np.dtype, params: dict[str, Any]) -> float:
+    """Return the stated bound of the L1 distance to the exact ranks."""
+    alpha, eps = params["alpha"], float(np.finfo(dtype).eps)
+    tol, linf = params["tol"], params.get("norm") == "linf"
+    told = params.get("frontier_tol")
+    step = tol * (num_vertices if linf else 1) + (told if told is not None else 1e-6 if linf else tol / 2) + 100 * eps
+    whole = step * alpha / (1 - alpha) + 100 * eps
+    return FACTORS.get(params.get("method", "auto"), 3) * whole
+
+
+def power_iteration(
+    matrix: Any, alpha: float, tol: float, max_iter: int, personalization: Any = None, live: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights.
+
+    ``live``: the mask of live vertices, None if all are live.
+    """
+    from scipy import sparse
+
+    n = matrix.shape[0]
+    degree = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
+    dangling = degree == 0
+    per_row = np.repeat(1 / np.where(dangling, 1, degree), np.diff(matrix.indptr))
+    push = sparse.csr_array((matrix.data * per_row, matrix.indices, matrix.indptr), shape=matrix.shape).T
+    jumps = np.ones(n) if personalization is None else distribution(personalization, n)
+    jumps = jumps * (np.ones(n) if live is None else live)
+    jumps /= max(jumps.sum(), np.finfo(np.float64).tiny)
+    rank = jumps.copy()
+    for _ in range(max_iter):
+        after = alpha * (push @ rank) + (alpha * rank[dangling].sum() + 1 - alpha) * jumps
+        change, rank = np.abs(after - rank).sum(), after
+        if change < tol:
+            break
+    return rank
+
+
+class VerifiedRanks(Algorithm):
+    """How the benchmark and tests verify ranks."""
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        alpha: float = ALPHA,
+        weighted: bool | None = None,
+        personalization: Any = None,
+        self_loops: bool = False,
+        live: np.ndarray | None = None,
+        **_: Any,
+    ) -> np.ndarray:
+        """Push over a SciPy matrix in float64, far beyond the tolerance."""
+        values = np.ones(len(src)) if weight is None or weighted is False else weight.astype(np.float64)
+        if self_loops:
+            others, every = src != dst, np.arange(num_vertices)
+            src, dst = np.append(src[others], every), np.append(dst[others], every)
+            values = np.append(values[others], np.ones(num_vertices))
+        matrix = adjacency(src, dst, values, num_vertices)
+        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization, live)
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Compare the L1 distance with the stated bound."""
+        bound = distance_bound(len(reference), result.dtype, {"alpha": ALPHA, "tol": TOL} | params)
+        distance = float(np.abs(result - reference).sum()) if len(result) == len(reference) else math.inf
+        if distance <= bound:  # False for NaN
+            return None
+        return f"the L1 distance to the exact ranks is {distance:.2e}, the bound is {bound:.2e}"
+
+    @classmethod
+    def error(cls, result: Any, reference: Any) -> float:
+        """Return the L1 distance to the exact ranks."""
+        return float(np.abs(result - reference).sum())
+
+    @classmethod
+    def peer(
+        cls,
+        matrix: Any,
+        alpha: float = ALPHA,
+        tol: float = TOL,
+        max_iter: int | None = None,
+        personalization: Any = None,
+        **_: Any,
+    ) -> np.ndarray:
+        """Power iteration over the matrix, as far as the algorithm goes."""
+        return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization)

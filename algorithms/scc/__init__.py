@@ -1,0 +1,260 @@
+"""Strongly connected components, computed from scratch after every change: vertices that reach each other.
+
+Forward-backward colouring after trimming (Orzan, *On distributed verification and verified distribution*, 2004;
+McLendon et al., *Finding strongly connected components in distributed graphs*, 2005), with the largest component found
+first (Slota et al., *BFS and coloring-based parallel algorithms for strongly connected components*, 2014):
+
+1. Trimming repeatedly removes every vertex that has no remaining in-neighbours or no remaining out-neighbours: each is
+   a component of its own.
+2. The vertices that a pivot with many edges reaches and that also reach it form the component of the pivot. (On the
+   CPU, in a graph of few edges per vertex, they are found without an order of levels.)
+3. In rounds, every remaining vertex gets the first, in a random order, of all vertices that reach it. The vertices of
+   such a region that reach its first vertex form a component with it. Vertices with different firsts cannot share a
+   component, so the next round searches within the regions only.
+
+Trimming and the pivot take O(m), a round O(m) per level of the deepest region; usually there are O(log n) rounds.
+
+On an undirected graph these are the connected components.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._hash import key_of, mixed
+from suricate.algorithms._live import DeletedCount, deleted_among
+from suricate.algorithms._matrices import adjacency
+from suricate.algorithms.scc.reach import reach_on_host
+from suricate.base.types import EMPTY, EdgeList
+from suricate.cpu import threads
+from suricate.operators import advance, iterate, propagate, vertex_map
+from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
+from suricate.state.scalar import Scalar
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array, Device
+    from suricate.graph import Graph
+
+KEY = key_of(0)  #: of the random order
+SPAN = 1 << 32  #: more than any id
+FEW_ARCS = 8  #: with fewer arcs per vertex a search by levels is unlikely to have levels that are worth a pull
+FEW_THREADS = 4
+
+
+def count_others(v, graph, in_degree, towards, away):
+    """Count the edges of ``v`` in either direction that lead from or to other vertices."""
+    loop = 1 if (v, v) in graph else 0
+    towards[v] = in_degree[v] - loop
+    away[v] = graph.degree(v) - loop
+
+
+def takes_away(u, v, w, lost, count, root):
+    """Subtract an edge between two vertices from the counts of ``v``."""
+    return 1 if u != v else 0
+
+
+def is_bare(v, count, root):
+    """Make ``v`` a component of its own if it remains and has no edges on one side."""
+    bare = count[v] == 0 and root[v] == EMPTY
+    root[v] = v if bare else root[v]
+    return bare
+
+
+def is_left_bare(v, step, lost, count, root):
+    """Make ``v`` a component of its own if it remains and has lost all edges on one side."""
+    bare = lost[v] == count[v] and root[v] == EMPTY
+    root[v] = v if bare else root[v]
+    return bare
+
+
+def heaviest(v, towards, away, root, best):
+    """Nominate ``v`` if it remains: the pivot has the largest minimum of in- and out-degree (ties: largest id)."""
+    if root[v] == EMPTY:
+        best.add(min(towards[v], away[v]) * SPAN + v)
+
+
+def is_pivot(v, towards, away, root, ahead, behind, best):
+    """Return whether ``v`` was chosen; it reaches itself both ways."""
+    own = min(towards[v], away[v]) * SPAN + v
+    chosen = root[v] == EMPTY and own == best.value
+    ahead[v] = 1 if chosen else 0
+    behind[v] = 1 if chosen else 0
+    if chosen:
+        best.add(own)
+    return chosen
+
+
+def reach(u, v, w):
+    """Mark ``v`` as reached."""
+    return 1
+
+
+def joins_pivot(v, root, ahead, behind, best):
+    """Put ``v`` into the component of the pivot if they reach each other."""
+    root[v] = best.value & (SPAN - 1) if ahead[v] == 1 and behind[v] == 1 else root[v]
+
+
+def remains(v, first, region, root, left):
+    """Return whether ``v`` belongs to no component yet; count it, and initialise its round."""
+    region[v] = first[v]
+    first[v] = mixed(v, KEY)
+    left.add(1 if root[v] == EMPTY else 0)
+    return root[v] == EMPTY
+
+
+def first_of(u, v, w, first, region, root):
+    """Offer ``v`` the first vertex that reaches ``u``, within the region."""
+    return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
+
+
+def is_first(v, first, root):
+    """Return whether ``v`` is itself the first vertex that reaches it; it is then the root of a component."""
+    chosen = first[v] == mixed(v, KEY)
+    root[v] = v if chosen else root[v]
+    return chosen
+
+
+def root_of(u, v, w, first, root):
+    """Offer the root to ``v``, which leads to ``u``, if both have the same first."""
+    return root[u] if root[v] == EMPTY and first[u] == first[v] else EMPTY
+
+
+def member(u, v, w):
+    """Offer the id of a member to its root."""
+    return u
+
+
+def _is_narrow(graph: Graph) -> bool:
+    """Return whether one CPU thread is likely to find what a vertex reaches faster than a search by levels would."""
+    few = not graph.device.is_cuda and threads.limit() <= FEW_THREADS
+    return few and graph.most_arcs < FEW_ARCS * graph.num_vertices
+
+
+class SCCResult(NamedTuple):
+    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int.
+
+    A deleted vertex is in no component, and has its own label.
+    """
+
+    label: Array
+    num_components: int
+
+
+class StronglyConnectedComponents(Algorithm):
+    """Strongly connected components: the sets of vertices that reach each other. A directed graph needs in-edges.
+
+    Raises:
+        RequirementError: a directed graph without in-edges.
+    """
+
+    name = "scc"
+    groups = "label"
+    requires = Requirements(in_edges=True)
+
+    def __init__(self) -> None:
+        self._component: Array = None
+        self._count: Array = None  # number of components, each deleted vertex one of them; on the device
+        self._deleted = DeletedCount()
+        self._device: Device = None  # type: ignore[assignment]
+
+    def compute(self, graph: Graph) -> None:
+        """Trim, find the component of a pivot, then colour the rest in rounds."""
+        root = graph.device.xp.full(graph.num_vertices, EMPTY, np.uint32)
+        towards, away = (graph.device.xp.empty(graph.num_vertices, np.uint32) for _ in range(2))
+        vertex_map(graph, None, count_others, args=(graph, graph.degrees("in"), towards, away))
+        self._trim(graph, root, towards, "out")
+        self._trim(graph, root, away, "in")
+        self._join_pivot(graph, root, towards, away)
+        self._color(graph, root)
+        self._component = self._smallest(graph, root)[root]
+        self._count = (self._component == graph.device.xp.arange(graph.num_vertices)).sum()
+        self._deleted.note(graph)
+        self._device = graph.device
+
+    def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
+        """Repeatedly remove the vertices without edges on one side; ``count`` has the numbers of edges."""
+        lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
+        bare = vertex_map(graph, None, is_bare, args=(count, root))
+        arguments = (lost, count, root)
+        propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
+
+    def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
+        """Find the component of a vertex with many edges: most often the largest by far."""
+        xp, n, best = graph.device.xp, graph.num_vertices, Scalar("max", "int64", graph)
+        ahead, behind = xp.empty(n, np.uint32), xp.empty(n, np.uint32)
+        vertex_map(graph, None, heaviest, args=(towards, away, root, best))
+        pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
+        for reached, onward in ((ahead, "out"), (behind, "in")):
+            if _is_narrow(graph):
+                reach_on_host(graph, pivot.vertices, reached, onward)
+            else:
+                propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")
+        vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
+
+    def _color(self, graph: Graph, root: Array) -> None:
+        """Find the components of the vertices that remain."""
+        xp, n = graph.device.xp, graph.num_vertices
+        first, region = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
+        left = Scalar("sum", "int64", graph)
+
+        def color() -> None:
+            rest = vertex_map(graph, None, remains, args=(first, region, root, left))
+            propagate(graph, rest, first_of, first, args=(first, region, root))
+            roots = vertex_map(graph, rest, is_first, args=(first, root))
+            propagate(graph, roots, root_of, root, args=(first, root), over="in")
+
+        iterate(color, until=left, max_steps=n + 1)
+
+    def _smallest(self, graph: Graph, root: Array) -> Array:
+        """Return the smallest member of the component of each root."""
+        xp, n = graph.device.xp, graph.num_vertices
+        smallest = xp.full(n, EMPTY, np.uint32)
+        unused = None if graph.weight_dtype is None else xp.zeros(n, graph.weight_dtype)
+        advance(graph, EdgeList(xp.arange(n, dtype=np.uint32), root, unused), member, smallest, args=())
+        return smallest
+
+    @property
+    def result(self) -> SCCResult:
+        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        return SCCResult(self._component.copy(), int(self._device.to_numpy(self._count)) - int(self._deleted))
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        live: np.ndarray | None = None,
+        **_: Any,
+    ) -> SCCResult:
+        """SciPy's components, named by their smallest members."""
+        from scipy.sparse import csgraph
+
+        count, component = csgraph.connected_components(adjacency(src, dst, None, num_vertices), connection="strong")
+        smallest = np.unique(component, return_index=True)[1].astype(np.uint32)
+        return SCCResult(smallest[component], count - deleted_among(live))
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """SciPy's components."""
+        from scipy.sparse import csgraph
+
+        return csgraph.connected_components(matrix, connection="strong")
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of one pass over the edges in either direction."""
+        return 2 * pull_bytes(graph.num_vertices, graph.num_edges, 4)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer strongly connected components."""
+    return [StronglyConnectedComponents]

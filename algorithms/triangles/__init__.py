@@ -1,0 +1,264 @@
+"""Triangles kept current: their number in all and per vertex, clustering coefficients and transitivity.
+
+From scratch: the forward algorithm (Schank and Wagner, 2005) over edges from lower to higher degree, by ``intersect``;
+the work is at most the number of edges times its square root.
+
+An update visits only triangles with a changed edge, as in Meerkat (Concessao et al.), but counts each of them once
+instead of by inclusion and exclusion. A new triangle is found at each of its new edges ``(u, v)`` as a common neighbour
+``x``, and counted at the least of these edges, which are ordered by their smaller and then their larger end. Deleted
+triangles are those of the graph before the batch: each of their other two edges is either still stored (and not new) or
+deleted as well. A deleted edge is not in the graph, so a common neighbour of its ends is neither of them. The work per
+changed edge is the smaller of the degrees of its ends. ``suricate.algorithms.triangles.triangle_changes`` does this, on
+CUDA in one kernel. Backends on CUDA that find edges by a linear search use operators instead. If the batch is large for
+the graph, counting from scratch is less work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms.triangles.triangle_changes import TriangleChanges, change_on_host, programs
+from suricate.base.effects import atomic
+from suricate.base.parameters import shown
+from suricate.errors import ParameterError
+from suricate.operators import edge_map, intersect, neighbor_reduce
+from suricate.plugins.algorithm import ID_BYTES, LARGE, OFFSET_BYTES, Algorithm, Requirements
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+    from suricate.state.edges.edge_set import EdgeSet
+
+METHODS = ("auto", "dynamic", "static")
+#: (a, b): counting from scratch is faster if the graph has less than ``a + b * arcs of the batch`` slots for edges; on
+#: CUDA it takes several launches, an update only one, which is worth 1.4 million slots
+SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
+CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
+
+
+class TrianglesResult(NamedTuple):
+    """Numbers of triangles and derived values; a vertex with fewer than two neighbours has coefficient 0.
+
+    Attributes:
+        total: number of triangles, an int.
+        triangles: int64[n], the number at each vertex.
+        clustering: float64[n], the share of the pairs of neighbours of each vertex that are neighbours themselves.
+        transitivity: the share of all paths of length two that are closed, a float; 0 if there is none.
+    """
+
+    total: int
+    triangles: Array
+    clustering: Array
+    transitivity: float
+
+
+def is_proper(u, v, w):
+    """Return 1 unless the edge is a self-loop."""
+    return 1 if u != v else 0
+
+
+def change_degree(u, v, w, degrees, by):
+    """Add to the degree of ``u``; self-loops do not count."""
+    if u != v:
+        atomic.add(degrees, u, by)
+
+
+def appear(u, v, x, new, triangles):
+    """Count the triangle of the new edge ``u < v`` and ``x``, unless another new edge of it comes first."""
+    if x != u and x != v and not (x < v and (u, x) in new) and not (x < u and (v, x) in new):
+        atomic.add(triangles, u, 1)
+        atomic.add(triangles, v, 1)
+        atomic.add(triangles, x, 1)
+
+
+def lose(u, v, x, triangles):
+    """Subtract the triangle of the deleted edge ``(u, v)`` whose other edges are still stored; none is a self-loop."""
+    atomic.add(triangles, u, -1)
+    atomic.add(triangles, v, -1)
+    atomic.add(triangles, x, -1)
+
+
+def lose_last(u, v, x, triangles):
+    """Subtract the triangle of deleted edges at ``u``, which is visited once with ``v < x``."""
+    if x > v:
+        atomic.add(triangles, u, -1)
+        atomic.add(triangles, v, -1)
+        atomic.add(triangles, x, -1)
+
+
+def lose_old(u, v, x, new, triangles):
+    """Subtract as :func:`lose` does, unless one of the other edges is new."""
+    if (u, x) not in new and (v, x) not in new:
+        atomic.add(triangles, u, -1)
+        atomic.add(triangles, v, -1)
+        atomic.add(triangles, x, -1)
+
+
+def lose_last_old(u, v, x, new, triangles):
+    """Subtract as :func:`lose_last` does, unless ``(v, x)`` is new."""
+    if x > v and (v, x) not in new:
+        atomic.add(triangles, u, -1)
+        atomic.add(triangles, v, -1)
+        atomic.add(triangles, x, -1)
+
+
+class Triangles(Algorithm):
+    """Triangles of an undirected graph. Self-loops belong to none, and weights are not used (as in NetworkX).
+
+    An update takes one launch on CUDA, at most eight on backends that find edges by a linear search, and does not wait;
+    reading the result is a pass over all vertices.
+
+    Args:
+        method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
+            the sizes of batch and graph.
+
+    Raises:
+        ParameterError: there is no such method.
+    """
+
+    name = "triangles"
+    suites = ("algorithms", "ablations", "crossover")
+    requires = Requirements(undirected=True)
+    update_kind = "dynamic"
+
+    def __init__(self, method: str = "auto") -> None:
+        if not isinstance(method, str) or method not in METHODS:
+            raise ParameterError(
+                f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
+            )
+        self.method = method
+        self._triangles: Array = None  # int64[n]
+        self._degrees: Array = None  # int64[n], without self-loops
+        self._xp: Any = np
+        self._changes: TriangleChanges | None = None  # with these arrays
+
+    def compute(self, graph: Graph) -> None:
+        """Count from scratch."""
+        self._xp = graph.device.xp
+        self._triangles = self._xp.empty(graph.num_vertices, np.int64)
+        intersect(graph, oriented="degree", out=self._triangles)
+        self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Subtract the deleted triangles and add the new ones."""
+        new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
+        changed = sum(part.size for part in (new, gone) if part is not None)
+        if self._counts_anew(graph, changed):
+            self.recomputes("the method is static" if self.method == "static" else LARGE)
+            self.compute(graph)
+            return
+        self._grow(graph.num_vertices)
+        if not graph.device.is_cuda:
+            change_on_host(graph, self._triangles, self._degrees, *map(delta.arc_list, ("deleted", "inserted")))
+        elif graph.view().find == "linear":
+            self._count_by_operators(graph, delta.edges("inserted"), delta.edges("deleted"))
+        elif changed:
+            changes = self._changes
+            if changes is None or not changes.counts_in(graph, self._triangles, self._degrees):
+                changes = self._changes = TriangleChanges(graph, self._triangles, self._degrees)
+            changes.apply(gone, new)
+
+    def _count_by_operators(self, graph: Graph, new: EdgeSet, gone: EdgeSet) -> None:
+        counts = self._triangles
+        if gone.size:
+            one, two, given = (lose_old, lose_last_old, (new, counts)) if new.size else (lose, lose_last, (counts,))
+            edge_map(graph, change_degree, gone, args=(self._degrees, -1))
+            intersect(graph, None, gone, fn=one, args=given, oriented="id")
+            intersect(gone, graph, gone, fn=two, args=given)
+            intersect(gone, gone, gone, fn=lose_last, args=(counts,), oriented="id")
+        if new.size:
+            edge_map(graph, change_degree, new, args=(self._degrees, 1))
+            intersect(graph, None, new, fn=appear, args=(new, counts), oriented="id")
+
+    @property
+    def result(self) -> TrianglesResult:
+        """The current numbers, in new arrays."""
+        xp, found, degrees = self._xp, self._triangles, self._degrees
+        pairs = degrees * (degrees - 1) // 2
+        clustering = found / xp.maximum(pairs, 1)
+        corners, paths = (int(part.sum()) for part in (found, pairs))
+        return TrianglesResult(corners // 3, found.copy(), clustering, corners / paths if paths else 0.0)
+
+    def _counts_anew(self, graph: Graph, arcs: int) -> bool:
+        if self.method != "auto" or not arcs:
+            return arcs > 0 and self.method == "static"
+        places, per_arc = SMALL_GRAPH[graph.device.kind]
+        return graph.view().most_edges < places + per_arc * arcs
+
+    def _grow(self, num_vertices: int) -> None:
+        missing = num_vertices - len(self._triangles)
+        if missing:
+            none = self._xp.zeros(missing, np.int64)
+            self._triangles = self._xp.concatenate([self._triangles, none])
+            self._degrees = self._xp.concatenate([self._degrees, none])
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+        return programs(view)
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        live: np.ndarray | None = None,
+        **params: Any,
+    ) -> TrianglesResult:
+        """Count with plain loops over marked neighbours (``suricate.operators.closed_triples``)."""
+        from suricate.operators.closed_triples import closed_triples
+
+        degrees = np.bincount(src[src != dst], minlength=num_vertices)
+        found = closed_triples(src, dst, num_vertices)
+        pairs = degrees * (degrees - 1) // 2
+        clustering = found / np.maximum(pairs, 1)
+        total = int(found.sum())
+        return TrianglesResult(total // 3, found, clustering, total / int(pairs.sum()) if pairs.any() else 0.0)
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> int:
+        """The number of triangles by one masked product in SciPy."""
+        entries = matrix.tocoo()
+        degrees = np.bincount(entries.row, minlength=matrix.shape[0])
+        upward = _upward(entries.row, entries.col, degrees)
+        return sum(int((upward[a:b] @ upward).multiply(upward[a:b]).sum()) for a, b in _parts(upward))
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of all arcs, read once, half of them written and read again, and of one count per vertex."""
+        arcs, n = 2 * graph.num_edges, graph.num_vertices
+        return 2 * arcs * ID_BYTES + n * (2 * OFFSET_BYTES + self._triangles.itemsize)
+
+
+def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
+    """Return the SciPy matrix of the edges to vertices of higher degree (ties by id), int64, without self-loops."""
+    from scipy import sparse
+
+    n, low, high = len(degrees), degrees[src], degrees[dst]
+    up = (low < high) | ((low == high) & (src < dst))
+    return sparse.csr_array((np.ones(np.count_nonzero(up), np.int64), (src[up], dst[up])), shape=(n, n))
+
+
+def _parts(upward: Any) -> list[tuple[int, int]]:
+    """Return ranges of rows whose products with the matrix take about ``CHUNK`` steps each."""
+    steps = np.cumsum(upward @ np.diff(upward.indptr))
+    count = int(steps[-1]) // CHUNK + 1 if len(steps) else 1
+    ends = [*np.searchsorted(steps, np.arange(1, count) * CHUNK), len(steps)]
+    return [(first, end) for first, end in zip([0, *ends], ends, strict=False) if first < end]
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer triangles."""
+    return [Triangles]

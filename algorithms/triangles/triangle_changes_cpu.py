@@ -1,0 +1,312 @@
+"""The triangles that a batch takes away and brings, on the CPU: a template over a cursor.
+
+One call is about one kind of changed arcs: deleted ones, which the graph no longer has, or new ones. ``arcs`` and
+``others`` hold the arcs of this and of the other kind as ``source << 32 | destination``, ascending, both directions of
+an edge, without self-loops. A deleted triangle has no new edge, and a new one no deleted edge: the latter are not in
+the graph, so that only the new arcs have to be hidden (``others``, where ``arcs`` are deleted; else it is empty).
+
+Pairs that share their larger adjacency, that of the hub, are a group. Their common neighbours are those in the smaller
+adjacency that are marked as neighbours of the hub, or that are found there, whichever takes less. ``marks`` is
+``uint8[n]``: of a group ``step`` hides a vertex, ``step + 1`` marks unchanged neighbours of the hub, ``step + 2`` those
+by changed edges; what is less is neither.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.scratch import WORDS, scratch
+from suricate.cursors.bindings import begin, buckets, common, copied, copies, end, find, first, following, joins, key
+from suricate.cursors.contiguous import lower_bound
+
+HALF = np.uint64(32)
+MOST = WORDS - 64  #: keys in the scratch array before others are copied
+LAST_STEP = 255
+CLEARING = 12  #: binary logarithm of the vertices per mark that clearing them costs each group
+JOIN = 2  #: marks that a look-up costs where the cursor has ``common``
+FEW = 16  #: neighbours that are passed over in the time of a look-up
+
+
+@kernel
+def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
+    """Write the arcs that count to ``arcs``, self-loops left out, and return their number.
+
+    Adds ``change`` to the degrees of their sources.
+    """
+    listed = 0
+    for i in range(size):
+        if (len(status) == 0 or status[i] == wanted) and src[i] != dst[i]:
+            arcs[listed] = np.uint64(src[i]) << HALF | np.uint64(dst[i])
+            listed += 1
+            degrees[src[i]] += change
+    return listed
+
+
+@inner
+def edge_of(u, v):
+    """Return a number by which edges are ordered."""
+    return np.uint64(min(u, v)) << HALF | np.uint64(max(u, v))
+
+
+@inner
+def row_begin(arcs, u):
+    """Return the place of the first of ``arcs`` whose source is ``u`` or a greater one."""
+    return lower_bound(arcs, np.int64(0), np.int64(len(arcs)), np.uint64(u) << HALF)
+
+
+@inner
+def in_row(arcs, i, u):
+    """Return whether place ``i`` of ``arcs`` has an arc from ``u``."""
+    return i < len(arcs) and arcs[i] >> HALF == np.uint64(u)
+
+
+@inner
+def mark_keys(keys, count, marks, step):
+    """Mark the first ``count`` of ``keys``."""
+    for i in range(np.uint64(count)):
+        x = keys[i]
+        if x < TOMBSTONE:
+            marks[x] = step
+
+
+@inner
+def mark_row(g, hub, marks, step):
+    """Mark the neighbours of ``hub``."""
+    if copies:
+        keys, count = scratch(), 0
+        for k in range(buckets(g, hub)):
+            c = first(g, hub, k)
+            while c >= 0:
+                count = copied(g, c, keys, count)
+                c = following(g, c)
+                if count > MOST:
+                    mark_keys(keys, count, marks, step)
+                    count = 0
+        mark_keys(keys, count, marks, step)
+        return
+    for k in range(buckets(g, hub)):
+        c = first(g, hub, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE:
+                    marks[x] = step
+            c = following(g, c)
+
+
+@inner
+def mark_changed(arcs, i, others, hub, marks, step):
+    """Mark the neighbours of ``hub`` by changed edges, from place ``i`` of ``arcs`` on; hide those by ``others``."""
+    j = row_begin(others, hub)
+    while in_row(others, j, hub):
+        marks[np.uint32(others[j])] = step
+        j += 1
+    while in_row(arcs, i, hub):
+        marks[np.uint32(arcs[i])] = step + 2
+        i += 1
+    marks[hub] = step
+
+
+@inner
+def unmark_changed(arcs, i, others, hub, marks):
+    """Undo :func:`mark_changed`."""
+    j = row_begin(others, hub)
+    while in_row(others, j, hub):
+        marks[np.uint32(others[j])] = 0
+        j += 1
+    while in_row(arcs, i, hub):
+        marks[np.uint32(arcs[i])] = 0
+        i += 1
+    marks[hub] = 0
+
+
+@inner
+def list_marked(keys, count, marks, step, shared, found):
+    """List those of the first ``count`` of ``keys`` that are marked; return their number."""
+    for i in range(np.uint64(count)):
+        x = keys[i]
+        if x < TOMBSTONE:
+            shared[found] = x
+            found += np.uint64(marks[x] > step)
+    return found
+
+
+@inner
+def members_marked(g, u, marks, step, shared, found):
+    """List, behind ``found`` others, the neighbours of ``u`` with marks above ``step``; return the number of all.
+
+    No branch depends on marks.
+    """
+    if copies:
+        keys, count = scratch(), 0
+        for k in range(buckets(g, u)):
+            c = first(g, u, k)
+            while c >= 0:
+                count = copied(g, c, keys, count)
+                c = following(g, c)
+                if count > MOST:
+                    found, count = list_marked(keys, count, marks, step, shared, found), 0
+        return list_marked(keys, count, marks, step, shared, found)
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE:
+                    shared[found] = x
+                    found += np.uint64(marks[x] > step)
+            c = following(g, c)
+    return found
+
+
+@inner
+def members_found(g, hub, u, shared):
+    """List the neighbours of ``u`` that ``hub`` has as well, each looked up; return their number."""
+    if joins:
+        return common(g, hub, u, shared)
+    found = np.uint64(0)
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE:
+                    shared[found] = x
+                    found += np.uint64(find(g, hub, x) >= 0)
+            c = following(g, c)
+    return found
+
+
+@inner
+def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
+    """List, behind ``found`` others, the neighbours of ``u`` by whose edges places ``start`` to ``stop`` of ``arcs``
+    are, those of its hub that were deleted.
+    """
+    if (stop - start) * FEW < neighbors:
+        for i in range(start, stop):
+            x = np.uint32(arcs[i])
+            if marks[x] == step + 2 and find(g, u, x) >= 0:
+                shared[found] = x
+                found += np.uint64(1)
+        return found
+    return members_marked(g, u, marks, step + 1, shared, found)
+
+
+@inner
+def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, triangles):
+    """Count the triangles of ``edge``, from ``hub`` to ``u``, and of another changed edge at ``u``.
+
+    A triangle counts at the least of its changed edges. Returns the number of those that count. The row of ``u`` in
+    ``arcs`` begins at place ``i``.
+    """
+    found = 0
+    while in_row(arcs, i, u):
+        x = np.uint32(arcs[i])
+        is_least = edge < edge_of(u, x) and (marks[x] != step + 2 or edge < edge_of(hub, x))
+        if is_least and (marks[x] > step or (marks[x] < step and not is_marked and find(g, hub, x) >= 0)):
+            triangles[x] += change
+            found += 1
+        i += 1
+    return found
+
+
+@inner
+def hide(arcs, i, u, marks, step, held, count):
+    """Hide the destinations of ``u``, whose row begins at place ``i``, and keep their marks behind ``count`` others;
+    return how many are kept.
+    """
+    while in_row(arcs, i, u):
+        x = np.uint32(arcs[i])
+        held[count], marks[x] = marks[x], step
+        count += 1
+        i += 1
+    return count
+
+
+@inner
+def show(arcs, i, u, marks, held, count):
+    """Put back what :func:`hide` took."""
+    while in_row(arcs, i, u):
+        marks[np.uint32(arcs[i])] = held[count]
+        count += 1
+        i += 1
+
+
+@inner
+def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees, triangles):
+    """Count the triangles of the changed edge at place ``i`` of ``arcs``; its hub has ``start`` to ``stop``.
+
+    The neighbours of the hub are marked, or are looked up.
+    """
+    hub, u = np.uint32(arcs[i] >> HALF), np.uint32(arcs[i])
+    edge, row, other = edge_of(hub, u), row_begin(arcs, u), row_begin(others, u)
+    own, marks[u] = marks[u], step
+    total = meet_changed(g, arcs, row, hub, u, is_marked, edge, change, marks, step, triangles)
+    hidden = hide(others, other, u, marks, step, held, 0)
+    if present:
+        hide(arcs, row, u, marks, step, held, hidden)
+    if is_marked:
+        found = members_marked(g, u, marks, step, shared, np.uint64(0))
+    else:
+        found = members_found(g, hub, u, shared)
+        if not present and stop - start > 1:
+            found = members_changed(g, arcs, start, stop, u, degrees[u], marks, step, shared, found)
+    for j in range(found):
+        x = shared[j]
+        if marks[x] != step and (marks[x] != step + 2 or edge < edge_of(hub, x)):
+            triangles[x] += change
+            total += 1
+    if present:
+        show(arcs, row, u, marks, held, hidden)
+    show(others, other, u, marks, held, 0)
+    marks[u] = own
+    triangles[hub] += change * total
+    triangles[u] += change * total
+
+
+@inner
+def is_hub(hub, neighbors, u, others):
+    """Return whether ``hub`` has more neighbours than ``u``, or as many and the greater id."""
+    return neighbors > others or (neighbors == others and hub > u)
+
+
+@kernel
+def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles):
+    """Add ``change`` at the corners of all triangles with one of ``arcs``, which the graph has if ``present``.
+
+    Each edge is met as the arc from its hub, the end with more neighbours. Those of a hub share its marks, unless it
+    takes less to look up what they ask for: a look-up costs as much as ``search`` marks, or as the hub has neighbours.
+    ``kept`` is ``int64[1]``, the last mark; ``shared`` is ``uint32[n]``, ``held`` has as many places as there are arcs
+    of both kinds, ``degrees`` is that of the graph without self-loops.
+    """
+    start = 0
+    while start < len(arcs):
+        hub = np.uint32(arcs[start] >> HALF)
+        stop, lookups, edges, neighbors = start, np.int64(0), 0, degrees[hub]
+        while in_row(arcs, stop, hub):
+            u = np.uint32(arcs[stop])
+            if is_hub(hub, neighbors, u, degrees[u]):
+                lookups += degrees[u]
+                edges += 1
+            stop += 1
+        if edges:
+            if kept[0] + 3 > LAST_STEP:
+                marks[:], kept[0] = 0, 0
+            step, cost = np.uint8(kept[0] + 1), JOIN if joins else min(search, neighbors)
+            is_marked = neighbors + (len(marks) >> CLEARING) <= cost * lookups
+            if is_marked:
+                mark_row(g, hub, marks, step + 1)
+                kept[0] += 3
+            mark_changed(arcs, start, others, hub, marks, step)
+            for i in range(start, stop):
+                u = np.uint32(arcs[i])
+                if is_hub(hub, neighbors, u, degrees[u]):
+                    meet(
+                        g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees,
+                        triangles,
+                    )  # fmt: skip
+            if not is_marked:
+                unmark_changed(arcs, start, others, hub, marks)
+        start = stop

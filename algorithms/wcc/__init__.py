@@ -1,0 +1,191 @@
+"""Weakly connected components kept current: from scratch, after insertions, and exactly after deletions.
+
+From scratch: Afforest (``suricate.algorithms.wcc.afforest``). Insertions unite the ends of the new edges in a
+union-find, as in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the
+components (``suricate.algorithms.wcc.component_forest``), a pass over all edges; from then on it takes the place of the
+union-find, and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a
+batch that is too large to repair it drops it, and the next deletions are computed for as well, before it is made again.
+Where a batch is computed for only to time that, the forest is repaired as well.
+
+The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
+off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
+batch that may delete is computed from scratch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._live import DeletedCount, deleted_among
+from suricate.algorithms._matrices import adjacency
+from suricate.algorithms.wcc import afforest, component_forest
+from suricate.algorithms.wcc.afforest import SAMPLED, connect
+from suricate.algorithms.wcc.component_forest import ComponentForest
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
+from suricate.state.union_find import UnionFind
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.base.types import ArcList, StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+
+#: A large deletion is computed for, which drops the forest. To make it again costs as much as 20 to 35 computations, so
+#: so many small deletions are computed for first: where large ones come in between, it would be made for each.
+COMPUTED_FIRST = 16
+
+
+class WCCResult(NamedTuple):
+    """``label`` is uint32[n], the smallest vertex of the component; ``num_components`` is their number, an int.
+
+    A deleted vertex is in no component, and has its own label.
+    """
+
+    label: Array
+    num_components: int
+
+
+class WCC(Algorithm):
+    """Weakly connected components: two vertices are in one if a path joins them, whichever way its edges point.
+
+    An update takes one launch and does not wait; reading the result takes a pass over all vertices.
+    """
+
+    name = "wcc"
+    update_kind = "dynamic"
+    groups = "label"
+    recompute_share, learns = 0.005, True  # of deletions
+    suites = ("algorithms", "ablations", "crossover", "demo")
+
+    def __init__(self) -> None:
+        self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs
+        self._sets: UnionFind = None  # type: ignore[assignment]
+        self._largest: Array = None
+        self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
+        self._deleted = DeletedCount()
+        self._anew = 0  # deletions to compute anew for, before there is a forest again
+
+    def compute(self, graph: Graph) -> None:
+        """Find the components from scratch."""
+        self._graph, self._forest = graph, None
+        self._deleted.note(graph)
+        if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
+            self._sets = UnionFind(graph.num_vertices, graph.device)
+        else:
+            self._sets.resize(graph.num_vertices)
+            self._sets.reset()
+        self._largest = connect(graph, self._sets)
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Unite across inserted edges; with deletions, repair the forest of components."""
+        inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
+        self._deleted.note(graph)
+        if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
+            self._compute_anew(graph, deleted, inserted)
+        elif self._forest is None and not deleted.size:
+            self._sets.resize(graph.num_vertices)
+            self._sets.union_arcs(inserted)
+        elif self._forest is None and self._anew:
+            self._anew -= 1
+            self._discard_pace()
+            self.recomputes("a large deletion dropped the forest of components, which is built later")
+            self.compute(graph)
+        elif self._forest is None or graph.num_vertices > self._forest.capacity:
+            self._plant(graph)
+        else:
+            self._repair(self._forest, graph, deleted, inserted)
+
+    def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+        """Compute from scratch; where the next such batch will be an update, repair the forest as well."""
+        forest = self._forest
+        if not graph.has_in_edges:
+            self.recomputes("the graph keeps no in-edges")
+        self.compute(graph)
+        if forest is not None and self._ends_comparison() and graph.num_vertices <= forest.capacity:
+            self._repair(forest, graph, deleted, inserted)
+            self._forest = forest
+        elif forest is not None or self._anew:
+            self._anew = COMPUTED_FIRST
+
+    def _ends_comparison(self) -> bool:
+        """Return whether batches of this size will be updated once this computation was timed, and end its time."""
+        if self.pace is None or not self.pace.comparing:
+            return False
+        self.pace.finish()
+        return True
+
+    @staticmethod
+    def _repair(forest: ComponentForest, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+        forest.grow(graph.num_vertices)
+        forest.repair(graph, deleted, inserted)
+
+    def _plant(self, graph: Graph) -> None:
+        """Compute from scratch, and make the forest."""
+        self._discard_pace()
+        self.recomputes("a deletion needs the forest of components, which is built now")
+        self.compute(graph)
+        self._forest = ComponentForest(graph.device)
+        self._forest.plant(graph, self._sets.parent, self._largest)
+
+    def _discard_pace(self) -> None:
+        """What this update takes says nothing of repairs."""
+        if self.pace is not None:
+            self.pace.discard()
+
+    @property
+    def result(self) -> WCCResult:
+        """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        if self._forest is None:
+            label, count = self._sets.labels(), self._sets.component_count
+        else:
+            label, count = self._forest.labels(self._graph)
+        return WCCResult(label, int(self._graph.device.to_numpy(count)[0]) - int(self._deleted))
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA programs over ``view``, to be compiled without a GPU."""
+        return [*component_forest.programs(view), *afforest.programs(view)]
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        live: np.ndarray | None = None,
+        **_: Any,
+    ) -> WCCResult:
+        """Components by SciPy's search, each named by its smallest vertex."""
+        from scipy.sparse import csgraph
+
+        matrix = adjacency(src, dst, None, num_vertices)
+        count, component = csgraph.connected_components(matrix, directed=True, connection="weak")
+        smallest = np.full(count, num_vertices, np.int64)
+        np.minimum.at(smallest, component, np.arange(num_vertices))
+        return WCCResult(smallest[component].astype(np.uint32), count - deleted_among(live))
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """SciPy's weakly connected components."""
+        from scipy.sparse import csgraph
+
+        return csgraph.connected_components(matrix, directed=True, connection="weak")
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of the edges that Afforest cannot do without, and of a label read and written per vertex."""
+        return graph.num_vertices * (SAMPLED * ID_BYTES + OFFSET_BYTES + 2 * ID_BYTES)
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer weakly connected components."""
+    return [WCC]

@@ -1,0 +1,136 @@
+// Connected components of a whole graph in one cooperative launch: Afforest (see afforest.py). A union-find that is flat at the
+// start is flat at the end. Unions run without order by compare-and-swap; the sets do not depend on it.
+#include "rounds.cuh"
+#include "union_find.cuh"
+
+constexpr int TILE = 8;  // lanes that share a vertex in the last pass
+constexpr uint32_t WIDE = 256;  // neighbours above which the warp does
+constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
+constexpr uint32_t FIRST = 1 << 16;  // vertices that are united before all others once sets are large
+constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
+
+// Every element's root becomes its parent, as by flatten_one. AT_ONCE elements per thread; between two barriers.
+__device__ __forceinline__ void flatten(volatile uint32_t* parent, uint32_t n) {
+    const unsigned long long stride = thread_count();
+    for (unsigned long long first = thread_id(); first < n; first += AT_ONCE * stride) {
+        uint32_t p[AT_ONCE], above[AT_ONCE];
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; ++j) p[j] = first + j * stride < n ? parent[first + j * stride] : 0;
+#pragma unroll
+        for (uint32_t j = 0; j < AT_ONCE; ++j) above[j] = parent[p[j]];
+        for (bool more = true; more;) {
+            more = false;
+#pragma unroll
+            for (uint32_t j = 0; j < AT_ONCE; ++j) {
+                if (above[j] == p[j]) continue;  // a root (0 always is one)
+                more = true;
+                parent[first + j * stride] = above[j];  // at once: who comes by has half the way
+                p[j] = above[j];
+                above[j] = parent[p[j]];
+            }
+        }
+    }
+}
+
+// A neighbour of v in its first bucket, or in a part of it if that is large; v if there is none. In round 0 the smallest, if it is
+// smaller: to hook an element under a smaller one takes no other's place, so nobody has to try again. Later one at random, but the
+// same in every run, so that vertices without smaller neighbours find others as well.
+__device__ __forceinline__ uint32_t sampled_neighbor(const View& g, uint32_t v, uint32_t round) {
+    const uint32_t salt = (v + round) * 0x9E3779B1u + round;
+    uint32_t chosen = v, least = EMPTY;
+    if (buckets(g, v) == 0) return v;
+    const auto choose = [&](uint32_t w, long long) {
+        if (w == v || (round == 0 && w > v)) return;
+        uint32_t draw = (w ^ salt) * 0x85EBCA6Bu;
+        draw = round == 0 ? w : (draw ^ (draw >> 15)) * 0xC2B2AE35u;
+        if (draw < least) least = draw, chosen = w;
+    };
+#if LANES_ALONE
+    if (degree(g, v) > WHOLE * buckets(g, v)) {
+        for_bucket<SEARCH_LANES>(g, v, 0, round % SEARCH_LANES, choose);  // what falls to one of the lanes
+        return chosen;
+    }
+#endif
+    for_bucket<1>(g, v, 0, 0, choose);
+    return chosen;
+}
+
+// Unite vertices [first, last), but those of the set `done`, with a neighbour each.
+__device__ __forceinline__ void unite_some(const View& g, uint32_t* parent, uint32_t round, uint32_t done,
+                                           uint32_t first, uint32_t last) {
+    for (unsigned long long v = first + thread_id(); v < last; v += thread_count()) {
+        if (fresh(parent[v]) != done) unite(parent, uint32_t(v), sampled_neighbor(g, uint32_t(v), round));
+    }
+}
+
+// The label that most of SAMPLES vertices, spread evenly, have; by block 0.
+__device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n, uint32_t* largest) {
+    __shared__ uint32_t label[SAMPLES];
+    __shared__ unsigned long long best;
+    if (threadIdx.x == 0) best = 0;
+    for (uint32_t i = threadIdx.x; i < SAMPLES; i += blockDim.x) label[i] = parent[(unsigned long long)i * n / SAMPLES];
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < SAMPLES; i += blockDim.x) {
+        uint32_t same = 0;
+        for (uint32_t j = 0; j < SAMPLES; ++j) same += label[j] == label[i];
+        atomicMax(&best, ((unsigned long long)same << 32) | (0xFFFFFFFFu - label[i]));  // of equal ones the smallest
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
+}
+
+// Unite v with its neighbours; those that have its own parent are in its set already. LANES lanes call it.
+template <int LANES>
+__device__ __forceinline__ void unite_all(const View& g, const View& h, int both, uint32_t v, int lane,
+                                          uint32_t* parent) {
+    uint32_t own = fresh(parent[v]);
+    const auto each = [&](uint32_t w, long long) {
+        if (parent[w] == own) return;
+        unite(parent, v, w);
+        own = fresh(parent[v]);
+    };
+    for_neighbors<LANES>(g, v, lane, each);
+    if (both) for_neighbors<LANES>(h, v, lane, each);
+}
+
+// parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED times,
+// each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
+// met from the other side. After the first time the FIRST vertices go before the others: their sets have the smallest roots, so the
+// largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
+// tile for each of those that a warp has found, or the warp.
+extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
+connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint32_t* largest, RoundState* state) {
+    Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
+    for (uint32_t round = 0; round < SAMPLED; ++round) {
+        const uint32_t done = skips && round > 0 ? *largest : EMPTY, first = round > 0 ? min(n, FIRST) : 0;
+        if (round > 0) {
+            unite_some(g, parent, round, done, 0, first);
+            grid_barrier(r);
+        }
+        unite_some(g, parent, round, done, first, n);
+        grid_barrier(r);
+        flatten(parent, n);
+        grid_barrier(r);
+        if (blockIdx.x == 0) find_largest(parent, n, largest);
+        grid_barrier(r);
+    }
+    const uint32_t most = skips ? *largest : EMPTY, lane = threadIdx.x & 31;
+    for (unsigned long long base = thread_id() - lane; base < n; base += thread_count()) {
+        uint32_t left = __ballot_sync(WARP, base + lane < n && fresh(parent[base + lane]) != most);
+        while (left) {
+            uint32_t own = left;
+            for (uint32_t i = 0; i < 32 / TILE; ++i) {
+                if (i < lane / TILE) own &= own - 1;  // 0 stays 0
+                left &= left - 1;
+            }
+            const uint32_t v = uint32_t(base) + __ffs(own) - 1;  // if any
+            const bool wide = own && degree(g, v) + (both ? degree(h, v) : 0) > WIDE;
+            if (own && !wide) unite_all<TILE>(g, h, both, v, lane % TILE, parent);
+            for (uint32_t rest = __ballot_sync(WARP, wide && lane % TILE == 0); rest; rest &= rest - 1) {
+                unite_all<32>(g, h, both, __shfl_sync(WARP, v, __ffs(rest) - 1), lane, parent);
+            }
+        }
+    }
+    grid_barrier(r);
+    flatten(parent, n);
+}

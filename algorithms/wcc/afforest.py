@@ -1,0 +1,81 @@
+"""Connected components of a whole graph in a union-find: Afforest (Sutton, Ben-Nun and Barak, 2018).
+
+Two rounds unite every vertex with one neighbour each and flatten the sets. By then one set usually holds most vertices;
+a sample tells which. The arcs of its members need not be looked at: an arc that leaves the set is seen from the other
+end. So most arcs are never read; on CUDA the second round, too, leaves out what is in the largest set after the first.
+Needs both ends: on a directed graph without in-edges every arc is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.cpu import threads
+from suricate.cuda.structs import enum
+from suricate.kernels.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
+from suricate.state.union_find import UnionFind
+
+if TYPE_CHECKING:
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+
+HERE = Path(__file__).parent
+BLOCK, BLOCKS_PER_SM = 512, 3
+SAMPLED = 2  #: rounds of one neighbour each; with one the largest set is too small
+SAMPLES = 256  #: vertices that are asked for their set
+PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [assembled(view, HERE / "afforest.cu", PRELUDE)]
+
+
+def connect(graph: Graph, sets: UnionFind) -> Array:
+    """Unite the ends of all edges of ``graph`` in ``sets``, which is as large and flat; it is flat afterwards.
+
+    Does not wait for the device.
+
+    Returns:
+        ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set.
+    """
+    n, g, device = graph.num_vertices, graph.view("out"), graph.device
+    skips = graph.has_in_edges
+    h = graph.view("in") if skips else g
+    both = graph.directed and skips
+    if not n:
+        return device.xp.empty(1, np.uint32)
+    if not device.is_cuda:
+        return _connect_on_host(graph, without_weights(g), without_weights(h), sets.parent, both=both, skips=skips)
+    state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
+    state.data.memset_async(0, state.nbytes)
+    found = graph.workspace.array("connect.largest", 1, np.uint32)
+    arguments = (packed(g), packed(h), np.int32(both), np.int32(skips), np.uint32(n), sets.parent, found, state)
+    blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
+    program_over(g, HERE / "afforest.cu", lambda _: PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
+    return found
+
+
+def _connect_on_host(graph: Graph, g: Any, h: Any, parent: np.ndarray, *, both: bool, skips: bool) -> np.ndarray:
+    n, loops = graph.num_vertices, loops_over(graph.view("out"), HERE / "afforest_cpu.py")
+    for place in range(SAMPLED):
+        threads.over(n, loops.unite_some, g, parent, place)
+        threads.over(n, loops.flatten, parent)
+    votes = graph.workspace.array("connect.votes", n, np.uint32)
+    largest = loops.most_frequent(parent, np.empty(min(SAMPLES, n), np.uint32), votes)
+    threads.over(n, loops.unite_rest, g, h, both, skips, parent, np.uint32(largest), unit=1 + graph.most_arcs / n)
+    threads.over(n, loops.flatten, parent)
+    return np.full(1, largest, np.uint32)

@@ -1,0 +1,293 @@
+"""The forest of components: connected components kept exact under deletions, with a bound on what is touched.
+
+Every vertex holds a word (class of its root, root, distance from it); two vertices are connected if their words name
+one root. A vertex that is no root is *supported* by any neighbour of the same root that is nearer to it, so an arc may
+go without any further change as long as another neighbour supports its head. That is the idea of KickStarter's trimmed
+approximations (Vora et al., 2017) for a forest in which any nearer neighbour may be the parent.
+
+- Deleted arcs: vertices that may have lost their support are suspects; a suspect without support is cut off, and what
+  it may have supported is suspect in the next round. Then all that was cut off takes offers of its neighbours; what
+  still has no root becomes roots, which join each other.
+- Inserted arcs that join two components: the better root (class, then scrambled id) takes over the other's tree. The
+  class is best for the largest component there was when the forest was made, else by the degree of the root, so that
+  mostly the smaller tree is renamed.
+
+Distances are sums of lengths that depend on the vertex, 1 to 16, not numbers of arcs: with equal lengths a grid has
+lines of vertices with one possible supporter each, a thousand long, and a deletion on one would cut off the rest of it
+in as many rounds. Ids are scrambled so that roots that join each other do so in logarithmically many changes each.
+
+It is not the forest of ``suricate.repair.forest``: there a word is the least that is offered, a suspect needs the
+same offer from another neighbour, and the smaller label wins; here any nearer neighbour is enough, and mostly the
+larger tree wins (``docs/decisions/forest-of-components.md``).
+
+Work of an update: the arcs of suspects, of what is cut off, and of the trees that are renamed. One launch on CUDA.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.algorithms.wcc import component_words as words
+from suricate.base.devices import Array, Device
+from suricate.base.types import ArcList, StoreView
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct, enum
+from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
+from suricate.kernels.walking import (
+    ROUND_WORDS,
+    assembled,
+    loops_over,
+    packed,
+    program_over,
+    resident_blocks,
+    without_weights,
+)
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+HERE = Path(__file__).parent
+SOURCE = HERE / "component_forest.cu"
+BLOCK = 512  #: threads per block of the cooperative kernels
+PLAIN_BLOCK = 256
+LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
+NULL = np.uint64(0)
+DELETED, INSERTED = 4, 5  # places of arguments of the kernel ``repair``
+
+LAYOUT = Struct(
+    "Layout",
+    {"root_shift": "int", "root_bits": "int", "length_mask": "long long", "last_rank": "long long",
+     "unmix": "uint64_t", "limit": "uint64_t"},
+)  # fmt: skip
+PRELUDE = "\n".join(
+    [
+        LAYOUT.declaration,
+        ARCS.declaration,
+        enum("", {"FOREST_BLOCK": BLOCK, "MIX": words.MIX}),
+        f"constexpr int64_t UNREACHED = {words.UNREACHED}ll;",
+    ]
+)
+LABELS = Program(HERE / "component_labels.cu", PRELUDE)
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [LABELS, assembled(view, SOURCE, PRELUDE)]
+
+
+class ComponentForest:
+    """The forest of components of one graph. No method waits for the device.
+
+    Args:
+        device: that of the graph.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        xp = device.xp
+        self._layout = words.layout_for(0)
+        self._word: Array = xp.empty(0, np.int64)
+        self._parent: Array = xp.empty(0, np.uint32)
+        self._stamp: Array = xp.empty(0, np.uint32)
+        self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
+        self._components: Array = xp.zeros(1, np.uint64)
+        self._repairs: _Repairs | None = None  # with the arrays of this forest as they are
+
+    def plant(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
+        """Make the forest from scratch.
+
+        Args:
+            graph: the graph; a directed one has in-edges.
+            label: ``uint32[num_vertices]``, an element of each vertex's component, the same for all of its vertices.
+            largest: ``uint32[1]``, a vertex of the largest component, or None if that is not known.
+        """
+        xp, n = self.device.xp, graph.num_vertices
+        self._layout = words.layout_for(n)
+        self._word, self._parent = xp.empty(n, np.int64), xp.empty(n, np.uint32)
+        self._stamp = xp.zeros(n, np.uint32)
+        self._kept[...] = 0
+        if not n:
+            return
+        best = xp.empty(n, np.int64)
+        if self.device.is_cuda:
+            arguments = (
+                label,
+                NULL if largest is None else largest,
+                best,
+                self._word,
+                self._parent,
+                self._packed_layout,
+            )
+            self._launch(graph, "plant", arguments)
+            return
+        g, h, both = _views(graph)
+        loops = loops_over(g, HERE / "component_forest_cpu.py")
+        top = -1 if largest is None else int(label[largest[0]])
+        walk = without_weights(g), without_weights(h), both
+        loops.plant(
+            *walk, label, top, best, self._word, self._parent, self._layout, *self._queues(graph),
+            self._stamp, self._kept,
+        )  # fmt: skip
+
+    def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+        """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+
+        An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
+        """
+        if self.device.is_cuda:
+            self._repairs_of(graph).launch(deleted, inserted)
+            return
+        if self._kept[0] >= LAST_EPOCH:
+            self._stamp[...] = self._kept[0] = 0
+        g, h, both = _views(graph)
+        loops = loops_over(g, HERE / "component_forest_cpu.py")
+        fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+        queues, state, walk = (
+            self._queues(graph),
+            (self._word, self._parent, self._layout),
+            (without_weights(g), without_weights(h), both),
+        )
+        if self._kept[1] > self._layout.limit:
+            cut = loops.cut_all(self._word, self._parent, fallen, self._kept)
+        else:
+            cut = loops.cut_off(*walk, *plain_arcs(deleted), *state, fallen, *queues, self._stamp, self._kept)
+        loops.attach(*walk, *plain_arcs(inserted), *state, fallen, cut, *queues, self._stamp, self._kept)
+
+    def grow(self, num_vertices: int) -> None:
+        """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
+        before = len(self._word)
+        if num_vertices <= before:
+            return
+        xp = self.device.xp
+        grown = xp.empty(num_vertices, np.int64), xp.empty(num_vertices, np.uint32), xp.zeros(num_vertices, np.uint32)
+        for new, old in zip(grown, (self._word, self._parent, self._stamp), strict=True):
+            new[:before] = old
+        self._word, self._parent, self._stamp = grown
+        if self.device.is_cuda:
+            arguments = (self._word, self._parent, np.uint32(before), np.uint32(num_vertices), self._packed_layout)
+            self._plain("make_roots", num_vertices - before, arguments)
+        else:
+            self._loops.make_roots(self._word, self._parent, before, self._layout)
+
+    @property
+    def capacity(self) -> int:
+        """The number of vertices up to which :meth:`grow` may go; beyond it the forest must be planted anew."""
+        return min(1 << self._layout.root_bits, 0xFFFFFFFF)
+
+    def labels(self, graph: Graph) -> tuple[Array, Array]:
+        """Return the smallest member of each vertex's component, and the number of components.
+
+        Returns:
+            ``uint32[num_vertices]``, a new array, and ``uint64[1]`` on the device, which the next call overwrites.
+        """
+        n = len(self._word)
+        label = self.device.xp.empty(n, np.uint32)
+        smallest = graph.workspace.array("components.fallen", n, np.uint32)
+        if not self.device.is_cuda:
+            self._components[0] = self._loops.write_labels(self._word, smallest, label, self._layout)
+            return label, self._components
+        self._components.data.memset_async(0, self._components.nbytes)
+        if n:
+            size, layout = np.uint32(n), self._packed_layout
+            self._plain("count_roots", n, (self._word, smallest, size, layout, self._components))
+            self._plain("find_smallest", n, (self._word, smallest, size, layout))
+            self._plain("write_labels", n, (self._word, smallest, label, size, layout))
+        return label, self._components
+
+    @property
+    def _loops(self) -> Any:
+        from suricate.algorithms.wcc import component_words_cpu
+
+        return component_words_cpu
+
+    # -- launches ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _packed_layout(self) -> Any:
+        return _packed(self._layout)
+
+    def _queues(self, graph: Graph) -> tuple[Array, Array]:
+        workspace, n = graph.workspace, graph.num_vertices
+        return workspace.array("components.queue0", n, np.uint32), workspace.array("components.queue1", n, np.uint32)
+
+    def _launch(self, graph: Graph, kernel: str, own: tuple) -> None:
+        """Launch a cooperative kernel: the views, its ``own`` arguments, then what all rounds need."""
+        program, blocks, arguments = self._launch_of(graph, kernel, own)
+        _clear(arguments[-2])
+        program.kernel(kernel)((blocks,), (BLOCK,), arguments)
+
+    def _launch_of(self, graph: Graph, kernel: str, own: tuple) -> tuple[Program, int, tuple]:
+        """Return program, number of blocks and all arguments of a cooperative kernel."""
+        g, h, both = _views(graph)
+        state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
+        walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
+        blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "plant" else 1)
+        return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, state, self._kept)
+
+    def _repairs_of(self, graph: Graph) -> _Repairs:
+        """Return the launches of repairs, made anew where an array has moved."""
+        held = self._repairs
+        if held is None or held.graph is not graph or held.word is not self._word or not held.walks(graph):
+            fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+            arcs = packed_arcs(NO_ARCS)
+            own = (arcs, arcs, self._word, self._parent, self._packed_layout, fallen)
+            held = self._repairs = _Repairs(graph, self._word, self._launch_of(graph, "repair", own))
+        return held
+
+    def _plain(self, kernel: str, size: int, arguments: tuple) -> None:
+        blocks = min(-(-size // PLAIN_BLOCK), resident_blocks(self.device.index, PLAIN_BLOCK, 8))
+        LABELS.kernel(kernel)((blocks,), (PLAIN_BLOCK,), arguments)
+
+
+class _Repairs:
+    """The launches of repairs: all arguments stay but arcs, and views where they are new."""
+
+    def __init__(self, graph: Graph, word: Array, launch: tuple[Program, int, tuple]) -> None:
+        self.graph, self.word = graph, word
+        self.program, blocks, arguments = launch
+        self._state = arguments[-2]
+        self._out, self._in, _ = _views(graph)
+        self._kernel = PreparedKernel(self.program.kernel("repair"), blocks, BLOCK, arguments)
+
+    def walks(self, graph: Graph) -> bool:
+        """Take the views of ``graph`` as they are now; return False if its backend's shape has changed."""
+        out, back, _ = _views(graph)
+        if out is self._out and back is self._in:
+            return True
+        if _program(out) is not self.program:
+            return False
+        self._out, self._in = out, back
+        self._kernel.put(0, packed(out))
+        self._kernel.put(1, packed(back))
+        return True
+
+    def launch(self, deleted: ArcList, inserted: ArcList) -> None:
+        """Launch a repair after these changes."""
+        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
+        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
+        _clear(self._state)
+        self._kernel.launch()
+
+
+def _clear(array: Array) -> None:
+    array.data.memset_async(0, array.nbytes)
+
+
+def _program(view: StoreView) -> Program:
+    return program_over(view, SOURCE, lambda _: PRELUDE)
+
+
+def _views(graph: Graph) -> tuple[StoreView, StoreView, bool]:
+    """Return the views of out- and in-edges, and whether they differ."""
+    return graph.view("out"), graph.view("in"), graph.directed
+
+
+@cache
+def _packed(layout: words.Layout) -> Any:
+    """Return the struct ``Layout`` of kernels."""
+    return np.array(tuple(layout), LAYOUT.dtype)[()]

@@ -1,0 +1,252 @@
+"""Files of compiled code: entries that are checked when they are read, in a folder that only their owner can write.
+
+The folder is ``$SURICATE_CACHE_DIR``, else ``$XDG_CACHE_HOME/suricate``, else ``~/.cache/suricate``. An entry's name
+says all that it depends on, so an entry never changes; it is written in one step, so processes need no locks, but
+:func:`alone` keeps them from making the same entry at the same time. An entry begins with a digest of its content: a
+damaged one counts as absent. Entries are code that will run, so a folder that other users can write, or that belongs to
+another user than root, is not used.
+
+Where entries cannot be written, those of the folder are still read, and new ones go to a private temporary folder,
+which is removed when the process ends. One line on stderr says so.
+
+What was not used for :data:`KEPT_DAYS` is removed, and so is what was not used for longest when all take more than
+:data:`MOST_BYTES` (``SURICATE_CACHE_SIZE``, in MiB, says how much); a process looks at most once a day, and after every
+:data:`LOOK_AFTER` entries that it wrote.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from suricate.base.forks import renewed
+from suricate.base.notice import tell
+
+MAGIC = b"suricate entry 1\n"
+DIGEST_BYTES = 32
+KEPT_DAYS = 60  #: since an entry was used
+MOST_BYTES = 2 << 30  #: of all entries
+LOOK_AFTER = 500  #: entries written by one process
+DAY = 86_400  #: seconds; the last use of an entry is known to the day
+ENTRIES, PRUNED = "entries", "pruned"  #: the folder of the entries, and a file whose time says when they were pruned
+LOCKS, LOCK_FILES = "locks", 1024  #: the folder of the files that :func:`alone` locks, and their number
+PATIENCE = 60.0  #: seconds that a process waits for another one which makes the same entry
+
+_lock = renewed(threading.Lock())  # of the number of entries written, and of making the private folder
+_written = 0
+
+
+def get(name: str) -> bytes | None:
+    """Return the content of an entry, None if it is absent or damaged."""
+    for folder in _folders():
+        try:
+            with open(folder / name, "rb") as file:
+                data, age = file.read(), time.time() - os.fstat(file.fileno()).st_mtime
+        except OSError:
+            continue
+        content = data[len(MAGIC) + DIGEST_BYTES :]
+        if data[: len(MAGIC) + DIGEST_BYTES] == MAGIC + hashlib.sha256(content).digest():
+            if age > DAY:
+                with contextlib.suppress(OSError):
+                    os.utime(folder / name)
+            return content
+    return None
+
+
+def put(name: str, content: bytes) -> None:
+    """Write an entry. Where no folder can be written, or the disk is full, nothing happens."""
+    base = cache_folder()
+    if base is None or not can_write(base / ENTRIES):
+        return
+    folder = base / ENTRIES
+    part = folder / f"{secrets.token_hex(8)}.part"
+    try:
+        with open(part, "xb") as file:
+            file.write(MAGIC + hashlib.sha256(content).digest() + content)
+        os.replace(part, folder / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        return
+    _look(folder)
+
+
+@contextlib.contextmanager
+def alone(name: str) -> Iterator[None]:
+    """Wait while another thread or process is in this context for the same entry, at most :data:`PATIENCE` seconds.
+
+    Whoever waited should look for the entry again. Where no folder can be written, or files cannot be locked, nobody
+    waits.
+    """
+    base = named_folder() if is_kept() else None
+    with contextlib.ExitStack() as stack:
+        if base is not None:
+            with contextlib.suppress(OSError, ImportError):
+                stack.enter_context(_locked(base / LOCKS / str(zlib.crc32(name.encode()) % LOCK_FILES)))
+        yield
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    import fcntl
+
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    with open(path, "ab") as file:
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.02)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # a fork of this process may have the file too
+
+
+def drop(name: str) -> None:
+    """Remove an entry that turned out to be of no use, if it can be removed."""
+    for folder in _folders():
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+
+
+def cache_folder() -> Path | None:
+    """Return the folder that new entries are written to; None if not even a temporary one can be made."""
+    return named_folder() if is_kept() else private_folder()
+
+
+def is_kept() -> bool:
+    """Return whether new entries outlive this process."""
+    named = named_folder()
+    return named is not None and can_write(named / ENTRIES)
+
+
+@cache
+def named_folder() -> Path | None:
+    """Return the folder of the environment, whether or not it exists; None if there is none that may be trusted."""
+    named, base = os.environ.get("SURICATE_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")
+    try:
+        folder = Path(named) if named else (Path(base) if base else Path.home() / ".cache") / "suricate"
+    except RuntimeError:  # the user has no home
+        return None
+    folder = folder.absolute()
+    return folder if _is_trusted(folder) and _is_trusted(folder / ENTRIES) else None
+
+
+@cache
+def private_folder() -> Path | None:
+    """Return a folder of this process, removed when it ends; None if none can be made."""
+    with _lock:
+        return _private_folder()
+
+
+@cache
+def _private_folder() -> Path | None:
+    tell(
+        "suricate: compiled kernels are not kept, since their folder cannot be written or is not yours alone "
+        "(SURICATE_CACHE_DIR names another one; without this line: SURICATE_QUIET=1)"
+    )
+    import tempfile  # late, as shutil below: they load compressors
+
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="suricate-"))  # mode 0700
+    except OSError:
+        return None
+    atexit.register(_remove, folder, os.getpid())
+    return folder
+
+
+def prune(folder: Path, *, most_bytes: int, days: float) -> None:
+    """Remove entries not used for so many days, then those not used for longest until all have ``most_bytes``.
+
+    Other processes may read, write and prune meanwhile.
+    """
+    found = []
+    with contextlib.suppress(OSError), os.scandir(folder) as files:
+        for file in files:
+            with contextlib.suppress(OSError):
+                known = file.stat(follow_symlinks=False)
+                found.append((known.st_mtime, known.st_size, file.path, file.name.endswith(".part")))
+    now, total = time.time(), 0
+    for used, size, path, is_part in sorted(found, reverse=True):
+        total += size
+        if now - used > (DAY / 24 if is_part else days * DAY) or total > most_bytes:
+            total -= size
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _folders() -> list[Path]:
+    """Return where entries may lie."""
+    named = named_folder()
+    private = [_private_folder()] if _private_folder.cache_info().currsize else []
+    return [folder / ENTRIES for folder in (named, *private) if folder is not None]
+
+
+@cache
+def can_write(folder: Path) -> bool:
+    """Return whether files can be written to a folder, which is made if it is new; tried, not asked."""
+    import tempfile
+
+    try:
+        for each in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+            each.mkdir(mode=0o700, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _is_trusted(folder: Path) -> bool:
+    """Return whether only this user or root can write a folder; one that does not exist can be made."""
+    if os.name == "nt":
+        return True
+    try:
+        known = folder.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return stat.S_ISDIR(known.st_mode) and known.st_uid in (os.geteuid(), 0) and not known.st_mode & stat.S_IWOTH
+
+
+def _look(folder: Path) -> None:
+    """Count an entry that was written to a folder; prune it if that is due."""
+    global _written
+    with _lock:
+        _written += 1
+        first, due = _written == 1, _written % LOOK_AFTER == 0
+    marker = folder.parent / PRUNED
+    if first:
+        try:
+            due = time.time() - marker.stat().st_mtime > DAY
+        except OSError:
+            due = True
+    if due:
+        with contextlib.suppress(OSError):
+            marker.touch(mode=0o600)
+        prune(folder, most_bytes=_most_bytes(), days=KEPT_DAYS)
+
+
+def _most_bytes() -> int:
+    given = os.environ.get("SURICATE_CACHE_SIZE", "")
+    return int(given) << 20 if given.isascii() and given.isdigit() else MOST_BYTES
+
+
+def _remove(folder: Path, process: int) -> None:
+    import shutil
+
+    if os.getpid() == process:  # not in a fork of it
+        shutil.rmtree(folder, ignore_errors=True)

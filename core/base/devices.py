@@ -1,0 +1,180 @@
+"""Where a graph lives: the CPU (NumPy arrays, Numba loops) or one CUDA device (CuPy arrays, CUDA C++ kernels).
+
+The device is decided once, when a graph is built, and stays visible as ``graph.device``. Nothing here imports CuPy
+until a CUDA device is really used.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from suricate.base.cache import can_write, private_folder
+from suricate.base.errors import DeviceError, RequirementError
+from suricate.base.forks import in_child
+from suricate.base.notice import tell
+from suricate.base.parameters import shown
+
+Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device: ``kind`` is ``"cpu"`` or ``"cuda"``, ``index`` the CUDA ordinal (0 on the CPU)."""
+
+    kind: str
+    index: int = 0
+
+    def __post_init__(self) -> None:
+        if self.is_cuda:
+            _give_cupy_a_cache()
+
+    def __str__(self) -> str:
+        return "cpu" if self.kind == "cpu" else f"cuda:{self.index}"
+
+    @cached_property
+    def is_cuda(self) -> bool:
+        """Whether this is a CUDA device."""
+        return self.kind == "cuda"
+
+    @cached_property
+    def xp(self) -> ModuleType:
+        """The array module: NumPy or CuPy."""
+        return importlib.import_module("cupy" if self.is_cuda else "numpy")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Device, (self.kind, self.index)
+
+    def current(self) -> AbstractContextManager[Any]:
+        """Return a context manager inside which this CUDA device is current (nothing to do where there is no other)."""
+        return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else nullcontext()
+
+    def synchronize(self) -> None:
+        """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""
+        if self.is_cuda:
+            self.xp.cuda.get_current_stream().synchronize()
+
+    def to_numpy(self, array: Array) -> np.ndarray:
+        """Copy ``array`` of this device to a NumPy array (no copy on the CPU).
+
+        Raises:
+            RequirementError: values of a CUDA device must not be read now (see :func:`reading_refused`).
+        """
+        if self.is_cuda:
+            if (reader := getattr(_refused, "reader", None)) is not None:
+                raise RequirementError(f"a value of the device is read in {reader}")
+            return array.get()
+        return np.asarray(array)
+
+
+CPU = Device("cpu")
+
+_refused = threading.local()
+
+
+@contextmanager
+def reading_refused(reader: str) -> Iterator[None]:
+    """Make :meth:`Device.to_numpy` raise on CUDA devices in this thread meanwhile; ``reader`` says where."""
+    outer, _refused.reader = getattr(_refused, "reader", None), reader
+    try:
+        yield
+    finally:
+        _refused.reader = outer
+
+
+@cache
+def _give_cupy_a_cache() -> None:
+    """Let CuPy keep what it compiles in a private temporary folder where it cannot write its own folder.
+
+    It makes the folder when it is imported, and fails where it cannot.
+    """
+    folder = Path(os.environ.get("CUPY_CACHE_DIR") or os.path.expanduser("~/.cupy/kernel_cache"))
+    if os.environ.get("CUPY_CACHE_IN_MEMORY", "0") == "0" and not can_write(folder):
+        private = private_folder()
+        os.environ["CUPY_CACHE_DIR"] = str(private or os.sep)
+        os.environ["CUPY_CACHE_IN_MEMORY"] = str(int(private is None))
+
+
+@cache
+def cuda_device_count() -> int:
+    """Return the number of CUDA devices the driver offers; 0 where there is no driver."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+_forked = False  # whether this is a child of a process that had initialised CUDA
+FORKED = "CUDA was initialised before this process was forked, and does not work in a child of fork"
+NO_CUPY = (
+    "suricate: there is a CUDA device, but device='auto' takes the CPU, since CuPy is not installed "
+    "(pip install 'suricate[cuda13]' or 'suricate[cuda12]'; without this line: device='cpu' or SURICATE_QUIET=1)"
+)
+
+
+@in_child
+def _note_fork() -> None:
+    global _forked
+    _forked = _forked or (cuda_device_count.cache_info().currsize > 0 and cuda_device_count() > 0)
+
+
+def refuse_after_fork() -> None:
+    """Raise ``DeviceError`` in a child of ``fork`` that cannot use CUDA."""
+    if _forked:
+        raise DeviceError(f"{FORKED}: start processes by the method 'spawn' of multiprocessing")
+
+
+def _automatic() -> Device:
+    """Return the first CUDA device if it can be used, else the CPU, and say on stderr if that may be a mistake."""
+    if cuda_device_count() == 0:
+        return CPU
+    if _forked:
+        tell(f"suricate: {FORKED}, so device='auto' takes the CPU (without this line: device='cpu')")
+        return CPU
+    if importlib.util.find_spec("cupy") is None:
+        tell(NO_CUPY)
+        return CPU
+    return Device("cuda")
+
+
+def resolve_device(spec: str | Device = "auto") -> Device:
+    """Return the device named by ``spec``: ``"auto"``, ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+
+    ``"auto"`` is the first CUDA device where there is a driver, a device and CuPy, else the CPU; a line on stderr says
+    so if there is a device that cannot be used.
+
+    Raises:
+        DeviceError: the name is unknown, or a CUDA device was asked for that is not there.
+    """
+    if isinstance(spec, Device):
+        spec = str(spec)
+    name = spec if isinstance(spec, str) else ""
+    if name == "auto":
+        return _automatic()
+    if name == "cpu":
+        return CPU
+    kind, _, index = name.partition(":")
+    if kind != "cuda" or not ((index.isascii() and index.isdigit() and len(index) < 10) or name == "cuda"):
+        raise DeviceError(f"unknown device {shown(spec)}: use 'auto', 'cpu', 'cuda' or 'cuda:N'")
+    refuse_after_fork()
+    wanted = int(index or 0)
+    if wanted >= cuda_device_count():
+        raise DeviceError(f"device {spec!r} is not available: the CUDA driver reports {cuda_device_count()} device(s)")
+    if importlib.util.find_spec("cupy") is None:
+        raise DeviceError("CUDA needs CuPy: pip install 'suricate[cuda13]' (or 'suricate[cuda12]')")
+    return Device("cuda", wanted)

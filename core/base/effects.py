@@ -1,0 +1,65 @@
+"""Effects: what functions of ``edge_map`` and ``intersect`` may do to arrays and sets instead of returning a value.
+
+>>> import suricate as su
+>>> def count(u, v, w, in_degree):
+...     su.atomic.add(in_degree, v, 1)
+
+These names are for such functions, which are translated; called in plain Python they raise. One function has one kind
+of effect per array, and does not read that array, so the order of the effects does not matter: of integers the result
+is always the same, float sums differ in rounding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from suricate.base.errors import EdgeFunctionError
+
+
+def _refuse(name: str) -> NoReturn:
+    raise EdgeFunctionError(f"{name} can only be called in a function given to edge_map or intersect")
+
+
+class Atomic:
+    """Changes of one element of an array, each as a whole, whatever other edges do at the same time.
+
+    The array has 32 or 64 bits per element; ``or_`` takes integers and bools. ``value`` is converted to the dtype of
+    the array and wraps to its width; a float does not fit an array of integers.
+    """
+
+    @staticmethod
+    def add(array: Any, index: Any, value: Any) -> None:
+        """``array[index] += value``."""
+        _refuse("su.atomic.add")
+
+    @staticmethod
+    def min(array: Any, index: Any, value: Any) -> None:
+        """``array[index] = value`` if that is smaller; a NaN never is."""
+        _refuse("su.atomic.min")
+
+    @staticmethod
+    def max(array: Any, index: Any, value: Any) -> None:
+        """``array[index] = value`` if that is larger; a NaN never is."""
+        _refuse("su.atomic.max")
+
+    @staticmethod
+    def or_(array: Any, index: Any, value: Any) -> None:
+        """``array[index] |= value``."""
+        _refuse("su.atomic.or_")
+
+
+atomic = Atomic()
+
+
+def unite(sets: Any, u: Any, v: Any) -> None:
+    """Unite the sets of ``u`` and ``v``; ``sets`` is a :class:`suricate.UnionFind` given as an argument."""
+    _refuse("su.unite")
+
+
+#: function -> how the translation calls it
+ATOMICS = {Atomic.add: "sum", Atomic.min: "min", Atomic.max: "max", Atomic.or_: "or"}
+
+
+def is_effect(function: Any) -> bool:
+    """Return whether ``function`` is one of those above."""
+    return function is unite or (type(function).__hash__ is not None and function in ATOMICS)

@@ -1,0 +1,112 @@
+"""Exceptions of suricate.
+
+Every error that a user can cause is a :class:`SuricateError` and, besides, the built-in exception that fits, so that
+``except ValueError`` works as well. An error is raised before anything has changed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class SuricateError(Exception):
+    """Base class of all errors raised by suricate."""
+
+
+class VertexRangeError(SuricateError, ValueError):
+    """A vertex id is negative or not below ``num_vertices``."""
+
+
+class ShapeError(SuricateError, ValueError):
+    """Arrays of a batch differ in length or are not one-dimensional."""
+
+
+class DTypeError(SuricateError, TypeError):
+    """An array has a dtype that cannot be used here (floats as vertex ids, for instance)."""
+
+
+class WeightError(SuricateError, ValueError):
+    """Weights are missing, superfluous, not finite, out of the weight dtype's range, or forbidden by an algorithm."""
+
+
+class SelfLoopError(SuricateError, ValueError):
+    """A self-loop was inserted into a graph built with ``self_loops="error"``."""
+
+
+class DeviceError(SuricateError, ValueError):
+    """A device is unknown or absent, or arrays or graphs live on different devices."""
+
+
+class CapacityError(SuricateError, MemoryError):
+    """Memory (or the configured ``memory_limit``) does not suffice; the store is unchanged."""
+
+
+class RequirementError(SuricateError, ValueError):
+    """A graph lacks what an algorithm or operator needs; the message says how to build one that has it."""
+
+
+class EdgeFunctionError(SuricateError, TypeError):
+    """An edge function cannot be translated; the message names the file, line and construct."""
+
+
+class UnknownNameError(SuricateError, KeyError):
+    """No backend, algorithm, format or generator of this name is installed; the message lists those that are."""
+
+    def __str__(self) -> str:  # KeyError would print the repr
+        return str(self.args[0]) if self.args else ""
+
+
+class ParameterError(SuricateError, ValueError, TypeError):
+    """A parameter of an algorithm is unknown, missing, of the wrong type or out of range."""
+
+
+class ConvergenceError(SuricateError, ArithmeticError):
+    """An iteration ended before it converged; raised when the result is read.
+
+    Attributes:
+        result: what the iteration had reached, in the form of the algorithm's result; None if there is nothing.
+        change: the size of the last step, in the norm that the algorithm compares with ``tol``; None if unknown.
+    """
+
+    def __init__(self, message: str = "", *, result: Any = None, change: float | None = None) -> None:
+        super().__init__(message)
+        self.result, self.change = result, change
+
+
+class MissingLibraryError(SuricateError, ImportError):
+    """A library that is needed is not installed; the message names the extra that brings it."""
+
+
+class PluginError(SuricateError, RuntimeError):
+    """A plugin failed to load or to answer a hook; the message names it."""
+
+
+class ForkError(SuricateError, RuntimeError):
+    """Another thread was changing a graph when this process was forked: it is half changed in this child."""
+
+
+class BackendError(SuricateError, RuntimeError):
+    """A backend does not keep to the store protocol; the message names it."""
+
+
+class FileFormatError(SuricateError, ValueError):
+    """A file is malformed or truncated."""
+
+    def __init__(self, path: str | Path, line: int | None, reason: str) -> None:
+        where = f"{path}:{line}" if line is not None else str(path)
+        super().__init__(f"{where}: {reason}")
+        self.path, self.line, self.reason = Path(path), line, reason
+
+    def __reduce__(self) -> tuple[type[FileFormatError], tuple[Path, int | None, str]]:
+        return type(self), (self.path, self.line, self.reason)
+
+
+class CheckFailed(SuricateError, AssertionError):  # noqa: N818 - reads as what it is
+    """A structural invariant of a store does not hold (raised by ``check()``)."""
+
+
+def require(holds: bool, invariant: str) -> None:
+    """Raise ``CheckFailed`` naming ``invariant`` unless ``holds``."""
+    if not holds:
+        raise CheckFailed(f"invariant does not hold: {invariant}")

@@ -1,0 +1,198 @@
+"""Writing a file: a regular target is replaced in one step, a special file is written through.
+
+Everything that the package writes goes through :func:`replacing`. A reader of a regular file sees the old content or
+the new one, whole; an error leaves the old file as it was. Devices, pipes and sockets are opened and written, never
+replaced. Symbolic links are followed: the link stays, and what it points to is replaced or written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import shown
+
+_MAX_LINKS = 40  # as in Linux
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+def as_path(path: Any) -> Path:
+    """Return the path that an argument ``path`` names.
+
+    Raises:
+        ParameterError: it is neither text nor a path, or has a zero character.
+    """
+    try:
+        name = os.fsdecode(path)
+    except (TypeError, UnicodeError):
+        name = "\0"
+    if "\0" in name:
+        raise ParameterError(f"path must be the name of a file, got {shown(path)}")
+    return Path(name)
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open ``path`` for writing bytes; a regular file takes its place when the block ends without an exception.
+
+    The new file lies beside its target until then; one that a killed process left is removed by the next that writes
+    the same target. It has the permissions (and, where that is allowed, the owner) of
+    the file it replaces, or those of a file made by ``open``. It is on the disk (``fsync``) before it is renamed.
+
+    Raises:
+        OSError: ``path`` cannot be written, or a write failed; ``filename`` is ``path``.
+    """
+    path = as_path(path)
+    try:
+        check_writable(path)
+        with _written_through(path) if is_special(path) else _replaced(Path(os.path.realpath(path))) as file:
+            yield file
+    except OSError as error:
+        if error.filename is None and error.errno is not None:  # a failed write or fsync names no file
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+def open_for_reading(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file for reading without a buffer; a socket that is an open file of this process can be read, too.
+
+    Raises:
+        OSError: the file is missing or cannot be read.
+    """
+    number = _own_descriptor(Path(path))
+    if number is not None and stat.S_ISSOCK(os.fstat(number).st_mode):
+        return os.fdopen(os.dup(number), "rb", buffering=0)
+    return open(path, "rb", buffering=0)
+
+
+def is_special(path: Path) -> bool:
+    """Return whether ``path`` is written through: a device, pipe, socket, or an open file such as ``/dev/stdout``."""
+    try:
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) or _names_open_file(path)
+
+
+def check_writable(path: Path) -> None:
+    """Raise the ``OSError`` that writing ``path`` would end in, as far as permissions and kinds of files tell."""
+    if path.is_dir():
+        code = errno.EISDIR
+    elif path.exists() and not os.access(path, os.W_OK):
+        code = errno.EACCES
+    elif is_special(path):
+        return
+    else:
+        folder = Path(os.path.realpath(path)).parent
+        if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+            return
+        code = errno.EACCES if folder.is_dir() else errno.ENOTDIR if folder.exists() else errno.ENOENT
+    raise OSError(code, os.strerror(code), str(path))
+
+
+def _own_descriptor(path: Path) -> int | None:
+    """Return the number of the open file of this process that ``path`` stands for (``/dev/stdout``: 1), or None."""
+    for _ in range(_MAX_LINKS):
+        found = _DESCRIPTOR.fullmatch(str(path.absolute()))
+        if found:
+            return int(found[1])
+        if not path.is_symlink():
+            return None
+        path = path.parent / os.readlink(path)
+    return None
+
+
+def _names_open_file(path: Path) -> bool:
+    """Return whether ``path`` is a link into ``/proc``, directly or through others: it stands for an open file."""
+    for _ in range(_MAX_LINKS):
+        if not path.is_symlink():
+            return False
+        if Path(os.path.realpath(path.parent)).parts[1:2] == ("proc",):
+            return True
+        path = path.parent / os.readlink(path)
+    return False
+
+
+def _written_through(path: Path) -> IO[bytes]:
+    """Open a special file for writing; an open file of this process goes on where it is, as sockets can, too."""
+    number = _own_descriptor(path)
+    if number is None:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")  # append: what an open file holds stays
+    for stream in (sys.stdout, sys.stderr):  # what they were told to print comes first
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    return os.fdopen(os.dup(number), "wb")
+
+
+@contextlib.contextmanager
+def _replaced(target: Path) -> Iterator[IO[bytes]]:
+    _remove_abandoned(target)
+    part, opened = _open_part(target)
+    try:
+        with opened as file:
+            _take_over_mode(target, file.fileno())
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _part_prefix(target: Path) -> str:
+    """Return what the names of new files for ``target`` start with; the name itself might be too long to go into it."""
+    return f".suricate-{hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()}-"
+
+
+def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
+    """Create a new file beside ``target``; it is locked as long as it is open, so that others see it is in use."""
+    while True:
+        part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(8)}.part")
+        file = open(part, "xb")  # noqa: SIM115 - closed by the caller
+        with contextlib.suppress(OSError):  # file systems without locks: abandoned files stay there, see below
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if part.exists():  # else another process took it for abandoned before it was locked
+            return part, file
+        file.close()
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the new files of processes that were killed while they wrote ``target``: those that nobody has locked."""
+    prefix, abandoned = _part_prefix(target), list[str]()
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        abandoned += [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(".part")]
+    for path in abandoned:
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails for a file in use, and where there are no locks
+            os.unlink(path)
+
+
+def _take_over_mode(target: Path, handle: int) -> None:
+    """Give an open file the permissions of ``target`` and, where that is allowed, its owner, if ``target`` exists."""
+    with contextlib.suppress(FileNotFoundError):
+        old = target.stat()
+        with contextlib.suppress(PermissionError):
+            os.fchown(handle, old.st_uid, old.st_gid)
+        os.fchmod(handle, stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last through a power failure."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,89 @@
+"""Lines on stderr, each once per process; ``SURICATE_QUIET=1`` keeps them away.
+
+One says why the first run on a machine is slow: it compiles kernels. Compiled kernels are kept on disk, so later runs
+load them. The line comes when compilation has taken a second in all; ``suricate warmup`` compiles ahead of time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from suricate.base.forks import in_child, renewed
+
+_told: set[str] = set()
+PATIENCE = 1.0  #: seconds of compilation in a process before the line is written
+LINE = (
+    "suricate: compiling kernels, once on this machine "
+    "(ahead of time: `suricate warmup`; without this line: SURICATE_QUIET=1)"
+)
+
+
+def tell(line: str) -> None:
+    """Write ``line`` to stderr, once per process, unless ``SURICATE_QUIET`` is set."""
+    if line not in _told and os.environ.get("SURICATE_QUIET", "") in ("", "0"):
+        _told.add(line)
+        print(line, file=sys.stderr, flush=True)
+
+
+class CompilationNotice:
+    """Adds up the time spent compiling; writes :data:`LINE` when it passes :data:`PATIENCE`.
+
+    Compilations may nest (a kernel compiles the functions it calls), and run in several threads; what overlaps counts
+    once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = renewed(threading.Lock())
+        self._depth = 0
+        self._began = 0.0
+        self._seconds = 0.0  # of outermost compilations that have ended
+        self._written = False
+
+    def start(self) -> None:
+        """Note that a compilation begins."""
+        with self._lock:
+            now = time.monotonic()
+            if self._depth == 0:
+                self._began = now
+            self._depth += 1
+            if not self._written and self._seconds + now - self._began > PATIENCE:
+                self._write()
+
+    def end(self) -> None:
+        """Note that a compilation has ended."""
+        with self._lock:
+            self._depth = max(0, self._depth - 1)
+            if self._depth == 0:
+                self._seconds += time.monotonic() - self._began
+
+    @property
+    def seconds(self) -> float:
+        """Seconds spent compiling in this process so far."""
+        return self._seconds
+
+    def _write(self) -> None:
+        self._written = True
+        tell(LINE)
+
+    def forget_others(self) -> None:
+        """Forget, in a child of ``fork``, what other threads were compiling."""
+        self._depth = 0
+
+
+NOTICE = CompilationNotice()
+in_child(NOTICE.forget_others)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Count what happens inside as compilation."""
+    NOTICE.start()
+    try:
+        yield
+    finally:
+        NOTICE.end()

@@ -1,0 +1,103 @@
+"""Checks of single parameters: each returns the value as a plain Python object, or raises ``ParameterError``.
+
+``label`` is how the error names the parameter, for instance ``"pagerank: damping"``.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, UnknownNameError
+
+LONGEST = 60  #: characters of a value that a message shows
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)`` for a message, in one line and shortened.
+
+    Python writes no integers of thousands of digits at all, and a class may have a ``__repr__`` that fails.
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        kind = type(value).__name__
+        return "a number of thousands of digits" if isinstance(value, int) else f"an object of type {kind}"
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+
+
+def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
+    """Return an integer from ``low`` to ``high``; neither a bool nor a float is one."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ParameterError(f"{label} must be an integer, got {shown(value)}")
+    if low is not None and number < low:
+        raise ParameterError(f"{label} must be at least {low}, got {shown(value)}")
+    if high is not None and number > high:
+        raise ParameterError(f"{label} must be at most {high}, got {shown(value)}")
+    return number
+
+
+def real(
+    label: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = math.inf,
+    include_low: bool = True,
+    include_high: bool = False,
+) -> float:
+    """Return a number from ``low`` to ``high``, each of them included or not; NaN and infinity never are."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{label} must be a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    is_inside = low <= number <= high and (include_low or number > low) and (include_high or number < high)
+    if not is_inside or math.isinf(number):
+        opening, closing = "[" if include_low else "(", "]" if include_high else ")"
+        raise ParameterError(f"{label} must be in {opening}{low:g}, {high:g}{closing}, got {shown(value)}")
+    return number
+
+
+def flag(label: str, value: Any) -> bool:
+    """Return True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{label} must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
+    """Return a text, one of ``choices``.
+
+    Raises:
+        UnknownNameError: it is none of them.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise UnknownNameError(f"{label}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
+    return value
+
+
+def named_dtype(value: Any) -> np.dtype | None:
+    """Return the dtype that ``value`` names for NumPy; None if it names none, as None itself."""
+    try:
+        return None if value is None else np.dtype(value)
+    except Exception:  # NumPy parses text, and warns of old names
+        return None
+
+
+def dtype(label: str, value: Any, allowed: Sequence[str]) -> np.dtype:
+    """Return the dtype that ``value`` names, one of ``allowed``."""
+    found = named_dtype(value)
+    if found is None or found.name not in allowed:
+        raise ParameterError(f"{label} must be {' or '.join(allowed)}, got {shown(value)}")
+    return found

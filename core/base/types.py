@@ -1,0 +1,145 @@
+"""The plain types that a store and its callers exchange: edge lists, outcomes, views, sentinels and statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array
+
+EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
+TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
+MAX_VERTICES = TOMBSTONE  #: ids are below this
+
+UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
+REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
+
+WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
+
+
+class EdgeList(NamedTuple):
+    """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
+
+    src: Array
+    dst: Array
+    weight: Array | None = None
+
+
+class ArcList(NamedTuple):
+    """Arcs in arrays on a device. Entry ``i`` counts if ``status`` is None or ``status[i] == wanted``.
+
+    Attributes:
+        src: ``uint32[size]``.
+        dst: ``uint32[size]``.
+        weight: one number per entry, or None. Unspecified for entries that do not count.
+        status: ``uint8[size]``, or None if all entries count.
+        wanted: the status of the entries that count.
+        size: number of entries, known on the host.
+    """
+
+    src: Array
+    dst: Array
+    weight: Array | None
+    status: Array | None
+    wanted: int
+    size: int
+
+
+class PlacedArcs:
+    """An :class:`ArcList` on a CUDA device for launches that take addresses; its arrays are made on first use.
+
+    Attributes:
+        addresses: of ``src``, ``dst``, ``weight`` and ``status``, 0 for None.
+        wanted: as in :class:`ArcList`.
+        size: number of entries.
+    """
+
+    __slots__ = ("_make", "addresses", "size", "wanted")
+
+    def __init__(self, addresses: tuple[int, int, int, int], wanted: int, size: int, make: Callable[[], Any]) -> None:
+        self.addresses, self.wanted, self.size = addresses, wanted, size
+        self._make = make  # also keeps the memory
+
+
+class Outcome(NamedTuple):
+    """The effect of a batch: ``status`` is ``uint8[n]``, one per input edge.
+
+    ``weight`` is None on an unweighted store, else ``weight_dtype[n]``: the weight *before* the batch for edges whose
+    ``status`` is ``REPLACED`` or ``REMOVED``, unspecified for others.
+    """
+
+    status: Array
+    weight: Array | None = None
+
+
+class Adjacency(NamedTuple):
+    """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
+
+    offsets: Array
+    dst: Array
+    weight: Array | None = None
+
+
+@dataclass(frozen=True)
+class StoreView:
+    """The plain arrays of a store, handed to kernels; valid until the store changes.
+
+    Attributes:
+        data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba
+            takes it unchanged; for CUDA it becomes a struct ``View`` with the same field names (array -> pointer,
+            int -> ``long long``).
+        cursor: name of the module that holds the Numba cursor functions (see ``suricate.cursors``).
+        header: the ``.cuh`` file with the same functions for CUDA.
+        constants: integers that the header sees as macros (slab width, for instance).
+        weight_dtype: dtype of the weights, None if there are none.
+        num_vertices: number of vertices.
+        declarations: C++ that the header needs before it, generated from what the Python side uses (enums, constants).
+
+    Capabilities of the cursor besides walking one vertex (see ``suricate.cursors``), by which operators choose kernels:
+
+    Attributes:
+        can_scan: whether the header can walk all segments in address order.
+        has_updated: whether the cursor can walk the edges inserted since ``Store.mark()``.
+        ascending: whether the cursor walks every adjacency in ascending order of destination.
+        find: cost of an edge query: expected constant, a binary search, or a scan of the adjacency.
+        owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
+        chained: whether the segments of a vertex are linked, so that walking the vertex reads them one after the other,
+            while a scan reads them in parallel.
+    """
+
+    data: Any
+    cursor: str
+    header: Path
+    num_vertices: int
+    weight_dtype: np.dtype | None = None
+    constants: Mapping[str, int] = field(default_factory=dict)
+    can_scan: bool = False
+    has_updated: bool = False
+    ascending: bool = False
+    find: Literal["hash", "sorted", "linear"] = "linear"
+    owner_per: Literal["segment", "slot"] = "segment"
+    chained: bool = False
+    declarations: str = ""
+
+    @cached_property
+    def most_edges(self) -> int:
+        """An upper bound on the number of edges, known on the host: the length of the longest array of the view."""
+        return max((len(part) for part in self.data if hasattr(part, "dtype")), default=0)
+
+
+class Change(NamedTuple):
+    """One half of a batch as the store saw it: its edges (twice, as arcs, if ``mirrored``) and the outcome."""
+
+    edges: EdgeList
+    outcome: Outcome
+    mirrored: bool
+
+
+def edge_keys(src: Array, dst: Array) -> Array:
+    """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
+    return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)

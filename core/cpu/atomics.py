@@ -1,0 +1,157 @@
+"""Changes of arrays on the CPU that several threads make at once: compare-and-swap, and what is made of it.
+
+The names are those of the plain functions that they replace in loops which run on several threads. They agree with them
+in everything else: a NaN never is smaller or larger, and words are compared with their payload. Loads come before the
+loop and are repeated only after an exchange that failed, so that an offer that alters nothing costs a load.
+"""
+
+from __future__ import annotations
+
+import platform
+from threading import Lock
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from suricate.cpu.jit import inner
+from suricate.cpu.plain import intrinsic_or
+
+ORDER = "monotonic"  #: nothing but the word itself is published by an exchange: parts meet at the end of a loop
+WORDS_OF_128_BITS = platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64")  #: can be exchanged at once
+
+
+def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any) -> Any:
+    """Return the address of ``array[index]``, or of row ``index``; ``array`` is contiguous, the index not negative."""
+    view = context.make_array(array_type)(context, builder, array)
+    at = context.cast(builder, index, index_type, types.intp)
+    for dimension in range(1, array_type.ndim):
+        at = builder.mul(at, cgutils.unpack_tuple(builder, view.shape)[dimension])
+    return builder.gep(view.data, [at])
+
+
+def _stored(context: Any, builder: Any, dtype: Any, value: Any) -> Any:
+    """Return a value as it lies in an array: a bool has a byte."""
+    return context.data_model_manager[dtype].as_data(builder, value)
+
+
+_lock = Lock()  # of exchanges in plain Python, which another thread may interrupt
+
+
+def _plain_exchange(array, index, old, new):
+    """Compare bits, as the instruction does: -0.0 is not 0.0, and a NaN is itself."""
+    with _lock:
+        if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
+            return False
+        array[index] = new
+        return True
+
+
+def _plain_add(array, index, value):
+    with _lock:
+        old = array[index]
+        array[index] = old + value
+        return old
+
+
+def _plain_exchange_pair(array, index, old, new):
+    with _lock:
+        if tuple(array[index]) != tuple(old):
+            return False
+        array[index] = new
+        return True
+
+
+@intrinsic_or(_plain_exchange)
+def exchange(typing_context, array, index, old, new):
+    """``exchange(array, index, old, new)``: make ``array[index]`` ``new`` if it has the bits of ``old``; whether."""
+    held = array.dtype
+
+    def codegen(context, builder, signature, arguments):
+        place = _place(context, builder, array, arguments[0], index, arguments[1])
+        word = ir.IntType(8 * context.get_abi_sizeof(context.get_data_type(held)))
+        values = (builder.bitcast(_stored(context, builder, held, each), word) for each in arguments[2:])
+        done = builder.cmpxchg(builder.bitcast(place, word.as_pointer()), *values, ORDER, ORDER)
+        return builder.extract_value(done, 1)
+
+    return types.boolean(array, index, held, held), codegen
+
+
+@intrinsic_or(_plain_add)
+def add(typing_context, array, index, value):
+    """``add(array, index, value)``: add to an integer; return what it was before."""
+
+    def codegen(context, builder, signature, arguments):
+        place = _place(context, builder, array, arguments[0], index, arguments[1])
+        return builder.atomic_rmw("add", place, arguments[2], ORDER)
+
+    return array.dtype(array, index, array.dtype), codegen
+
+
+_PAIR = types.UniTuple(types.uint64, 2)
+_HALF, _WHOLE = ir.IntType(64), ir.IntType(128)
+
+
+@intrinsic_or(lambda array, index: (array[index, 0], array[index, 1]))
+def load_pair(typing_context, array, index):
+    """``load_pair(array, index)``: both halves of a word of 128 bits (a row of ``uint64[n, 2]``), of one moment."""
+
+    def codegen(context, builder, signature, arguments):
+        place = builder.bitcast(_place(context, builder, array, arguments[0], index, arguments[1]), _WHOLE.as_pointer())
+        whole = builder.load_atomic(place, ORDER, 16)
+        low = builder.trunc(whole, _HALF)
+        high = builder.trunc(builder.lshr(whole, _WHOLE(64)), _HALF)
+        return context.make_tuple(builder, _PAIR, [low, high])
+
+    return _PAIR(array, index), codegen
+
+
+@intrinsic_or(_plain_exchange_pair)
+def exchange_pair(typing_context, array, index, old, new):
+    """``exchange_pair(array, index, old, new)``: as ``exchange``, for words of 128 bits, as pairs, low half first."""
+
+    def codegen(context, builder, signature, arguments):
+        place = builder.bitcast(_place(context, builder, array, arguments[0], index, arguments[1]), _WHOLE.as_pointer())
+        words = []
+        for pair in arguments[2:]:
+            low, high = (builder.zext(half, _WHOLE) for half in cgutils.unpack_tuple(builder, pair))
+            words.append(builder.or_(low, builder.shl(high, _WHOLE(64))))
+        return builder.extract_value(builder.cmpxchg(place, *words, ORDER, ORDER), 1)
+
+    return types.boolean(array, index, _PAIR, _PAIR), codegen
+
+
+# -- effects -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def effect_sum(array, index, value):
+    """``array[index] += value``."""
+    old = array[index]
+    while not exchange(array, index, old, old + value):
+        old = array[index]
+
+
+@inner
+def effect_min(array, index, value):
+    """``array[index] = value`` if that is smaller."""
+    old = array[index]
+    while value < old and not exchange(array, index, old, value):
+        old = array[index]
+
+
+@inner
+def effect_max(array, index, value):
+    """``array[index] = value`` if that is larger."""
+    old = array[index]
+    while value > old and not exchange(array, index, old, value):
+        old = array[index]
+
+
+@inner
+def effect_or(array, index, value):
+    """``array[index] |= value``."""
+    old = array[index]
+    while not exchange(array, index, old, old | value):
+        old = array[index]

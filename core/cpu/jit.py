@@ -1,0 +1,304 @@
+"""Decorators of compiled CPU loops. They compile what is called, and little else, since users wait for the first call.
+
+``@kernel`` is for loops that Python calls, ``@inner`` for the functions that such loops call. An inner function is
+inlined by LLVM; ``@njit(inline="always")`` would type its body anew at every call, which takes several times as long
+to compile and runs no faster. Neither may allocate: they are compiled without Numba's reference counts, which would
+cost more than the work on an edge. A loop that does allocate is an ``@allocating_kernel``.
+
+Machine code is kept on disk (``suricate.base.cache``) under a digest of all that it was made from
+(``suricate.cpu.code_key``).
+"""
+
+from __future__ import annotations
+
+import dis
+import gc
+import os
+import pickle
+import re
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeVar
+
+import llvmlite.binding
+from numba import njit
+from numba.core import caching, event
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
+from numba.core.serialize import dumps
+from numba.core.typing.templates import builtin_registry
+from numba.extending import register_jitable
+
+from suricate.base import cache
+from suricate.base.forks import awaited
+from suricate.base.notice import NOTICE
+from suricate.cpu.code_key import NoKeyError, digest_of
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+#: Numba's passes over closures, ``with``, literal arguments and arrays made by expressions, and for loops in parallel
+UNNEEDED = frozenset(
+    {
+        "DumpParforDiagnostics", "FindLiterallyCalls", "InlineClosureLikes", "InlineInlinables",
+        "LiteralPropagationSubPipelinePass", "LiteralUnroll", "MakeFunctionToJitFunction", "NopythonRewrites",
+        "WithLifting",
+    }
+)  # fmt: skip
+_LITERAL = frozenset({"literal_unroll", "literally"})
+
+_modules: set[str] = set()  # whose compilation is announced
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function``, which Python calls, on first use; machine code is kept on disk, the GIL is released."""
+    return _kept(njit(nogil=True, no_cfunc_wrapper=True, _nrt=False, pipeline_class=_KernelCompiler)(function))
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Any:
+    """Compile ``function`` as :func:`kernel` does; it may make arrays."""
+    return _kept(njit(nogil=True)(function))
+
+
+def _kept(compiled: Any) -> Any:
+    if hasattr(compiled, "py_func"):  # not with NUMBA_DISABLE_JIT
+        _modules.add(compiled.py_func.__module__)
+        compiled._cache = MachineCode(compiled)
+    return compiled
+
+
+def inner(function: Function) -> Function:
+    """Compile ``function`` into the kernels that call it; called from Python it runs as plain Python."""
+    _modules.add(function.__module__)
+    register_jitable(
+        forceinline=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False,
+        pipeline_class=_InnerCompiler,
+    )(function)  # fmt: skip
+    kind = next(kind for known, kind in reversed(builtin_registry.globals) if known is function)
+    kind.templates[0]._impl_cache = _Implementations()
+    return function
+
+
+class _Implementations(dict[Any, Any]):
+    """What Numba made of an inner function, by types of arguments and the options that it takes over from its caller.
+
+    Numba would also tell callers apart by the other options, and compile an inner function once for the kernels that
+    call it and once more for the inner functions that do.
+    """
+
+    def __getitem__(self, key: Any) -> Any:
+        return super().__getitem__(_with_inherited(*key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        super().__setitem__(_with_inherited(*key), value)
+
+
+def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any, ...]:
+    """Return a key with those options of a caller, None for no caller, that count for an inner function."""
+    return context, args, kws, *([] if flags is None else [flags.error_model, repr(flags.fastmath)])
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """The code of an inner function: linked into kernels, and optimised and made machine code there only.
+
+    Single functions are simplified once, before they are linked into several kernels.
+    """
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the kernels."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return 0: there is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What Numba gives the function's environment to; :func:`_set_environments` gives it to the kernels."""
+        return _NowhereYet
+
+
+class _KernelLibrary(JITCodeLibrary):
+    """The code of a kernel, and of a wrapper that unpacks its arguments, which is optimised once, in the end."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        if ll_module.name == "wrapper":
+            ll_module.data_layout = self._codegen._data_layout
+        else:
+            super()._optimize_functions(ll_module)
+
+
+class _NowhereYet:
+    """Takes the environment of a function that has no machine code."""
+
+    @staticmethod
+    def set_env(name: str, environment: Any) -> None:
+        """Do nothing."""
+
+
+class _KernelCompiler(Compiler):
+    """Compiles functions without closures, ``with`` and literal arguments in fewer passes over their code."""
+
+    library_type: type[JITCodeLibrary] = _KernelLibrary
+
+    def __init__(self, typing: Any, target: Any, library: Any, *given: Any) -> None:
+        if library is None:
+            library = self.library_type(target.codegen(), "kernel")
+            library.enable_object_caching()
+        super().__init__(typing, target, library, *given)
+
+    def define_pipelines(self) -> Any:
+        """Return Numba's passes but for those that such a function does not need."""
+        pipelines = super().define_pipelines()
+        if _is_plain(self.state.func_id.code):
+            for one in pipelines:
+                one.passes[:] = [each for each in one.passes if each[0].__name__ not in UNNEEDED]
+        return pipelines
+
+
+class _InnerCompiler(_KernelCompiler):
+    """Compiles inner functions."""
+
+    library_type = _InnerLibrary
+
+
+def _is_plain(code: CodeType) -> bool:
+    """Return whether a function with this code has no closures, no ``with`` and no literal arguments."""
+    if _LITERAL & {*code.co_names} or any(isinstance(constant, CodeType) for constant in code.co_consts):
+        return False
+    return not any("WITH" in step.opname for step in dis.get_instructions(code))
+
+
+def _set_environments(compiled: Any) -> None:
+    """Tell the machine code of a function the environments of the inner functions that were linked into it."""
+    if not isinstance(compiled.library, _InnerLibrary):
+        for environment in compiled._find_referenced_environments():
+            compiled.library.codegen.set_env(environment.env_name, environment)
+
+
+class MachineCode(caching._Cache):
+    """What Numba asks for the machine code of a function before it compiles, and gives it to afterwards."""
+
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self._dispatcher = dispatcher
+        self._enabled = True
+        function = dispatcher.py_func
+        self._name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[-100:]
+
+    @property
+    def cache_path(self) -> str | None:
+        """The folder of the entries."""
+        return None if (folder := cache.cache_folder()) is None else str(folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function for a signature, None if it is not there or cannot be used."""
+        target_context.refresh()
+        name = self._entry(sig, target_context.codegen())
+        data = None if name is None else cache.get(name)
+        if data is None:
+            return None
+        try:
+            return CompileResult._rebuild(target_context, *pickle.loads(data))
+        except Exception:  # whatever unpickling raises: what it names may be gone
+            cache.drop(str(name))
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the compiled function for a signature."""
+        name = self._entry(sig, data.codegen)
+        if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
+            cache.put(name, dumps(data._reduce()))
+
+    def _entry(self, sig: Any, codegen: Any) -> str | None:
+        if not self._enabled:
+            return None
+        try:
+            return f"{self._name}-{digest_of(self._dispatcher, sig, codegen.magic_tuple())}.nbc"
+        except NoKeyError:
+            return None
+
+    def enable(self) -> None:
+        """Use the entries on disk."""
+        self._enabled = True
+
+    def disable(self) -> None:
+        """Neither read nor write entries."""
+        self._enabled = False
+
+    def flush(self) -> None:
+        """Nothing to do: an entry is never out of date."""
+
+
+class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
+    """Where plain ``@njit(cache=True)`` keeps machine code if Numba finds no folder itself: in our private one."""
+
+    def __init__(self, function: Any, file: str) -> None:
+        self._py_file, self._lineno = file, function.__code__.co_firstlineno
+        self._folder = os.path.join(str(cache.private_folder()), "numba", self.get_suitable_cache_subpath(file))
+
+    def get_cache_path(self) -> str:
+        """Return the folder of the functions of a file."""
+        return self._folder
+
+    @classmethod
+    def from_function(cls, function: Any, file: str) -> Any:
+        """Return the place for a function of a file, None if there is none."""
+        return None if cache.private_folder() is None else super().from_function(function, file)
+
+
+class _Listener(event.Listener):
+    """Counts Numba's compilations of our kernels; loading one from disk is none.
+
+    Meanwhile the garbage collector rests: it would pass over a compiler's many objects again and again, which takes a
+    seventh of the time. Compilations run under a lock of Numba, and nest.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._collects = False
+
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"].py_func.__module__ in _modules:
+            NOTICE.start()
+            self._depth += 1
+            if self._depth == 1:
+                self._collects = gc.isenabled()
+                gc.disable()
+
+    def on_end(self, event: Any) -> None:
+        compiled = event.data["dispatcher"].overloads.get(tuple(event.data["args"]))
+        if compiled is not None:  # it did not fail
+            _set_environments(compiled)
+        if event.data["dispatcher"].py_func.__module__ in _modules:
+            NOTICE.end()
+            self._depth -= 1
+            if self._depth == 0 and self._collects:
+                gc.enable()
+
+
+def _free_pass_managers() -> None:
+    """Have LLVM's pass managers freed with their Python objects, in the versions of llvmlite that forget to (0.46 on).
+
+    In those a class whose ``_dispose`` does nothing comes before the one whose ``_dispose`` frees. Numba makes dozens
+    of managers per kernel that it compiles, and a process would keep some 3 MB for each kernel.
+    """
+    managers: Any = getattr(llvmlite.binding, "newpassmanagers", None)  # 0.43 has none
+    for one in (managers.ModulePassManager, managers.FunctionPassManager) if managers else ():
+        if one._dispose is llvmlite.binding.ffi.ObjectRef._dispose:
+            one._dispose = managers.NewPassManager._dispose
+
+
+def _acquire_compiler(_: float) -> bool:
+    """Wait until no other thread compiles: a child could not go on with what is half compiled."""
+    global_compiler_lock.acquire()
+    return True
+
+
+awaited(_acquire_compiler, global_compiler_lock.release)
+caching.CacheImpl._locator_classes.append(_LastLocator)
+event.register("numba:compile", _Listener())
+_free_pass_managers()

@@ -1,0 +1,292 @@
+"""Loops of the CPU on several cores: how many, and how a loop is cut and run.
+
+A loop is a compiled function that releases the GIL and does a part of the work: a range of vertices or edges.
+:func:`run` calls it for every part, in the calling thread and in threads of a pool that the process shares. What a part
+returns or writes must not depend on who runs it, or when. Numba's own threads are not used: its ``workqueue`` ends the
+process when two Python threads use it at once, and a child process inherits the others broken.
+
+How many threads a call may use is, in this order: ``Graph(threads=)`` of the graph that it works on, the environment
+variable ``SURICATE_THREADS``, the cores that the process may use. Work that is small stays in the calling thread. A
+thread that finds the pool busy does the work itself, so threads never wait for each other's parts. After a fork the
+child starts with a new pool.
+"""
+
+from __future__ import annotations
+
+import _thread
+import math
+import os
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from suricate.base.errors import ParameterError
+from suricate.base.forks import in_child
+from suricate.base.parameters import integer, shown
+
+VARIABLE = "SURICATE_THREADS"
+MOST = 1024  #: threads
+GRAIN = 1 << 15  #: units of work (edges, say) that are worth a part of their own: about 50 microseconds at least
+EACH = 4  #: parts per thread, so that one that is held up does not hold up all
+
+Range = tuple[int, int]
+
+
+def cores() -> int:
+    """Return how many cores the process may use: those that it may run on, or a container's share of them."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        return max(1, min(allowed, math.ceil(int(quota) / int(period))))
+    except (OSError, ValueError):  # no such limit
+        return allowed
+
+
+@cache
+def default() -> int:
+    """Return ``SURICATE_THREADS``, else the number of cores.
+
+    Raises:
+        ParameterError: the variable is no integer from 1 to 1024.
+    """
+    text = os.environ.get(VARIABLE)
+    if not text:
+        return min(cores(), MOST)
+    if not text.isascii() or not text.removeprefix("-").isdigit():
+        raise ParameterError(f"{VARIABLE} must be an integer, got {shown(text)}")
+    return integer(VARIABLE, int(text[:10]), low=1, high=MOST)
+
+
+def checked(threads: Any) -> int | None:
+    """Return the ``threads`` of a graph: an integer from 1 to 1024, or None for the default, which is checked too.
+
+    Raises:
+        ParameterError: it is none of these, or ``SURICATE_THREADS`` cannot be used.
+    """
+    default()
+    return None if threads is None else integer("threads", threads, low=1, high=MOST)
+
+
+class _Local(threading.local):
+    """A thread's own: how many threads its calls may use, None for the default."""
+
+    limit: int | None = None
+
+
+_local = _Local()
+
+
+def limit() -> int:
+    """Return how many threads a call of the present thread may use."""
+    return _local.limit or default()
+
+
+class Limited:
+    """A context manager around a reentrant lock: inside, calls use at most so many threads."""
+
+    __slots__ = ("_limit", "_lock", "_outer")
+
+    def __init__(self, threads: int, lock: Any = None) -> None:
+        self._lock, self._limit = lock or threading.RLock(), threads
+        self._outer: list[int | None] = []  # the limits to go back to, the last of which is the holder's
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._outer.append(_local.limit)
+        _local.limit = self._limit
+
+    def __exit__(self, *_: object) -> None:
+        _local.limit = self._outer.pop()
+        self._lock.release()
+
+
+def parts(work: int) -> int:
+    """Return into how many parts ``work`` is to be cut, 1 if it is small or only one thread may be used."""
+    threads = limit()
+    if threads == 1 or work < 2 * GRAIN:
+        return 1
+    return min(threads * EACH, work // GRAIN)
+
+
+def ranges(size: int, number: int) -> list[Range]:
+    """Return ``number`` ranges of nearly equal length that make up ``[0, size)``."""
+    return [(size * i // number, size * (i + 1) // number) for i in range(number)]
+
+
+def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float = 1) -> list[Any]:
+    """Return ``function(*arguments, begin, end)`` of ranges that make up ``[0, size)``, one if that is little work.
+
+    ``unit`` is the work per entry: less than 1 for what vector instructions do, or NumPy.
+    """
+    if size * unit < 2 * GRAIN:
+        return [function(*arguments, 0, size)]
+    return run(function, [(*arguments, *part) for part in ranges(size, parts(int(size * unit)))])
+
+
+def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Return ``[function(*call) for call in calls]``, computed by as many threads as are allowed and free.
+
+    ``function`` releases the GIL. If calls raise, one of their exceptions is raised when all threads are through.
+    """
+    wanted = min(limit(), len(calls)) - 1
+    if wanted <= 0:
+        return [function(*call) for call in calls]
+    global shared
+    shared += 1
+    helpers: list[_Helper] = []
+    job, tickets = _Job(function, calls), []
+    try:
+        _pool.take(wanted, helpers)
+        while helpers:
+            tickets.append(helpers.pop().start(job))
+        job.work()
+    finally:
+        job.close()
+        for helper in helpers:  # none, unless there was an exception above
+            _pool.give_back(helper)
+        _wait(tickets)
+    if job.error is not None:
+        raise job.error
+    return job.results
+
+
+def _wait(tickets: list[_Ticket]) -> None:
+    """Wait until those that have begun are through, even if there is an exception (KeyboardInterrupt) meanwhile."""
+    interrupt = None
+    for ticket in tickets:
+        if ticket.begun.acquire(blocking=False):
+            continue  # it will find the ticket taken, and do nothing
+        while True:
+            try:
+                ticket.done.acquire()
+                break
+            except BaseException as error:
+                interrupt = error
+    if interrupt is not None:
+        raise interrupt
+
+
+def compacted(queue: Any, ranges: Sequence[Range], lasts: Sequence[int]) -> int:
+    """Move what each part has written from the start of its range to ``last`` to the front; return how much it is."""
+    count = 0
+    for (begin, _), last in zip(ranges, lasts, strict=True):
+        if begin != count:
+            queue[count : count + last - begin] = queue[begin:last]
+        count += last - begin
+    return count
+
+
+shared = 0  #: how many calls of :func:`run` were for several threads
+
+
+class _Job:
+    """The calls of one :func:`run`: whoever is free takes the next."""
+
+    def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
+        self._function, self._calls, self._next = function, calls, count()
+        self._open = True
+        self.results: list[Any] = [None] * len(calls)
+        self.error: BaseException | None = None
+
+    def work(self) -> None:
+        """Make calls until none is left."""
+        function, calls = self._function, self._calls
+        while self._open:
+            i = next(self._next)
+            if i >= len(calls):
+                return
+            try:
+                self.results[i] = function(*calls[i])
+            except BaseException as error:
+                self.error = error
+                self._open = False
+
+    def close(self) -> None:
+        """Let no further call be made, and forget what the calls were given."""
+        self._open, self._calls = False, ()
+
+
+class _Ticket:
+    """The part of a helper in a job: whoever acquires ``begun`` first decides whether it takes part at all."""
+
+    __slots__ = ("begun", "done", "job")
+
+    def __init__(self, job: _Job) -> None:
+        self.job = job
+        self.begun, self.done = _thread.allocate_lock(), _thread.allocate_lock()
+        self.done.acquire()
+
+
+class _Helper:
+    """A thread of the pool."""
+
+    def __init__(self, pool: _Pool) -> None:
+        self._pool = pool
+        self._ticket: _Ticket | None = None
+        self._go = _thread.allocate_lock()
+        self._go.acquire()
+        threading.Thread(target=self._serve, name="suricate", daemon=True).start()
+
+    def start(self, job: _Job) -> _Ticket:
+        """Let it work on ``job``."""
+        ticket = self._ticket = _Ticket(job)
+        self._go.release()
+        return ticket
+
+    def _serve(self) -> None:
+        while True:
+            self._go.acquire()
+            self._take_part()  # a call of its own: nothing of a job is held while it waits for the next
+
+    def _take_part(self) -> None:
+        ticket, self._ticket = self._ticket, None
+        assert ticket is not None
+        begins = ticket.begun.acquire(blocking=False)
+        if begins:
+            ticket.job.work()
+        self._pool.give_back(self)  # first, so that the next job finds it
+        if begins:
+            ticket.done.release()
+
+
+class _Pool:
+    """The threads that are free, and how many there are."""
+
+    def __init__(self) -> None:
+        self._free: list[_Helper] = []
+        self._count = 0
+        self._lock = threading.Lock()  # of making threads
+
+    def take(self, number: int, taken: list[_Helper]) -> None:
+        """Move free threads to ``taken``, up to ``number``; new ones are made up to the largest number asked for."""
+        while len(taken) < number:
+            try:
+                taken.append(self._free.pop())
+            except IndexError:
+                if self._count >= number or not self._add():
+                    break
+
+    def give_back(self, helper: _Helper) -> None:
+        """Note that a thread is free."""
+        self._free.append(helper)
+
+    def _add(self) -> bool:
+        with self._lock:
+            try:
+                self._free.append(_Helper(self))
+            except RuntimeError:  # the system gives no more threads, or the interpreter ends
+                return False
+            self._count += 1
+            return True
+
+
+_pool = _Pool()
+
+
+@in_child
+def _new_pool() -> None:
+    global _pool
+    _pool = _Pool()

@@ -1,0 +1,111 @@
+"""Machine operations of the CPU loops that Numba has no name for."""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from suricate.cpu.plain import intrinsic_or
+from suricate.cpu.prefetch import address_of
+
+
+def _compare8(relation, array, index, value):
+    """Return signature and code of a comparison of the eight uint32 from ``index`` on, as a mask, with ``value``."""
+
+    def codegen(context, builder, signature, arguments):
+        array_value, at, wanted = arguments
+        vector = ir.VectorType(ir.IntType(32), 8)
+        address = address_of(context, builder, signature.args[0], array_value, at)
+        words = builder.load(builder.bitcast(address, vector.as_pointer()))
+        words.align = 4
+        splat = builder.insert_element(ir.Constant(vector, ir.Undefined), wanted, ir.IntType(32)(0))
+        lanes = ir.Constant(vector, [0] * 8)
+        splat = builder.shuffle_vector(splat, ir.Constant(vector, ir.Undefined), lanes)
+        mask = builder.bitcast(builder.icmp_unsigned(relation, words, splat), ir.IntType(8))
+        return builder.zext(mask, ir.IntType(64))
+
+    return types.int64(array, types.int64, types.uint32), codegen
+
+
+def _mask(lanes):
+    """Return the int64 mask of eight comparisons, in plain Python."""
+    return np.int64(np.packbits(lanes, bitorder="little")[0])
+
+
+def _plain_copy8(into, at, array, index):
+    into[at : at + 8] = array[index : index + 8]
+
+
+@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] == value))
+def match8(typing_context, array, index, value):
+    """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
+    return _compare8("==", array, index, value)
+
+
+@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] >= value))
+def reach8(typing_context, array, index, value):
+    """``reach8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on are >= ``value``."""
+    return _compare8(">=", array, index, value)
+
+
+@intrinsic_or(_plain_copy8)
+def copy8(typing_context, into, at, array, index):
+    """``copy8(into, at, array, index)``: copy the eight uint32 of ``array`` from ``index`` on to ``into[at:]``."""
+
+    def codegen(context, builder, signature, arguments):
+        target, place, source, first = arguments
+        pointer = ir.VectorType(ir.IntType(32), 8).as_pointer()
+        words = builder.load(builder.bitcast(address_of(context, builder, array, source, first), pointer))
+        words.align = 16  # slabs are aligned to their size
+        builder.store(words, builder.bitcast(address_of(context, builder, into, target, place), pointer)).align = 4
+        return context.get_dummy_value()
+
+    return types.void(into, types.int64, array, types.int64), codegen
+
+
+@intrinsic_or(lambda array, index: array[index : index + 8].view(np.uint64)[0])
+def load_word(typing_context, array, index):
+    """``load_word(array, index)``: the eight bytes of a uint8 array from ``index`` on (int64), as a uint64."""
+
+    def codegen(context, builder, signature, arguments):
+        address = address_of(context, builder, signature.args[0], *arguments)
+        word = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(array, types.int64), codegen
+
+
+@intrinsic_or(lambda value: np.int64((int(value) & -int(value)).bit_length() - 1))
+def trailing_zeros(typing_context, value):
+    """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic_or(lambda value: np.int64((int(value) & (1 << 64) - 1).bit_count()))
+def one_bits(typing_context, value):
+    """``one_bits(value)``: number of one bits of an int64."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic_or(lambda condition, one, other: np.int64(one if condition else other))
+def choose(typing_context, condition, one, other):
+    """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch; LLVM would make one of a test of
+    what was just read.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        chosen = builder.select(*arguments)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return types.int64(types.boolean, types.int64, types.int64), codegen

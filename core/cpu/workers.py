@@ -1,0 +1,158 @@
+"""Processes beside the program that compile loops of the CPU ahead, and so fill the cache on disk.
+
+Numba compiles one function at a time in a process. So what a program may need later is called by another process of low
+priority, and the program loads the machine code from disk when its turn comes. What is not there by then the program
+compiles itself: it waits for no other process. There are at most as many processes as other cores, and none on fewer
+than :data:`LEAST_CORES`: on two cores, a process beside the program made its first answers later.
+
+A process ends when nothing was asked of it for some seconds, or when the program has ended. It is a new Python, no
+fork: it imports what it is asked to call.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import select
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from suricate.base import cache
+from suricate.base.forks import in_child, renewed
+
+MOST = 4  #: processes
+LEAST_CORES = 4  #: from which on there are any
+IDLE = 10.0  #: seconds after which a process without work ends
+MOST_ASKED = 60_000  #: bytes of what a program asks at most, so that no pipe is ever full
+SCRIPT = "from suricate.cpu.workers import main; main()"
+_SIZE = struct.Struct("<Q")
+
+
+class Workers:
+    """The processes of this program."""
+
+    def __init__(self) -> None:
+        self._lock = renewed(threading.Lock())
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the processes, which are those of a parent after a ``fork``."""
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
+
+    def submit(self, name: str, function: Callable[..., None], *given: Any) -> None:
+        """Have ``function(*given)`` called in one of the processes, unless this was asked under that name before.
+
+        Both are pickled: what cannot be, or cannot be imported by a new process, is not called.
+        """
+        folder, most = cache.cache_folder(), min(MOST, cores() - 1)
+        if folder is None or not can_work():
+            return
+        with self._lock, suppress(OSError):
+            if name in self._asked:
+                return
+            self._asked.add(name)
+            try:
+                task = pickle.dumps((function, given))
+            except Exception:  # whatever an object's own methods raise
+                return
+            self._left -= _SIZE.size + len(task)
+            if self._left < 0:
+                return
+            self._processes = [one for one in self._processes if one.poll() is None]
+            if len(self._processes) < most:
+                if not self._processes:
+                    atexit.unregister(self.stop)
+                    atexit.register(self.stop)  # again, since it has to come before the end of a private folder
+                self._processes.append(_started(str(folder)))
+                chosen = self._processes[-1]
+            else:
+                self._turn += 1
+                chosen = self._processes[self._turn % most]
+            assert chosen.stdin is not None
+            chosen.stdin.write(_SIZE.pack(len(task)) + task)
+            chosen.stdin.flush()
+
+    def stop(self) -> None:
+        """End the processes."""
+        with self._lock:
+            for process in self._processes:
+                process.terminate()
+            for process in self._processes:
+                process.wait()
+            self._processes = []
+
+    def wait(self) -> None:
+        """Wait until the processes have done what they were asked, and end them."""
+        with self._lock:
+            for process in self._processes:
+                with suppress(OSError):
+                    process.communicate()
+            self._processes = []
+
+
+def can_work() -> bool:
+    """Return whether processes are started at all."""
+    return cores() >= LEAST_CORES and bool(sys.executable) and not getattr(sys, "frozen", False)
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _started(folder: str) -> subprocess.Popen[bytes]:
+    own = {
+        "SURICATE_AHEAD": "0", "SURICATE_QUIET": "1", "SURICATE_CACHE_DIR": folder,
+        "PYTHONPATH": os.pathsep.join(part or os.getcwd() for part in sys.path), "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT], env=os.environ | own, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    threading.Thread(target=process.wait, name="suricate-workers", daemon=True).start()  # leaves no zombie
+    return process
+
+
+WORKERS = Workers()
+in_child(WORKERS.forget)
+
+
+# -- in a process beside the program -----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Call what comes in, until nothing comes any more."""
+    os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):
+        with suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    while (task := _next(sys.stdin.fileno())) is not None:
+        with suppress(Exception):  # the program itself will meet it, if it matters
+            function, given = pickle.loads(task)
+            function(*given)
+
+
+def _next(pipe: int) -> bytes | None:
+    """Return the next task, None after some seconds without one or at the end."""
+    if not select.select([pipe], [], [], IDLE)[0]:
+        return None
+    size = _exactly(pipe, _SIZE.size)
+    return None if size is None else _exactly(pipe, *_SIZE.unpack(size))
+
+
+def _exactly(pipe: int, size: int) -> bytes | None:
+    parts = bytearray()
+    while len(parts) < size:
+        part = os.read(pipe, size - len(parts))
+        if not part:
+            return None
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,1 @@
+"""Graphs and batches from a seed, as arrays or drawn in pieces."""

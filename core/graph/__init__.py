@@ -1,0 +1,500 @@
+"""The class Graph: public methods and their docstrings; other modules do the work.
+
+A graph owns one store, or two if in-edges are kept. ``options`` validates its options, and ``update`` changes the
+stores. Views for kernels, trackers, and the lock that admits one thread at a time are kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.errors import ParameterError, RequirementError, ShapeError, UnknownNameError, WeightError
+from suricate.base.parameters import flag, integer, shown
+from suricate.base.types import Adjacency, EdgeList, StoreView
+from suricate.graph import interop, snapshot
+from suricate.graph.ahead import rehearse_updates
+from suricate.graph.delta import Batch, Delta
+from suricate.graph.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
+from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
+from suricate.graph.options import GraphOptions, checked_count, choose_backend
+from suricate.graph.row_copies import as_stored
+from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
+from suricate.graph.update import Given, Updater
+from suricate.intake.arrays import absent_weight, as_ids, bits, checked_ids, on_host, picked
+from suricate.intake.ingest import Ingest
+from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
+from suricate.state.workspace import Workspace
+from suricate.store import Store
+
+
+class Graph:
+    """A dynamic graph on one device.
+
+    Args:
+        num_vertices: number of vertices; ids are 0 to ``num_vertices - 1``.
+        backend: name of a storage backend, a ``Store`` class, or None for the default backend.
+        device: ``"auto"`` (CUDA if there is a device), ``"cpu"``, ``"cuda"`` or ``"cuda:N"``.
+        directed: whether ``(u, v)`` and ``(v, u)`` are different edges.
+        weight_dtype: ``"float32"``, ``"float64"``, ``"int32"``, ``"uint32"``, or None for an unweighted graph.
+        in_edges: whether a directed graph keeps in-edges too, in a second store (an undirected one always has them).
+        self_loops: how inserted self-loops are treated: ``"allow"``; ``"drop"``: ignore them (on CUDA an insertion then
+            waits for the device); ``"error"``: refuse the batch.
+        checks: when invalid device arrays (batches, ids for operators) raise. ``"eager"``: in the call, which waits
+            until the device has checked them or has finished. ``"deferred"``: in the next call that waits anyway
+            (:meth:`synchronize`, at the latest). An invalid batch changes nothing in either case. Host arrays are
+            checked in the call, and so is every batch for a backend without guarded kernels (``Store.guarded``).
+        degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
+        memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
+        threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
+        backend_options: passed to the backend.
+
+    Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
+    dtype. Arrays are returned on the graph's device. A call that fails leaves the graph as it was.
+
+    Several threads may use a graph: its calls, operators and trackers included, run one after the other. On CUDA all
+    work is queued in CuPy's current stream; a thread first waits for the work that another thread has queued. Within a
+    thread use one stream, or call :meth:`synchronize` before you change streams.
+
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` make an independent graph of the same edges, version and options,
+    without trackers; a pickled graph is loaded on the kind of device that it was on.
+
+    Raises:
+        ParameterError, UnknownNameError, DeviceError, DTypeError, ShapeError, VertexRangeError: an argument is invalid.
+        CapacityError: there is not enough memory.
+    """
+
+    def __init__(
+        self,
+        num_vertices: int = 0,
+        *,
+        backend: str | type[Store] | None = None,
+        device: str | Device = "auto",
+        directed: bool = True,
+        weight_dtype: Any = None,
+        in_edges: bool = False,
+        self_loops: str = "allow",
+        checks: str = "eager",
+        degree_hints: Any = None,
+        in_degree_hints: Any = None,
+        memory_limit: int | str | None = None,
+        threads: int | None = None,
+        **backend_options: Any,
+    ) -> None:
+        chosen, place = choose_backend(backend, device)
+        options = GraphOptions(chosen, directed, weight_dtype, in_edges, self_loops, checks,
+            memory_limit, backend_options, threads)  # type: ignore[arg-type]  # fmt: skip
+        self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
+
+    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
+        """Initialise this graph over ``stores``, which have the same device and number of vertices."""
+        self._options, self._stores, self.device = options, stores, stores[0].device
+        self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
+        self._lock: Lock = graph_lock(self.device, options.threads, self)
+        with self._lock:
+            self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
+        self._updater = Updater(stores, options, self.ingest, self._lock)
+        self._views: dict[str, StoreView] = {}
+        self._walked = as_stored  # what operators walk in place of the view of a store
+        self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
+        rehearse_updates(self)
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def num_vertices(self) -> int:
+        """Number of vertices, deleted ones included."""
+        return self._updater.num_vertices
+
+    @property
+    @on_graph_device
+    def num_edges(self) -> int:
+        """Exact number of edges; an undirected one counts once. On CUDA reading it waits for the device."""
+        self._updater.raise_found()
+        return self._updater.count_edges()
+
+    @property
+    def version(self) -> int:
+        """Grows by one with every call that may have changed the graph."""
+        return self._updater.version
+
+    @property
+    def directed(self) -> bool:
+        """Whether ``(u, v)`` and ``(v, u)`` are different edges."""
+        return self._options.directed
+
+    @property
+    def weight_dtype(self) -> np.dtype | None:
+        """Dtype of the weights, None for an unweighted graph."""
+        return self._options.weight_dtype
+
+    @property
+    def self_loops(self) -> str:
+        """How inserted self-loops are treated: ``"allow"``, ``"drop"`` or ``"error"``."""
+        return self._options.self_loops
+
+    @property
+    def checks(self) -> str:
+        """When an invalid device batch raises: ``"eager"`` or ``"deferred"``."""
+        return self._options.checks
+
+    @property
+    def has_in_edges(self) -> bool:
+        """Whether in-edges can be walked."""
+        return len(self._stores) > 1 or not self.directed
+
+    most_arcs = property(most_arcs)
+    live = property(live)
+    live_arrays = property(live_arrays)
+    num_live = property(num_live)
+    live_vertices = property(live_vertices)
+    deleted_vertices = property(deleted_vertices)
+    most_deleted = property(most_deleted)
+
+    @property
+    def backend(self) -> str:
+        """Name of the storage backend."""
+        return self._stores[0].name
+
+    @property
+    def options(self) -> GraphOptions:
+        """The options that the graph was made with."""
+        return self._options
+
+    def store(self, direction: str = "out") -> Store:
+        """Return the store of out- or in-edges (an undirected graph has one for both).
+
+        Calls on a store itself are not serialised: use :meth:`exclusive` if several threads use the graph.
+
+        Raises:
+            RequirementError: ``"in"``, and the graph keeps no in-edges.
+        """
+        if not isinstance(direction, str) or direction not in ("out", "in"):
+            raise UnknownNameError(f"unknown direction {shown(direction)}: use 'out' or 'in'")
+        if direction == "out" or not self.directed:
+            return self._stores[0]
+        if len(self._stores) == 1:
+            raise RequirementError("the graph keeps no in-edges: build it with Graph(..., in_edges=True)")
+        return self._stores[1]
+
+    def view(self, direction: str = "out") -> StoreView:
+        """Return the arrays of a store for kernels; valid until the graph changes.
+
+        Raises:
+            RequirementError: ``"in"``, and the graph keeps no in-edges.
+        """
+        view = self._views.get(direction) if isinstance(direction, str) else None
+        return self._new_view(direction) if view is None else view
+
+    @on_graph_device
+    def _new_view(self, direction: str) -> StoreView:
+        symmetric = self.store(direction) is self._stores[0] and direction == "in"
+        view = self._views[direction] = self.view("out") if symmetric else self._walked(self.store(direction).view())
+        return view
+
+    def capabilities(self) -> dict[str, str]:
+        """Return ``{operation: "native" | "fallback"}`` of the graph's backend."""
+        return type(self._stores[0]).capabilities()
+
+    def exclusive(self) -> Lock:
+        """Return a context manager: inside it other threads wait for the graph, and its CUDA device is current.
+
+        It may be entered again by the same thread; every call on the graph does so.
+        """
+        return self._lock
+
+    @on_graph_device
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        parts = [f"{self.num_vertices} vertices", f"{self._updater.count_edges()} edges", kind]
+        parts.append("unweighted" if self.weight_dtype is None else f"{self.weight_dtype} weights")
+        parts += ["in-edges"] if len(self._stores) > 1 else []
+        return f"<Graph: {', '.join(parts)}; {self.backend} on {self.device}, version {self.version}>"
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def insert_edges(self, src: Any, dst: Any, weight: Any = None) -> Delta:
+        """Insert edges; an existing edge takes the new weight. Of duplicates in the batch the last weight wins.
+
+        Args:
+            src: ids, ``n``.
+            dst: ids, ``n``.
+            weight: ``n`` numbers, or one for all; required on a weighted graph. A float dtype takes every number that
+                stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
+            CapacityError: there is not enough memory; the graph is unchanged.
+        """
+        return self._update(None, (src, dst, weight))
+
+    def delete_edges(self, src: Any, dst: Any) -> Delta:
+        """Delete edges; those that are not stored are ignored. Raises as :meth:`insert_edges` does."""
+        return self._update((src, dst, None), None)
+
+    def apply(self, batch: Batch) -> Delta:
+        """Delete the edges of ``batch.delete``, then insert those of ``batch.insert``, as one change with one delta.
+
+        The delta is net: an edge that is deleted and inserted again is listed as replaced if its weight differs, else
+        not at all. Raises as :meth:`insert_edges` does.
+        """
+        if not isinstance(batch, Batch):
+            raise ParameterError(f"batch must be a Batch, got {type(batch).__name__}: use Batch(insert, delete)")
+        if batch.delete is None or batch.insert is None:
+            return self._update(batch.delete, batch.insert)
+        return self._update(batch.delete, batch.insert, parts=(1, 2))
+
+    def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
+        try:  # as on_graph_device() does, without a further call: small batches would feel it
+            with self._lock:
+                return self._end_change(self._begin_change(), self._updater.apply(delete, insert, parts))
+        except MemoryError as error:
+            raise capacity_error(self.device, error) from error
+
+    def _begin_change(self) -> int:
+        """Return the version; drop the views, as even a call that fails may make a store move to other arrays."""
+        self._views.clear()
+        return self._updater.version
+
+    def _end_change(self, before: int, delta: Delta) -> Delta:
+        """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
+        if self._kept and self._updater.version != before:
+            advance_all(self._kept, delta, before)
+        return delta
+
+    @on_graph_device
+    def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> Array:
+        """Add ``count`` vertices without edges and return their ids, ``uint32[count]``.
+
+        Args:
+            count: number of vertices to add.
+            recycle: first reuse deleted ids, in ascending order.
+
+        Raises:
+            VertexRangeError: there would be more vertices than ids.
+            CapacityError: there is not enough memory.
+        """
+        before = self._begin_change()
+        ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=flag("recycle", recycle))
+        self._end_change(before, delta)
+        return ids
+
+    @on_graph_device
+    def delete_vertices(self, ids: Any) -> Delta:
+        """Delete vertices with all their edges, in both directions; the delta lists those edges.
+
+        Deleted vertices are in no answer, but their ids stay valid: a vertex is live again once an edge is inserted at
+        it, or ``insert_vertices(recycle=True)`` reuses its id. Deleted ids are passed over. A directed graph without
+        in-edges finds the edges that lead to the vertices by one pass over all edges. Waits for the device.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+        """
+        return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def has_edges(self, src: Any, dst: Any) -> Array:
+        """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
+        try:  # as on_graph_device() does, without a further call: small batches would feel it
+            with self._lock:
+                return self._updater.find(src, dst)[0]
+        except MemoryError as error:
+            raise capacity_error(self.device, error) from error
+
+    @on_graph_device
+    def edge_weights(self, src: Any, dst: Any, default: float | None = None) -> Array:
+        """Return ``weight_dtype[n]``: the weights of the edges, ``default`` for edges that are not stored.
+
+        Args:
+            src: ids, ``n``.
+            dst: ids, ``n``.
+            default: NaN on float weights and 0 on integer weights if None.
+
+        Raises:
+            WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
+            VertexRangeError, DTypeError, ShapeError, DeviceError: the ids are invalid.
+        """
+        if self.weight_dtype is None:
+            raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
+        absent = absent_weight(default, self.weight_dtype)
+        found, weight = self._updater.find(src, dst)
+        assert weight is not None
+        return self.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(self.weight_dtype)
+
+    @on_graph_device
+    def degrees(self, direction: str = "out") -> Array:
+        """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
+
+        Raises:
+            RequirementError: ``"in"``, and the graph keeps no in-edges.
+        """
+        return self.store(direction).degrees()
+
+    @on_graph_device
+    def neighbors(self, vertex: int, direction: str = "out") -> Array:
+        """Return the ids of the out-neighbours of ``vertex`` (``"in"``: of its in-neighbours), in no given order."""
+        if np.ndim(vertex):
+            raise ShapeError("vertex is one id: adjacency(vertices) takes several")
+        return self.adjacency([vertex], direction).dst
+
+    @on_graph_device
+    def adjacency(self, vertices: Any, direction: str = "out") -> Adjacency:
+        """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
+
+        Raises:
+            RequirementError: ``"in"``, and the graph keeps no in-edges.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+        """
+        self._updater.raise_found()
+        ids = checked_ids(on_host(as_ids(vertices, "vertices")), self.num_vertices, "vertices")
+        return self.store(direction).adjacency(self.device.xp.asarray(ids))
+
+    @on_graph_device
+    def edges(self) -> EdgeList:
+        """Return a copy of all edges, ordered by source; undirected ones once, ``src <= dst``. Waits for the device."""
+        self._updater.raise_found()
+        return self._once(self._stores[0].edges())
+
+    @on_graph_device
+    def mark(self) -> None:
+        """Start recording insertions for :meth:`updated` and ``scheme="updated"``; earlier ones are forgotten."""
+        self._views.clear()
+        with self._updater.whole():
+            for store in self._stores:
+                store.mark()
+
+    @on_graph_device
+    def updated(self) -> EdgeList:
+        """Return the edges inserted since :meth:`mark` that are still stored; all edges without a mark. Waits.
+
+        An edge that was stored at the mark, deleted and inserted again may be missing.
+        """
+        self._updater.raise_found()
+        return self._once(self._stores[0].updated())
+
+    def _once(self, arcs: EdgeList) -> EdgeList:
+        return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)
+
+    @on_graph_device
+    def memory_usage(self) -> MemoryUsage:
+        """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
+        self._updater.raise_found()
+        return memory_usage(self._stores, self._updater.count_edges(), sum(self.workspace.memory().values()))
+
+    @on_graph_device
+    def check(self) -> None:
+        """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
+        self._updater.raise_found()
+        check_stores(self._stores, self._options, self._updater.live)
+
+    # -- upkeep --------------------------------------------------------------------------------------------------------
+
+    @on_graph_device
+    def reserve(self, num_edges: int) -> None:
+        """Reserve memory, so that inserting any ``num_edges`` edges will not run out of it.
+
+        Raises:
+            CapacityError: there is not enough memory.
+            ParameterError: ``num_edges`` is not an integer, or negative.
+        """
+        num_edges = integer("num_edges", num_edges, low=0)
+        self._views.clear()
+        with self._updater.whole():
+            for store in self._stores:
+                store.reserve(num_edges if self.directed else 2 * num_edges)
+
+    @on_graph_device
+    def compact(self) -> None:
+        """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
+        self._updater.raise_found()
+        self._views.clear()
+        with self._updater.whole():
+            for store in self._stores:
+                store.compact()
+
+    @on_graph_device
+    def synchronize(self) -> None:
+        """Wait for the device; raises the first error of a deferred check."""
+        self.device.synchronize()
+        self._updater.raise_found()
+
+    @on_graph_device
+    def to(self, device: str | Device) -> Graph:
+        """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
+        self._updater.raise_found()
+        place = resolve_device(device)
+        with place.current():
+            stores = tuple(store.copy_to(place) for store in self._stores)
+        other = object.__new__(type(self))
+        other._assemble(self._options, stores)
+        other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
+        return other
+
+    def __copy__(self, memo: Any = None) -> Graph:
+        return self.to(self.device)
+
+    __deepcopy__ = __copy__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
+
+    save = snapshot.save
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, device: str | Device = "auto", backend: str | type[Store] | None = None,
+        checks: str = "eager", memory_limit: int | str | None = None, **backend_options: Any,
+    ) -> Graph:  # fmt: skip
+        """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
+
+        Raises:
+            FileFormatError: the file is not a snapshot, or is damaged.
+        """
+        return snapshot.load(
+            cls, path, device=device, backend=backend, checks=checks, memory_limit=memory_limit, **backend_options
+        )
+
+    # -- algorithms ----------------------------------------------------------------------------------------------------
+
+    @on_graph_device
+    def track(self, algorithm: Any, **params: Any) -> Tracker:
+        """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
+
+        The graph holds the tracker weakly: a dropped or closed tracker costs nothing more. Trackers of the same
+        algorithm with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).
+
+        Raises:
+            UnknownNameError: no algorithm of this name is installed.
+            RequirementError: the graph lacks what the algorithm needs.
+        """
+        return make_tracker(self, self._kept, algorithm, params)
+
+    @on_graph_device
+    def compute(self, algorithm: Any, **params: Any) -> Any:
+        """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
+        self._updater.raise_found()
+        instance = make_algorithm(self, algorithm, params)
+        instance.compute(self)
+        return instance.result
+
+    # -- exchange with other libraries (see ``interop``) ---------------------------------------------------------------
+
+    from_coo = classmethod(interop.from_coo)
+    from_csr = classmethod(interop.from_csr)
+    from_scipy_sparse = classmethod(interop.from_scipy_sparse)
+    from_networkx = classmethod(interop.from_networkx)
+    from_pandas_edgelist = classmethod(interop.from_pandas_edgelist)
+    from_edge_index = classmethod(interop.from_edge_index)
+
+    to_coo = edges
+    to_csr = interop.to_csr
+    to_scipy_sparse = interop.to_scipy_sparse
+    to_networkx = interop.to_networkx
+    to_pandas_edgelist = interop.to_pandas_edgelist
+    to_edge_index = interop.to_edge_index

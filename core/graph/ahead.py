@@ -1,0 +1,364 @@
+"""Rehearsals: what a graph and its trackers will call is called first on a tiny graph of the same kind, in a thread.
+
+Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
+few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
+results are recomputed, growth, vertices that go and come back). On CUDA that happens in a thread beside the program, as
+soon as a graph is made and as soon as an algorithm is tracked; on the CPU in other processes
+(``suricate.cpu.workers``), since Numba compiles one function at a time in a process. On CUDA kernels get a quick build
+when they are first called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A
+rehearsal that went well is noted on disk, with the state of all sources: the next process does not repeat it.
+
+The first update of a new tracker waits for the rehearsals under way, some seconds at most: it is better that a stream
+begins later than that it stops in the middle. A rehearsal that fails says nothing: what it did not reach is compiled
+when it is called.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import hashlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base import cache
+from suricate.base.devices import Array, Device
+from suricate.base.errors import SuricateError
+from suricate.base.forks import in_child
+from suricate.cpu.workers import WORKERS, can_work
+from suricate.cuda import compiler
+from suricate.cuda.own_programs import own_programs
+from suricate.graph.delta import Batch
+from suricate.graph.options import GraphOptions
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.tracker import Tracker
+    from suricate.plugins.algorithm import Algorithm
+
+VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow what they begin with
+FIRST = 100  #: edges of its first batch
+BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
+MANY = 131072  #: edges of a graph whose loops run on several threads
+Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
+FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
+PLAIN = (bool, int, float, str, type(None))  #: types of parameters that a rehearsal takes over
+PATIENCE = 10.0  #: seconds that the end of the process waits for the step of a rehearsal that is under way
+SLIDES = 12  #: mixed batches of a rehearsal, so that maintenance is due
+SWITCH = 5e-4  #: seconds after which a thread of a rehearsal makes way for others, at most
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the kernels of a graph depend on: its class, its options and its device."""
+
+    graph_type: type[Graph]
+    options: GraphOptions
+    device: Device
+
+    def graph(self) -> Graph:
+        """Return an empty graph of this kind, without a limit of memory."""
+        options = self.options
+        return self.graph_type(
+            VERTICES,
+            backend=options.backend,
+            device=self.device,
+            directed=options.directed,
+            weight_dtype=options.weight_dtype,
+            in_edges=options.in_edges,
+            self_loops=options.self_loops,
+            checks=options.checks,
+            threads=options.threads,
+            **options.backend_options,
+        )
+
+    def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
+        """Return random edges without self-loops, a third of them of one vertex, with weights if the graph has any."""
+        src, shift = np.random.default_rng(1).integers((0, 1), VERTICES, (size, 2)).T
+        src[: size // 3] = 0
+        dtype = self.options.weight_dtype
+        weights = [] if dtype is None else [np.ones(size, dtype)]
+        ids = (part.astype(np.uint32) for part in (src, (src + shift) % VERTICES))
+        return [xp.asarray(part) for part in (*ids, *weights)]
+
+    def __str__(self) -> str:
+        options = self.options
+        described = {name: getattr(options, name) for name in ("directed", "weight_dtype", "in_edges", "self_loops")}
+        backend = f"{options.backend.__module__}.{options.backend.__qualname__}"
+        graph = f"{self.graph_type.__module__}.{self.graph_type.__qualname__}"
+        rest = f"{options.checks} {sorted(options.backend_options.items())} {self.device.kind}"
+        return f"{graph} {backend} {described} {rest}"
+
+
+def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]:
+    """Rehearse batches and queries of a graph, with arrays of the host and of the device, step by step."""
+    graph, xp = kind.graph(), kind.device.xp
+    for module in {np, xp}:
+        src, dst, *weight = kind.edges(module, size)
+        few = graph.insert_edges(src[:first], dst[:first], *(part[:first] for part in weight))
+        yield
+        many = graph.insert_edges(src, dst, *weight)
+        graph.has_edges(src, dst)
+        yield
+        gone = graph.delete_edges(src[: size // 2], dst[: size // 2])
+        assert min(few.num_inserted, many.num_inserted, gone.num_deleted) >= 0  # worked out when they are read
+        yield
+        for i in range(SLIDES):
+            here = slice(i * first, (i + 1) * first)
+            insert = (src[here], dst[here], *(part[here] for part in weight))
+            graph.apply(Batch(delete=(src[::-1][here], dst[::-1][here]), insert=insert))
+        yield
+        if weight:
+            graph.edge_weights(src, dst, default=0)
+        signed = [part[:first].astype(np.int64) for part in (src, dst)]  # as NumPy draws them
+        graph.insert_edges(*signed, *(part[:first] for part in weight))
+        graph.delete_edges(*signed)
+    graph.degrees()
+    graph.edges()
+    graph.neighbors(0)
+    graph.synchronize()
+
+
+def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], size: int = EDGES) -> Iterator[None]:
+    """Rehearse an algorithm that follows a graph through changes of all sorts, step by step."""
+    graph = kind.graph()
+    src, dst, *weight = kind.edges(kind.device.xp, size)
+    tracker = graph.track(algorithm, **params)
+    graph.insert_edges(src[:-FIRST], dst[:-FIRST], *(part[:-FIRST] for part in weight))
+    _read(tracker)
+    yield
+    few, half = slice(10, 14), slice(0, size - FIRST, 2)  # batches as of a sliding window: most programs are met there
+    graph.apply(Batch(delete=(src[few], dst[few]), insert=(src[-4:], dst[-4:], *(part[-4:] for part in weight))))
+    graph.apply(Batch(delete=(src[half], dst[half]), insert=(src[half], dst[half], *(part[half] for part in weight))))
+    _read(tracker)
+    yield
+    graph.delete_edges(src[1:3], dst[1:3])  # so few that results are repaired
+    _read(tracker)
+    yield
+    graph.insert_edges(src[1:3], dst[1:3], *(part[1:3] for part in weight))
+    _read(tracker)
+    yield
+    if weight:
+        graph.insert_edges(src[20:24], dst[20:24], 2 * weight[0][20:24])
+        graph.insert_edges(src[20:24], dst[20:24], weight[0][20:24])
+        _read(tracker)
+        yield
+    graph.delete_edges(src[::10], dst[::10])
+    _read(tracker)
+    yield
+    graph.delete_vertices([VERTICES - 1])
+    graph.insert_vertices(VERTICES)
+    graph.insert_edges([VERTICES], [1], *([1.0] for _ in weight))
+    _read(tracker)
+    yield
+    graph.apply(Batch(delete=(src[::2], dst[::2]), insert=(src, dst, *weight)))
+    _read(tracker)
+    graph.synchronize()
+
+
+def _read(tracker: Tracker) -> None:
+    """Read a result; an error that a user may get (a centrality does not converge) does not end a rehearsal."""
+    with suppress(SuricateError):
+        assert tracker.result is not None
+
+
+# -- beside the program, on CUDA ---------------------------------------------------------------------------------------
+
+
+class _Rehearsals:
+    """The rehearsals of this process.
+
+    Attributes:
+        failed: what ended some of them.
+        are_new: whether some were started since the last update of a tracker, and may be under way.
+    """
+
+    def __init__(self) -> None:
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Forget what was started, as a child of ``fork`` does."""
+        self._lock, self._known, self._threads = threading.Lock(), set[str](), list[threading.Thread]()
+        self._stopped, self._running, self.failed = False, 0, list[Exception]()
+        self.are_new, self._left = False, 0.0
+
+    def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
+        """Run ``steps`` in a thread, unless they were rehearsed before under this name, or from such a thread."""
+        if not compiler.is_ahead() or _local.rehearsing:
+            return
+        with self._lock:
+            if name in self._known or self._stopped:
+                return
+            self._known.add(name)
+            thread = threading.Thread(
+                target=self._run, args=(name, kind.device, steps), name="suricate-ahead", daemon=True
+            )
+            self._threads = [one for one in self._threads if one.is_alive()] + [thread]
+            self.are_new, self._left = True, FIRST_UPDATE
+            thread.start()
+
+    def stop(self) -> None:
+        """Let no rehearsal begin another step, and wait for the ones under way."""
+        with self._lock:
+            self._stopped = True
+        compiler.POOL.close()  # nobody waits for a process any more
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def wait_before_update(self) -> None:
+        """Before the first update of new trackers, wait until what the next ones may need is compiled.
+
+        It would be compiled in one of the updates otherwise, if that comes before the rehearsal. The wait is bounded:
+        after :data:`FIRST_UPDATE` seconds updates go on, and wait for what they need themselves only.
+        """
+        if _local.rehearsing:
+            return
+        end = time.monotonic() + self._left
+        for thread in list(self._threads):
+            thread.join(max(0.0, end - time.monotonic()))
+        self.are_new = False
+
+    def wait(self) -> None:
+        """Wait until all rehearsals that were started have ended."""
+        for thread in list(self._threads):
+            thread.join()
+
+    @contextmanager
+    def _making_way(self) -> Iterator[None]:
+        """Let the program's threads wait less for the interpreter while rehearsals run."""
+        with self._lock:
+            self._running += 1
+            if self._running == 1:
+                self._interval = sys.getswitchinterval()
+                sys.setswitchinterval(min(self._interval, SWITCH))
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._running -= 1
+                if self._running == 0:
+                    sys.setswitchinterval(self._interval)
+
+    def _run(self, name: str, device: Device, steps: Callable[[], Iterator[None]]) -> None:
+        note = _note(name, "cuda")
+        if cache.get(note) is not None:
+            return
+        try:
+            with self._making_way(), rehearsing(), device.current(), device.xp.cuda.Stream(non_blocking=True):
+                for _ in steps():
+                    if self._stopped:
+                        return
+        except Exception as error:  # the program itself will meet it, if it matters
+            self.failed.append(error)
+            return
+        cache.put(note, name.encode())
+
+
+class _Local(threading.local):
+    """Whether a thread is that of a rehearsal."""
+
+    rehearsing = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def rehearsing() -> Iterator[None]:
+    """Start no rehearsal for the graphs and trackers that this thread makes."""
+    before, _local.rehearsing = _local.rehearsing, True
+    try:
+        yield
+    finally:
+        _local.rehearsing = before
+
+
+REHEARSALS = _Rehearsals()
+atexit.register(REHEARSALS.stop)
+in_child(REHEARSALS.begin_again)
+
+
+def rehearse_updates(graph: Graph) -> None:
+    """Have what batches of ``graph`` need compiled beside the program; returns at once."""
+    if not graph.device.is_cuda:
+        kind = Kind(type(graph), graph.options, graph.device)
+        _rehearse_elsewhere(f"updates of {kind}", (updates, (kind,)), (updates, (kind, BULK, BULK)))
+    elif compiler.is_ahead():
+        for program in own_programs(graph.store("out")):
+            program.prepare()
+        kind = Kind(type(graph), graph.options, graph.device)
+        REHEARSALS.start(f"updates of {kind}", kind, lambda: chain(updates(kind), updates(kind, BULK, BULK)))
+
+
+def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
+    """Have what updates of a tracker need compiled beside the program; returns at once."""
+    if not compiler.is_ahead():
+        return
+    kind = Kind(type(graph), graph.options, graph.device)
+    plain = {name: value for name, value in params.items() if isinstance(value, PLAIN)}
+    name = f"{algorithm.__module__}.{algorithm.__qualname__} {plain} on {kind}"
+    small = {"source": algorithm.sample_params(VERTICES, 0).get("source", 0)} if "source" in params else {}
+    given = kind, algorithm, plain | small
+    if graph.device.is_cuda:
+        REHEARSALS.start(name, kind, lambda: tracking(*given))
+    else:
+        _rehearse_elsewhere(name, (tracking, given), (tracking, (*given, MANY)))  # loops of one thread, of several
+
+
+# -- in processes beside the program, on the CPU -----------------------------------------------------------------------
+
+
+_asked: set[str] = set()  # names of rehearsals on the CPU
+
+
+def _rehearse_elsewhere(name: str, *calls: Call) -> None:
+    """Have rehearsals run one after the other in another process, unless that was done before under this name."""
+    if compiler.is_ahead() and not _local.rehearsing and can_work() and name not in _asked:
+        _asked.add(name)  # so that the disk is asked once, not for each graph
+        note = _note(name, "cpu")
+        if cache.get(note) is None:
+            WORKERS.submit(note, rehearse, note, calls)
+
+
+def rehearse(note: str, calls: tuple[Call, ...]) -> None:
+    """Run rehearsals while the process that asked for them lives; make a note of it on disk."""
+    parent = os.getppid()
+    with rehearsing():
+        for steps, given in calls:
+            for _ in steps(*given):
+                if os.getppid() != parent:
+                    return
+    cache.put(note, b"")
+
+
+def _note(name: str, kind: str) -> str:
+    return f"rehearsed-{hashlib.sha256(f'{name} {_state_of_sources(kind)}'.encode()).hexdigest()[:32]}"
+
+
+@functools.cache
+def _state_of_sources(kind: str) -> str:
+    """Return a digest of the names, sizes and times of all sources of the package and its plugins, and of versions."""
+    if kind == "cuda":
+        tools: tuple[Any, ...] = compiler.nvrtc_version(), compiler.target_options()
+    else:
+        tools = sys.version, version("numba"), *sorted(item for item in os.environ.items() if "NUMBA" in item[0])
+    digest = hashlib.sha256(repr((tools, np.__version__)).encode())
+    for package in ("suricate", "suricate.algorithms", "suricate.backends"):
+        folder = Path(str(import_module(package).__file__)).parent
+        for path in sorted(folder.rglob("*.[pc]*")):
+            if path.suffix in (".py", ".cu", ".cuh"):
+                stat = path.stat()
+                digest.update(f"{path} {stat.st_size} {stat.st_mtime_ns}".encode())
+    return digest.hexdigest()

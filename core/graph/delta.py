@@ -1,0 +1,460 @@
+"""Batches (the changes to make) and deltas (the changes that a batch really made).
+
+A :class:`Delta` keeps the arrays of the batch and the status that the store returned for each edge. The lists of
+changed edges are computed from them on first use, so a delta that is never read costs nothing and does not wait.
+
+A delta may be read in any thread. It is copied and pickled as its lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.errors import ShapeError, UnknownNameError, WeightError
+from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, Outcome, PlacedArcs
+from suricate.intake.arrays import bits, joined, picked
+from suricate.state.edges.edge_set import EdgeSet, net_change
+from suricate.state.locks import Lock, graph_lock
+
+
+def uploaded(device: Device, change: Change) -> Change:
+    """Copy the arrays of a change that was made on the host to the device."""
+    edges, outcome, mirrored = change
+    move = device.xp.asarray
+    return Change(
+        EdgeList(*(None if part is None else move(part) for part in edges)),
+        Outcome(*(None if part is None else move(part) for part in outcome)),
+        mirrored,
+    )
+
+
+class Batch:
+    """Edges to delete and to insert in one step: deletions first, then insertions.
+
+    Args:
+        insert: ``(src, dst)`` or ``(src, dst, weight)``, each in a form that ``Graph.insert_edges`` takes, or None.
+        delete: ``(src, dst)``, or None.
+
+    Raises:
+        ShapeError: not two or three arrays, or arrays of different length.
+        WeightError: weights to delete.
+
+    Ids and weights are checked by ``Graph.apply``, against the graph.
+    """
+
+    __slots__ = ("delete", "insert")
+
+    def __init__(self, insert: Any = None, delete: Any = None) -> None:
+        self.insert = edge_list(insert, "insert")
+        self.delete = edge_list(delete, "delete")
+        if self.delete is not None and self.delete.weight is not None:
+            raise WeightError("delete has weights: an edge is deleted whatever its weight; pass (src, dst)")
+
+    def __len__(self) -> int:
+        return sum(len(part.src) for part in (self.insert, self.delete) if part is not None)
+
+    def __repr__(self) -> str:
+        sizes = (0 if part is None else len(part.src) for part in (self.insert, self.delete))
+        return "Batch(insert={} edges, delete={} edges)".format(*sizes)
+
+
+def edge_list(edges: Any, argument: str) -> EdgeList | None:
+    """Return edges given as ``(src, dst)`` or ``(src, dst, weight)``, contents not yet checked; None stays None.
+
+    Raises:
+        ShapeError: they are none; ``argument`` names them.
+    """
+    if edges is None:
+        return None
+    if not isinstance(edges, (tuple, list)) or len(edges) not in (2, 3):
+        raise ShapeError(f"{argument} is not an edge list: pass (src, dst) or (src, dst, weight)")
+    result = EdgeList(*edges)
+    for name, part in zip(("src", "dst"), edges, strict=False):
+        if not hasattr(part, "__len__") or getattr(part, "ndim", 1) == 0:
+            raise ShapeError(f"{argument}.{name} is not an array: pass one entry per edge")
+    if len(result.src) != len(result.dst):
+        raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
+    weight: Any = result.weight
+    if getattr(weight, "ndim", 1) and hasattr(weight, "__len__") and len(weight) != len(result.src):
+        raise ShapeError(f"{argument}.weight has {len(weight)} entries for {len(result.src)} edges")
+    return result
+
+
+class DeletedEdges(NamedTuple):
+    """Edges that are known to have been deleted: as edges (undirected ones once) and as arcs in both directions."""
+
+    edges: EdgeList
+    arcs: EdgeList
+
+
+class Changes(NamedTuple):
+    """The source of a delta: the two halves of a batch, or the edges of deleted vertices."""
+
+    removed: Change | None = None
+    added: Change | None = None
+    deleted: DeletedEdges | None = None
+
+
+class Lists(NamedTuple):
+    """The exact lists of a delta."""
+
+    inserted: EdgeList
+    deleted: EdgeList
+    replaced: EdgeList
+    replaced_old: Array | None
+
+
+class Delta:
+    """The net changes that one call made.
+
+    Attributes:
+        num_vertices_before: number of vertices before the call.
+        num_vertices_after: number of vertices after it.
+
+    An undirected edge is listed once, with ``src <= dst``. The arrays live on the graph's device and are made on first
+    use, which waits for the device; they never alias the caller's arrays.
+    """
+
+    __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
+                 "_revived_vertices", "_wait", "_weight_dtype", "keeps_errors", "num_vertices_after",
+                 "num_vertices_before")  # fmt: skip
+
+    def __init__(
+        self,
+        device: Device,
+        directed: bool,
+        weight_dtype: np.dtype | None,
+        num_vertices: tuple[int, int],
+        removed: Change | Callable[[], Change] | None = None,
+        added: Change | Callable[[], Change] | None = None,
+        deleted: DeletedEdges | None = None,
+        deleted_vertices: Array | None = None,
+        wait: Callable[[bool], None] | None = None,
+        lock: Lock | None = None,
+        revived_vertices: Array | Callable[[], Array] | None = None,
+    ) -> None:
+        self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
+        self._wait, self._lock = wait, lock
+        self.keeps_errors = False  #: while trackers read the delta: errors of deferred batches are left for later calls
+        self.num_vertices_before, self.num_vertices_after = num_vertices
+        self._changes: Any = (removed, added, deleted)
+        self._is_net = False  # whether the statuses of both halves are those of the net change
+        self._lists: Lists | None = None
+        self._edge_sets: dict[str, EdgeSet] = {}
+        self._deleted_vertices, self._revived_vertices = deleted_vertices, revived_vertices
+
+    @property
+    def deleted_vertices(self) -> Array:
+        """``uint32[k]``: the vertices that were live before the call and are not any more, ascending."""
+        if self._deleted_vertices is None:
+            with self._exclusive():
+                self._deleted_vertices = self._device.xp.empty(0, np.uint32)
+        return self._deleted_vertices
+
+    @property
+    def revived_vertices(self) -> Array:
+        """``uint32[k]``: the deleted vertices that became live, recycled or given an edge, ascending."""
+        if self._revived_vertices is None or callable(self._revived_vertices):
+            with self._exclusive():
+                self._revived_vertices = self._read_revived()
+        return self._revived_vertices
+
+    def _read_revived(self) -> Array:
+        if self._revived_vertices is None:
+            return self._device.xp.empty(0, np.uint32)
+        if not callable(self._revived_vertices):  # another thread has read them meanwhile
+            return self._revived_vertices
+        if self._wait is not None:
+            self._wait(self.keeps_errors)
+        return self._revived_vertices()
+
+    @property
+    def switched_vertices(self) -> Array:
+        """``uint32[k]``: the vertices that were deleted or recycled, on the device, without a wait.
+
+        Vertices that were given an edge are among the ends of ``edges("inserted")``, and on the CPU here as well.
+        """
+        known = [part for part in (self._deleted_vertices, self._revived_vertices) if hasattr(part, "dtype")]
+        return self._device.xp.concatenate(known) if known else self.deleted_vertices
+
+    @property
+    def live_may_differ(self) -> bool:
+        """Whether vertices may have been added, deleted or revived, as far as the host knows without waiting.
+
+        On CUDA an insertion while there may be deleted vertices (``Graph.most_deleted``) may have revived some.
+        """
+        if self.num_vertices_after != self.num_vertices_before or callable(self._revived_vertices):
+            return True
+        return any(part is not None and len(part) > 0 for part in (self._deleted_vertices, self._revived_vertices))
+
+    @property
+    def inserted(self) -> EdgeList:
+        """Edges that are stored now and were not before, with their weights."""
+        return self._all().inserted
+
+    @property
+    def deleted(self) -> EdgeList:
+        """Edges that were stored before and are not any more, with the weights they had."""
+        return self._all().deleted
+
+    @property
+    def replaced(self) -> EdgeList:
+        """Edges whose weight changed, with the new weights (empty on unweighted graphs)."""
+        return self._all().replaced
+
+    @property
+    def replaced_old(self) -> Array | None:
+        """The weights of :attr:`replaced` before the call, or None on unweighted graphs."""
+        return self._all().replaced_old
+
+    @property
+    def num_inserted(self) -> int:
+        """Number of inserted edges."""
+        return len(self._all().inserted.src)
+
+    @property
+    def num_deleted(self) -> int:
+        """Number of deleted edges."""
+        return len(self._all().deleted.src)
+
+    @property
+    def num_replaced(self) -> int:
+        """Number of edges whose weight was replaced."""
+        return len(self._all().replaced.src)
+
+    def __len__(self) -> int:
+        """Number of changes: edges inserted, deleted and replaced, vertices added, deleted and revived."""
+        vertices = self.num_vertices_after - self.num_vertices_before
+        vertices += len(self.deleted_vertices) + len(self.revived_vertices)
+        return vertices + self.num_inserted + self.num_deleted + self.num_replaced
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed; on CUDA this waits for the device (see :attr:`is_known_empty`)."""
+        return len(self) == 0
+
+    @property
+    def is_known_empty(self) -> bool:
+        """Whether the host knows, without waiting for a device, that nothing changed."""
+        if self._device.is_cuda and any(half is not None for half in self._changes):
+            return False
+        if self.live_may_differ:
+            return False
+        if self._lists is not None:
+            return self.is_empty
+        if not self._device.is_cuda:
+            with self._exclusive():
+                removed, added, _ = self._net()
+            return not any(half.outcome.status.any() for half in (removed, added) if half is not None)
+        return True
+
+    def arcs(self, kind: str) -> EdgeList:
+        """Return the changes as directed arcs: both directions of an undirected edge, a self-loop once.
+
+        Args:
+            kind: ``"inserted"``, ``"deleted"``, ``"replaced"`` (new weights) or ``"replaced_old"`` (old weights).
+        """
+        _require_kind(kind)
+        lists = self._all()
+        edges = lists.replaced._replace(weight=lists.replaced_old) if kind == "replaced_old" else getattr(lists, kind)
+        if self._directed:
+            return edges
+        with self._exclusive():
+            return both_directions(self._device.xp, edges)
+
+    def edges(self, kind: str) -> EdgeSet:
+        """Return the changes of a kind (see :meth:`arcs`) as an edge set in device memory, without waiting.
+
+        There is one edge set per delta and kind, so algorithms share its hash table and rows.
+        """
+        made = self._edge_sets.get(kind) if isinstance(kind, str) else None
+        if made is None:
+            _require_kind(kind)
+            with self._exclusive():
+                arcs, most = self._arc_list(kind)
+                count, directed = self.num_vertices_after, self._directed
+                made = EdgeSet.of_arcs(self._device, count, arcs, directed=directed, most=most, lock=self._lock)
+                made = self._edge_sets.setdefault(kind, made)
+        return made
+
+    def arc_list(self, kind: str) -> ArcList:
+        """Return only the arcs of :meth:`edges`, each at most once, for kernels that need no hash table or rows."""
+        _require_kind(kind)
+        with self._exclusive():
+            return self._arc_list(kind)[0]
+
+    def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
+        """Return the arcs of :meth:`arc_list` for one launch, with less work for the host; None if there are none.
+
+        For a CUDA batch with one half, only the addresses are passed and no array objects are made.
+        """
+        _require_kind(kind)
+        removed, added, deleted = self._changes  # read before the lists, which are made first
+        if self._lists is None and deleted is None and (removed is None or added is None):
+            change, wanted = _half(kind, removed, added)
+            if change is None or (wanted == REPLACED and self._weight_dtype is None):
+                return None
+            placed = getattr(change, "placed", None)
+            if placed is not None and kind != "replaced_old":
+                made: PlacedArcs = placed(wanted, gone=kind == "deleted")
+                return made
+        return self.arc_list(kind)
+
+    def _arc_list(self, kind: str) -> tuple[ArcList, int]:
+        """Return the arcs of a kind, and an upper bound on their number of edges.
+
+        They are taken from the lists if these exist; otherwise they are the arrays of the batch on the device.
+        """
+        if self._lists is not None:
+            return _listed(self.arcs(kind))
+        removed, added, deleted = self._net()
+        if kind == "deleted" and deleted is not None:
+            return _listed(deleted.arcs)
+        change, wanted = _half(kind, removed, added)
+        if change is None or (wanted == REPLACED and self._weight_dtype is None):
+            return _nothing(self._device, self._weight_dtype)
+        (src, dst, weight), (status, old), mirrored = change
+        if kind in ("deleted", "replaced_old"):
+            weight = old
+        return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
+
+    def _no_edges(self) -> EdgeList:
+        xp, dtype = self._device.xp, self._weight_dtype
+        return EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
+
+    def _net(self) -> Changes:
+        """Return both halves of the batch, with the net change in their statuses; does not wait for the device."""
+        if not self._is_net:
+            removed, added, deleted = self._changes
+            removed, added = _made(removed), _made(added)
+            if removed is not None and added is not None:
+                net_change(self._device, removed, added)
+            self._changes, self._is_net = Changes(removed, added, deleted), True
+        return self._changes
+
+    def __repr__(self) -> str:
+        parts = [f"inserted={self.num_inserted}", f"deleted={self.num_deleted}", f"replaced={self.num_replaced}"]
+        if len(self.deleted_vertices):
+            parts.append(f"deleted_vertices={len(self.deleted_vertices)}")
+        if len(self.revived_vertices):
+            parts.append(f"revived_vertices={len(self.revived_vertices)}")
+        if self.num_vertices_after != self.num_vertices_before:
+            parts.append(f"num_vertices={self.num_vertices_before}->{self.num_vertices_after}")
+        return f"Delta({', '.join(parts)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        lists = _moved(self._all(), self._device.to_numpy)
+        changed = tuple(map(self._device.to_numpy, (self.deleted_vertices, self.revived_vertices)))
+        vertices = (self.num_vertices_before, self.num_vertices_after)
+        return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, changed)
+
+    def _exclusive(self) -> Lock:
+        """Return the lock of the graph; a delta without a graph has its own lock."""
+        if self._lock is None:
+            self._lock = graph_lock(self._device)
+        return self._lock
+
+    def _all(self) -> Lists:
+        if self._lists is None:
+            with self._exclusive():
+                if self._lists is None:  # no other thread has made them meanwhile
+                    if self._wait is not None:
+                        self._wait(self.keeps_errors)
+                    self._lists = self._resolve(*self._net())
+                    self._changes = Changes()
+        return self._lists
+
+    def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
+        xp, empty = self._device.xp, self._no_edges()
+        lists = Lists(empty, empty if deleted is None else deleted.edges, empty, empty.weight)
+        if removed is not None:
+            lists = lists._replace(deleted=_removed(xp, removed))
+        return lists if added is None else _added(xp, added, lists)
+
+
+def _require_kind(kind: str) -> None:
+    if kind not in Lists._fields:
+        raise UnknownNameError(f"unknown kind of change {kind!r}: use one of {', '.join(Lists._fields)}")
+
+
+def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
+    """Return the half of a batch that a kind of change is in, and the status of its entries."""
+    return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
+
+
+def _listed(edges: EdgeList) -> tuple[ArcList, int]:
+    """Return a list of arcs that all count, and their number."""
+    size = len(edges.src)
+    return ArcList(*edges, None, 0, size), size
+
+
+@cache
+def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
+    """Return an empty list, cached: algorithms ask for kinds of change that most batches do not have."""
+    empty = device.xp.empty
+    return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
+
+
+def _restored(
+    device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
+) -> Delta:
+    """Return a pickled delta, on the same device; ``changed``: the vertices that were deleted, and revived."""
+    place = resolve_device(device)
+    delta = Delta(place, directed, dtype, num_vertices)
+    delta._lists = _moved(lists, place.xp.array)
+    delta._deleted_vertices, delta._revived_vertices = map(place.xp.array, changed)
+    return delta
+
+
+def _moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
+    inserted, deleted, replaced = (
+        EdgeList(*(part if part is None else move(part) for part in edges)) for edges in lists[:3]
+    )
+    old = lists.replaced_old
+    return Lists(inserted, deleted, replaced, None if old is None else move(old))
+
+
+def _made(change: Change | Callable[[], Change] | None) -> Change | None:
+    return change() if callable(change) else change
+
+
+def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
+    """Return edges, status and old weights with one entry per edge of the batch.
+
+    Both arcs of an undirected edge get the same status: the first half is read. A self-loop is one arc, given twice,
+    and either copy may carry the status.
+    """
+    (src, dst, weight), (status, old), mirrored = change
+    if not mirrored:
+        return change.edges, status, old
+    n = len(src) // 2
+    second = (src[:n] == dst[:n]) & (status[n:] != 0)
+    edges = EdgeList(src[:n], dst[:n], None if weight is None else weight[:n])
+    if old is not None:
+        old = xp.where(second, bits(old[n:]), bits(old[:n])).view(old.dtype)
+    return edges, xp.where(second, status[n:], status[:n]), old
+
+
+def _removed(xp: Any, change: Change) -> EdgeList:
+    edges, status, old = _once(xp, change)
+    return picked(edges._replace(weight=old), xp.flatnonzero(status == REMOVED))
+
+
+def _added(xp: Any, change: Change, lists: Lists) -> Lists:
+    edges, status, old = _once(xp, change)
+    lists = lists._replace(inserted=picked(edges, xp.flatnonzero(status == NEW)))
+    if old is None:
+        return lists
+    at = xp.flatnonzero(status == REPLACED)
+    return lists._replace(replaced=picked(edges, at), replaced_old=bits(old)[at].view(old.dtype))
+
+
+def both_directions(xp: Any, edges: EdgeList) -> EdgeList:
+    """Return the arcs of undirected edges that are listed once: self-loops once, other edges in both directions."""
+    src, dst, weight = picked(edges, xp.flatnonzero(edges.src != edges.dst))
+    return joined(xp, edges, EdgeList(dst, src, weight))

@@ -1,0 +1,85 @@
+"""Looking into a graph's stores: how much memory they use, and whether they are consistent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from suricate.base.errors import require
+from suricate.base.types import EdgeList, edge_keys
+from suricate.graph.options import GraphOptions
+from suricate.intake.arrays import bits, picked
+from suricate.store import Store
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.liveness import LiveVertices
+
+
+class MemoryUsage(NamedTuple):
+    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
+
+    Beside the stores ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
+    """
+
+    parts: dict[str, tuple[int, int]]
+    used: int
+    allocated: int
+    bytes_per_edge: float
+    workspace: int = 0
+
+
+def memory_usage(stores: tuple[Store, ...], num_edges: int, workspace: int = 0) -> MemoryUsage:
+    """Return the memory of the store of out-edges and, if there is a second one, of in-edges."""
+    parts = {
+        f"{name}.{part}": size
+        for name, store in zip(("out", "in"), stores, strict=False)
+        for part, size in store.memory().items()
+    }
+    used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
+    return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
+
+
+def most_arcs(graph: Graph) -> int:
+    """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
+    return min(graph._updater.most_arcs(), graph.view().most_edges)
+
+
+def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices) -> None:
+    """Verify every invariant of each store, and between them, on the CPU.
+
+    Raises:
+        CheckFailed: naming the invariant that does not hold.
+    """
+    live.check()
+    for store in stores:
+        require(store.num_vertices == live.num_vertices, "stores and graph have the same number of vertices")
+        store.check()
+    arcs = _sorted(_host_edges(stores[0]))
+    ends = np.concatenate((arcs.src, arcs.dst))
+    require(not np.isin(live.deleted_ids(), ends).any(), "deleted vertices have no edges")
+    if not options.directed:
+        _require_same(arcs, _sorted(_turned(arcs)), "both arcs of an edge are stored")
+    if len(stores) > 1:
+        _require_same(arcs, _sorted(_turned(_host_edges(stores[1]))), "in-edges are the out-edges turned round")
+    if options.self_loops != "allow":
+        require(not (arcs.src == arcs.dst).any(), f"there are no self-loops (self_loops={options.self_loops!r})")
+
+
+def _host_edges(store: Store) -> EdgeList:
+    return EdgeList(*(None if part is None else store.device.to_numpy(part) for part in store.edges()))
+
+
+def _turned(arcs: EdgeList) -> EdgeList:
+    return EdgeList(arcs.dst, arcs.src, arcs.weight)
+
+
+def _sorted(arcs: EdgeList) -> EdgeList:
+    return picked(arcs, np.argsort(edge_keys(arcs.src, arcs.dst)))
+
+
+def _require_same(one: EdgeList, other: EdgeList, invariant: str) -> None:
+    """Compare lists of edges, weights bit for bit."""
+    for a, b in zip(one, other, strict=True):
+        require(a is b or np.array_equal(bits(a), bits(b)), invariant)

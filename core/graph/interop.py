@@ -1,0 +1,395 @@
+"""Graphs from and to the formats of other libraries: COO, CSR, SciPy, NetworkX, pandas, PyTorch Geometric.
+
+``Graph.from_x(...)`` and ``graph.to_x()`` call these. Every ``from_`` function takes the options of ``Graph`` as
+further keyword arguments. ``weight_dtype`` is by default that of the weights given, or the next one that a graph
+can have, and None without weights. Libraries that are not needed are not imported.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Iterator
+from itertools import chain, compress
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import (
+    CapacityError,
+    DTypeError,
+    MissingLibraryError,
+    ParameterError,
+    ShapeError,
+    VertexRangeError,
+    WeightError,
+)
+from suricate.base.parameters import shown
+from suricate.base.types import MAX_VERTICES, Adjacency
+from suricate.graph.delta import both_directions
+from suricate.intake.arrays import as_array, as_ids
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+#: how graphs of other libraries are converted
+_CONVERSIONS = {
+    "igraph": "from_coo(*np.array(g.get_edgelist()).T, num_vertices=g.vcount(), directed=g.is_directed())",
+    "rustworkx": "from_coo(*np.array(g.edge_list()).T, num_vertices=g.num_nodes())",
+    "graph_tool": "from_coo(*g.get_edges().T, num_vertices=g.num_vertices(), directed=g.is_directed())",
+    "networkit": "from_coo(*np.array(list(g.iterEdges())).T, num_vertices=g.numberOfNodes())",
+    "dgl": "from_coo(*g.edges(), num_vertices=g.num_nodes())",
+    "torch_geometric": "from_edge_index(data.edge_index, data.num_nodes)",
+    "networkx": "from_networkx(graph)",
+    "scipy": "from_scipy_sparse(matrix)",
+    "pandas": "from_pandas_edgelist(frame, source, target)",
+    "polars": "from_pandas_edgelist(frame, source, target)",
+    "pyarrow": "from_pandas_edgelist(table, source, target)",
+}
+_NUMBERING = "np.unique(ids, return_inverse=True) numbers ids from 0, su.read(..., relabel=True) those of a file"
+
+
+def from_coo(
+    cls: type[Graph], src: Any, dst: Any, weight: Any = None, *, num_vertices: int | None = None, **options: Any
+) -> Graph:
+    """Return a graph of the edges ``(src[i], dst[i])``; of duplicates the last weight wins.
+
+    Args:
+        cls: ``Graph``.
+        src: ids, ``n``.
+        dst: ids, ``n``.
+        weight: ``n`` numbers, one for all, or None.
+        num_vertices: by default one more than the largest id.
+        options: options of ``Graph``.
+
+    Raises:
+        VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are bad, as for ``Graph.insert_edges``.
+    """
+    src, dst = as_ids(src, "src"), as_ids(dst, "dst")
+    if weight is not None:
+        weight = as_array(weight, "weight")
+        options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
+    if num_vertices is None:
+        num_vertices = 1 + max(_largest(src, "src"), _largest(dst, "dst"))
+        graph = _with_vertices(cls, num_vertices, len(src), options)
+    else:
+        graph = cls(num_vertices, **options)
+    graph.insert_edges(src, dst, weight)
+    return graph
+
+
+def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
+    """Return a graph of so many vertices, as the largest id makes them."""
+    try:
+        return cls(num_vertices, **options)
+    except CapacityError as error:
+        if num_vertices <= 4 * edges:
+            raise
+        raise CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {_NUMBERING}") from error
+
+
+def from_csr(cls: type[Graph], offsets: Any, dst: Any, weight: Any = None, **options: Any) -> Graph:
+    """Return a graph of compressed rows: vertex ``u`` has edges to ``dst[offsets[u]:offsets[u + 1]]``.
+
+    ``offsets`` has ``num_vertices + 1`` entries. Raises as :func:`from_coo` does.
+    """
+    _refuse_num_vertices(options, "offsets")
+    offsets, dst = as_ids(offsets, "offsets"), as_ids(dst, "dst")
+    if not len(offsets):
+        raise ShapeError("offsets is empty: pass num_vertices + 1 entries, the first of them 0")
+    xp = _module(offsets)
+    offsets = offsets.astype(np.int64)
+    counts = offsets[1:] - offsets[:-1]
+    if int(offsets[0]) != 0 or int(offsets[-1]) != len(dst) or bool((counts < 0).any()):
+        raise ShapeError(f"offsets must ascend from 0 to the number of edges ({len(dst)})")
+    src = xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1
+    return from_coo(cls, src, dst, weight, num_vertices=len(offsets) - 1, **options)
+
+
+def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
+    """Return a graph with an edge ``(row, column)`` for every stored entry, explicit zeros included.
+
+    The weights are the values; a bool matrix, or ``weight_dtype=None``, gives an unweighted graph. Entries of the same
+    place are summed, integers in 64 bits and floats in double precision. With ``directed=False`` the matrix should be
+    symmetric: of two values that differ, the one below the diagonal is taken.
+
+    Raises:
+        ParameterError: it is no sparse matrix, or a damaged one.
+        ShapeError: the matrix is not square.
+        WeightError: ``weight_dtype`` cannot hold a value or a sum.
+    """
+    _refuse_num_vertices(options, "matrix")
+    if not callable(getattr(matrix, "tocsr", None)):
+        raise ParameterError(f"matrix must be a sparse matrix of SciPy, got {_described(matrix)}")
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ShapeError(f"the matrix has shape {matrix.shape}: an adjacency matrix is square")
+    try:
+        entries = _summed(matrix).tocoo()  # row-major, so that what is below the diagonal comes last
+    except ValueError as error:
+        raise ParameterError(f"matrix is damaged: {error}") from error
+    src, dst = entries.row, entries.col
+    if "weight_dtype" not in options:
+        options["weight_dtype"] = None if matrix.dtype.kind == "b" else weight_dtype_of(matrix.dtype)
+    weight = None if options["weight_dtype"] is None else entries.data
+    return from_coo(cls, src, dst, weight, num_vertices=matrix.shape[0], **options)
+
+
+def _summed(matrix: Any) -> Any:
+    """Return a sparse matrix as CSR, duplicates summed in a type that holds the sum; the argument stays as it is."""
+    kind, values = matrix.dtype.kind, matrix.data if matrix.format in ("coo", "csr", "csc", "bsr") else None
+    if kind == "f":
+        matrix = matrix.astype(np.promote_types(matrix.dtype, np.float64))
+    elif kind in "iu" and values is not None:
+        most = float(np.abs(values.astype(np.float64)).sum())
+        wide = np.float64 if most >= 2.0**63 else np.int64
+        matrix = matrix if values.dtype == np.uint64 and most < 2.0**64 else matrix.astype(wide)
+    rows = matrix.tocsr()
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
+    """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
+
+    Nodes that are exactly the integers ``0 .. n - 1``, of Python or NumPy, keep them as ids; any others are numbered in
+    the order of ``graph.nodes``. Parallel edges become one; the last weight wins.
+
+    Args:
+        cls: ``Graph``.
+        graph: any NetworkX graph.
+        weight: edge attribute that holds the weights (1 where an edge lacks it), or None.
+        options: options of ``Graph``.
+
+    Raises:
+        ParameterError: ``graph`` is no graph of NetworkX, or none of its edges has the attribute.
+        DTypeError, WeightError: a weight is no number, or none that a graph can have.
+    """
+    _refuse_num_vertices(options, "graph")
+    if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
+        raise ParameterError(f"graph must be a graph of NetworkX, got {_described(graph)}")
+    _check_names(weight=weight)
+    _refuse_weight_dtype(options, weight, "edge attribute")
+    one_way = options.setdefault("directed", graph.is_directed()) is True or graph.is_directed()
+    nodes, rows = list(graph), [row for _, row in graph.adjacency()]
+    degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+    heads = chain.from_iterable(rows)
+    if _are_positions(nodes):
+        ids, dst = np.array(nodes, np.int64), np.fromiter(heads, np.int64, int(degrees.sum()))
+    else:
+        number = dict(zip(nodes, range(len(nodes)), strict=True))
+        ids, dst = np.arange(len(nodes)), np.array(list(map(number.__getitem__, heads)), np.int64)
+    row = np.repeat(np.arange(len(nodes)), degrees)
+    src, kept = ids[row], np.ones(len(row), bool)
+    if not one_way:  # an edge is in the rows of both ends: take the first, as graph.edges does
+        kept = row <= np.argsort(ids)[dst]
+    weights = None if weight is None else _edge_weights(graph, rows, kept, weight)
+    if not one_way:
+        src, dst = src[kept], dst[kept]
+    return from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
+
+
+def _are_positions(nodes: list[Any]) -> bool:
+    """Return whether distinct nodes are exactly the integers ``0 .. n - 1``, of Python or NumPy."""
+    integers = all(kind is int or issubclass(kind, np.integer) for kind in set(map(type, nodes)))
+    return integers and (not nodes or (min(nodes) >= 0 and max(nodes) < len(nodes)))
+
+
+def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
+    """Return the attributes of the edges that are kept of the adjacency; of parallel edges those of the last."""
+    edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
+    if graph.is_multigraph():
+        edges = (list(parallel.values())[-1] for parallel in edges)
+    return compress(edges, kept.tobytes())
+
+
+def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
+    """Return the weights of edges, 1 where the attribute is missing.
+
+    Raises:
+        ParameterError: no edge has the attribute.
+    """
+    try:
+        return list(map(itemgetter(weight), _edge_attributes(graph, rows, kept)))
+    except KeyError:
+        attributes = list(_edge_attributes(graph, rows, kept))
+    if not any(weight in edge for edge in attributes):
+        known = ", ".join(sorted({str(name) for edge in attributes[:1000] for name in edge})) or "none"
+        raise ParameterError(f"weight={weight!r}: no edge has this attribute; there are: {known}")
+    return [edge.get(weight, 1) for edge in attributes]
+
+
+def from_pandas_edgelist(
+    cls: type[Graph],
+    frame: Any,
+    source: str = "source",
+    target: str = "target",
+    weight: str | None = None,
+    **options: Any,
+) -> Graph:
+    """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
+
+    ``frame`` is a data frame of pandas or polars, or a table of Arrow.
+
+    Raises:
+        ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
+        DTypeError: ids or weights are no numbers, or some are missing.
+        WeightError: ``weight_dtype`` without ``weight``.
+    """
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    if names is None or not hasattr(frame, "__getitem__"):
+        raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
+    _check_names(source=source, target=target, weight=weight)
+    missing = [column for column in (source, target, weight) if column is not None and column not in names]
+    if missing:
+        columns = ", ".join(map(str, names))
+        raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
+    _refuse_weight_dtype(options, weight, "column")
+    src, dst = (as_ids(_values(frame, column), f"column {column!r}") for column in (source, target))
+    return from_coo(cls, src, dst, None if weight is None else _values(frame, weight), **options)
+
+
+def _values(frame: Any, column: str) -> Any:
+    """Return a column as a NumPy array."""
+    values = frame[column]
+    return values.to_numpy(zero_copy_only=False) if _library_of(values) == "pyarrow" else values.to_numpy()
+
+
+def _library_of(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _described(value: Any) -> str:
+    """Return the type of an argument that a function does not take and, if it is a graph, how to convert it."""
+    advice = _CONVERSIONS.get(_library_of(value))
+    return type(value).__name__ + ("" if advice is None else f": use Graph.{advice}")
+
+
+def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight: Any = None, **options: Any) -> Graph:
+    """Return a graph of a PyTorch Geometric ``edge_index`` (integers, ``[2, edges]``).
+
+    Raises:
+        ShapeError: another shape.
+    """
+    index = as_array(edge_index, "edge_index")
+    if index.ndim != 2 or index.shape[0] != 2:
+        raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
+    return from_coo(cls, index[0], index[1], weight, num_vertices=num_vertices, **options)
+
+
+@on_graph_device
+def to_csr(graph: Graph) -> Adjacency:
+    """Return ``(offsets int64[num_vertices + 1], dst uint32[arcs], weight)``, rows ordered by destination."""
+    graph.synchronize()
+    xp = graph.device.xp
+    src, dst, weight = graph.store("out").edges()
+    order = xp.argsort((src.astype(np.uint64) << np.uint64(32)) | dst)
+    offsets = xp.searchsorted(src, xp.arange(graph.num_vertices + 1, dtype=np.uint32)).astype(np.int64)
+    return Adjacency(offsets, dst[order], None if weight is None else weight[order])
+
+
+@on_graph_device
+def to_scipy_sparse(graph: Graph) -> Any:
+    """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64)."""
+    import scipy.sparse
+
+    rows = to_csr(graph)
+    to_numpy = graph.device.to_numpy
+    data = np.ones(len(rows.dst)) if rows.weight is None else to_numpy(rows.weight)
+    parts: Any = (data, to_numpy(rows.dst).astype(np.int64), to_numpy(rows.offsets))
+    return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
+
+
+@on_graph_device
+def to_networkx(graph: Graph) -> Any:
+    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``."""
+    networkx = _library("networkx", "networkx")
+    result = networkx.DiGraph() if graph.directed else networkx.Graph()
+    result.add_nodes_from(graph.device.to_numpy(graph.live_vertices).tolist())
+    parts = [graph.device.to_numpy(part).tolist() for part in graph.edges() if part is not None]
+    if len(parts) == 2:
+        result.add_edges_from(zip(*parts, strict=True))
+    else:
+        result.add_weighted_edges_from(zip(*parts, strict=True))
+    return result
+
+
+@on_graph_device
+def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
+    """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
+
+    Raises:
+        ParameterError: two columns have the same name, or one is no name.
+    """
+    pandas = _library("pandas", "pandas")
+    _check_names(source=source, target=target, weight=weight)
+    if len({source, target, weight}) < 3:
+        raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
+    parts = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
+    named = zip((source, target, weight), parts, strict=True)
+    return pandas.DataFrame({column: part for column, part in named if part is not None})
+
+
+@on_graph_device
+def to_edge_index(graph: Graph) -> tuple[Array, Array | None]:
+    """Return ``(int64[2, arcs], weights or None)`` on the graph's device, both directions of undirected edges."""
+    xp = graph.device.xp
+    edges = graph.edges()
+    src, dst, weight = edges if graph.directed else both_directions(xp, edges)
+    return xp.stack((src, dst)).astype(np.int64), weight
+
+
+def weight_dtype_of(dtype: Any) -> np.dtype:
+    """Return the dtype of graph weights that holds values of ``dtype``.
+
+    64-bit integers become int32 (the insertion refuses values beyond its range).
+    """
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        return np.dtype(np.float32 if dtype.itemsize <= 4 else np.float64)
+    if dtype.kind in "iu":
+        return np.dtype(np.uint32 if dtype == np.uint32 else np.int32)
+    raise DTypeError(f"weights have dtype {dtype}: they must be numbers")
+
+
+def _check_names(**arguments: Any) -> None:
+    """Raise ``ParameterError`` for an argument that cannot be the name of a column or an attribute."""
+    for argument, name in arguments.items():
+        if not isinstance(name, Hashable):
+            raise ParameterError(f"{argument} must be a name, got {shown(name)}")
+
+
+def _refuse_weight_dtype(options: dict[str, Any], weight: str | None, what: str) -> None:
+    if weight is None and options.get("weight_dtype") is not None:
+        raise WeightError(
+            f"weight_dtype was given without weight: name the {what} with the weights, as weight='weight'"
+        )
+
+
+def _refuse_num_vertices(options: dict[str, Any], argument: str) -> None:
+    if "num_vertices" in options:
+        raise ParameterError(f"num_vertices cannot be given: {argument} determines it")
+
+
+def _largest(ids: Array, argument: str) -> int:
+    if not len(ids):
+        return -1
+    largest = int(ids.max())
+    if largest >= MAX_VERTICES:
+        where = f"{argument}[{int(ids.argmax())}] is {shown(largest)}"
+        raise VertexRangeError(f"{where}, but ids are 0 to {MAX_VERTICES - 1}: {_NUMBERING}")
+    return largest
+
+
+def _module(array: Array) -> Any:
+    return np if isinstance(array, np.ndarray) else importlib.import_module("cupy")
+
+
+def _library(name: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingLibraryError(f"this needs {name}: pip install 'suricate[{extra}]'") from error

@@ -1,0 +1,70 @@
+"""Ctrl-C waits until a store is whole again.
+
+Python raises ``KeyboardInterrupt`` between any two steps of the main thread, which may be half-way through a change.
+No other thread runs signal handlers, so they need no protection.
+
+On CUDA the calls that change stores do not use this: to replace the handler and put it back takes the host up to 5 us,
+and a whole batch takes it 6. A batch is a few launches, microseconds apart, and what was launched is carried out. An
+interrupt between two of them may leave the stores of a graph with in-edges apart, or a vertex deleted that was given an
+edge (``Graph.check`` tells); the graph's version grows where a batch may have been launched, so that trackers compute
+anew. An interrupt while the host waits for a batch does no harm.
+"""
+
+from __future__ import annotations
+
+import _signal  # the functions of ``signal`` without its enumerations: half a microsecond instead of several
+import threading
+from collections.abc import Callable
+from signal import SIGINT
+from types import FrameType
+from typing import Any
+
+
+class Uninterrupted:
+    """A context manager: inside, an interrupt from the keyboard is noted; its handler is called at the end.
+
+    If interrupts have no Python handler (they are ignored, or end the process), nothing is done.
+    """
+
+    __slots__ = ("_frame", "_handler")
+
+    def __enter__(self) -> None:
+        self._handler: Callable[[int, FrameType | None], Any] | None = None
+        self._frame: FrameType | None = None  # what was interrupted
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        handler = _signal.getsignal(SIGINT)
+        if callable(handler):
+            self._handler = handler
+            _signal.signal(SIGINT, self._note)
+
+    def __exit__(self, *_: object) -> None:
+        if self._handler is not None:
+            _signal.signal(SIGINT, self._handler)
+            frame, self._frame = self._frame, None
+            if frame is not None:
+                self._handler(SIGINT, frame)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._frame = frame
+
+
+class Changing(Uninterrupted):
+    """A context manager in which the stores of a graph are changed: Ctrl-C waits for its end, and a fork can tell.
+
+    Args:
+        owner: counts in its attribute ``changing`` how many are open.
+    """
+
+    __slots__ = ("_owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self._owner = owner
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._owner.changing += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._owner.changing -= 1
+        super().__exit__()

@@ -1,0 +1,287 @@
+"""Live vertices: which vertices of a graph count, and which of them a batch revives.
+
+A vertex is live until it is deleted, and again once its id is recycled or an edge is inserted at it; it then stays live
+when its edges go. Deleted vertices have no edges.
+
+The host keeps an upper bound of the number of deleted vertices. While it is 0 nothing is done and no arrays are made.
+While it is above 0, a launch behind each insertion of a device batch marks the ends of its edges as live
+(``suricate.graph.revive``), unless the batch is invalid. The number of live vertices is then copied to pinned memory,
+which the host polls at the next insertion; when it waits anyway it reads the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.errors import VertexRangeError, require
+from suricate.base.types import EdgeList
+from suricate.cuda.pinned import PinnedCounters
+from suricate.graph.revive import Revived, Reviver
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+SMALLEST_MASK = 64  #: bytes; a multiple of 4, as kernels change whole words
+
+
+class Live(NamedTuple):
+    """Which vertices are live, in the arrays that the graph itself keeps, for kernels; not to be written to.
+
+    Attributes:
+        mask: ``bool[num_vertices]``, on the graph's device; valid until vertices are added.
+        count: ``uint32[1]``, on the graph's device: the number of live vertices. Always the same array.
+    """
+
+    mask: Array
+    count: Array
+
+
+class Edit(NamedTuple):
+    """A change of the live set that is prepared."""
+
+    at: Array  #: ``int64``, on the graph's device: the vertices that change
+    live: bool  #: what they become
+    left: np.ndarray | None  #: the deleted ids afterwards, if they are known
+
+
+class LiveVertices:
+    """The live vertices of one graph; used under its lock.
+
+    Args:
+        device: the graph's.
+        num_vertices: its number of vertices, all of them live.
+
+    Attributes:
+        most_deleted: an upper bound of the number of deleted vertices, known without a wait; exact on the CPU.
+    """
+
+    def __init__(self, device: Device, num_vertices: int) -> None:
+        self.device, self.num_vertices, self.most_deleted = device, num_vertices, 0
+        self._buffer: Array = None  # bool, True behind num_vertices; made when first needed
+        self._live: Live | None = None  # of this buffer and size
+        self._count: Array = None
+        self._ids: np.ndarray | None = np.empty(0, np.uint32)  # deleted ones, ascending; None: the mask tells
+        self._unread = False  # whether launches may have revived vertices since the host read the number
+        self._pinned: PinnedCounters | None = None  # the number behind the last of these launches
+        self._pinned_vertices = 0  # number of vertices at that launch
+        self._reviver = Reviver() if device.is_cuda else None
+
+    # -- questions -----------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> Live:
+        """Return the mask and the number in the arrays that are kept; does not wait."""
+        if self._live is None:
+            if self._buffer is None:
+                self._make(self.num_vertices)
+            self._live = Live(self._buffer[: self.num_vertices], self._count)
+        return self._live
+
+    def refresh(self) -> None:
+        """Read the number of live vertices if it may have changed on the device; waits for the device then."""
+        if not self._unread:
+            return
+        if not self._poll():
+            self._learn(int(self.device.to_numpy(self._count)[0]))
+
+    def _poll(self) -> bool:
+        """Take the number from pinned memory if it has arrived there; return whether it has."""
+        arrived = self._pinned is not None and self._pinned.has_arrived()
+        if arrived and self._pinned is not None:
+            self._learn(self._pinned.words[0] + self.num_vertices - self._pinned_vertices)
+        return arrived
+
+    def _learn(self, num_live: int) -> None:
+        deleted = self.num_vertices - num_live
+        if deleted != self.most_deleted:
+            self._ids = None
+        self.most_deleted, self._unread = deleted, False
+
+    def num_live(self) -> int:
+        """Return the number of live vertices; waits for the device if it may have changed there."""
+        self.refresh()
+        return self.num_vertices - self.most_deleted
+
+    def deleted_ids(self) -> np.ndarray:
+        """Return the deleted ids, ``uint32``, ascending, in host memory, never changed in place; waits as above."""
+        self.refresh()
+        if self._ids is None:
+            deleted = self.device.xp.flatnonzero(~self.arrays().mask)
+            self._ids = self.device.to_numpy(deleted).astype(np.uint32)
+        return self._ids
+
+    def among(self, ids: np.ndarray) -> np.ndarray:
+        """Return the live ones of ``ids`` (on the host); waits for the device if any vertex may be deleted."""
+        self.refresh()
+        if not self.most_deleted:
+            return ids
+        mask = self.arrays().mask[self.device.xp.asarray(ids.astype(np.int64))]
+        return ids[self.device.to_numpy(mask)]
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def reserve(self, num_vertices: int) -> None:
+        """Allocate what :meth:`resize` to ``num_vertices`` needs, so that it cannot fail; does not change anything.
+
+        Raises:
+            MemoryError: memory does not suffice.
+        """
+        if self._buffer is not None and num_vertices > len(self._buffer):
+            self._make(num_vertices)
+
+    def resize(self, num_vertices: int) -> None:
+        """Note that live vertices were added, or the last ones removed again."""
+        added, self.num_vertices, self._live = num_vertices - self.num_vertices, num_vertices, None
+        if self._count is not None and added:
+            self._count += np.uint32(added & 0xFFFFFFFF)
+
+    def deletion(self, ids: np.ndarray) -> Edit:
+        """Prepare that ``ids`` (``uint32``, distinct, on the host), all of them live, are deleted.
+
+        Raises:
+            MemoryError: memory does not suffice.
+        """
+        self.arrays()
+        return Edit(self.device.xp.asarray(ids.astype(np.int64)), False, None)
+
+    def recycling(self, count: int) -> Edit:
+        """Prepare that the lowest ``count`` deleted ids, or all, are live again; waits as above. Raises likewise."""
+        known = self.deleted_ids()
+        self.arrays()
+        return Edit(self.device.xp.asarray(known[:count].astype(np.int64)), True, known[count:])
+
+    def apply(self, edit: Edit) -> None:
+        """Make a prepared change, the only one since it was prepared."""
+        self._buffer[edit.at] = edit.live
+        deleted = self.most_deleted + (-len(edit.at) if edit.live else len(edit.at))
+        self._ids, self.most_deleted = edit.left, deleted
+        self._count.fill(self.num_vertices - deleted)
+
+    def inherit(self, deleted: np.ndarray) -> None:
+        """Take over the deleted ids (``uint32``, distinct) of the graph that this one is a copy of."""
+        if len(deleted):
+            self.apply(self.deletion(deleted))
+
+    def revival(self, src: Array, dst: Array) -> Any:
+        """Prepare for the insertion of edges while there may be deleted vertices; :meth:`revive` takes what it returns.
+
+        The edges must be valid on the CPU; on CUDA only their number counts. Does not wait. None: every vertex is live.
+
+        Raises:
+            MemoryError: memory does not suffice.
+        """
+        if self._reviver is None:
+            mask = self.arrays().mask
+            return np.unique(np.concatenate((src[~mask[src]], dst[~mask[dst]])))
+        if self._unread and self._poll() and not self.most_deleted:
+            return None
+        size = getattr(src, "size", None)
+        most = 2 * size if isinstance(size, int) else self.most_deleted
+        return self.device.xp.zeros(1 + min(most, self.most_deleted), np.uint32)
+
+    def revive(self, revival: Any, inserted: Any, guard: Array | None = None) -> Array | Callable[[], Array]:
+        """Note that the ends of inserted edges are live; return those that were deleted, or what reads them.
+
+        Args:
+            revival: what :meth:`revival` returned.
+            inserted: an ``EdgeList``, or what makes the ``Change``, of valid edges unless ``guard`` says otherwise.
+            guard: ``uint32[1]`` on the device; if not zero, nothing is revived.
+        """
+        if self._reviver is None:
+            if len(revival):
+                self.apply(Edit(revival, True, None))
+            return revival
+        mask, count = self.arrays()
+        if isinstance(inserted, EdgeList):
+            inserted = EdgeList(self.device.xp.asarray(inserted.src), self.device.xp.asarray(inserted.dst))
+        self._reviver.launch(inserted, guard, mask, count, revival)
+        if self._pinned is None:
+            self._pinned = PinnedCounters(self.device, 1, np.uint32)
+        self._pinned.copy_from(count)
+        self._pinned_vertices, self._unread = self.num_vertices, True
+        return Revived(self.device, revival)
+
+    def _make(self, num_vertices: int) -> None:
+        """Make the arrays, or make the mask larger, with room to grow."""
+        xp, old = self.device.xp, self._buffer
+        size = max(SMALLEST_MASK, num_vertices if old is None else max(num_vertices, len(old) * 3 // 2))
+        buffer = xp.ones((size + 3) // 4 * 4, np.uint8).view(bool)
+        if old is None:
+            self._count = xp.full(1, self.num_vertices, np.uint32)
+        else:
+            buffer[: len(old)] = old
+        self._buffer, self._live = buffer, None
+
+    def check(self) -> None:
+        """Verify that mask, number and list agree; raises ``CheckFailed``. Waits."""
+        ids = self.deleted_ids()
+        require(self.most_deleted == len(ids), "the bound of the number of deleted vertices is exact after a wait")
+        if self._buffer is not None:
+            live, count = (self.device.to_numpy(part) for part in (self._buffer, self._count))
+            require(np.array_equal(np.flatnonzero(~live), ids), "the mask of live vertices agrees with the list")
+            require(int(count[0]) == self.num_vertices - len(ids), "the number of live vertices agrees with the list")
+
+
+# -- what a graph tells ------------------------------------------------------------------------------------------------
+
+
+@on_graph_device
+def live(graph: Graph) -> Array:
+    """``bool[num_vertices]`` on the graph's device, a copy: which vertices are live.
+
+    A vertex is live until it is deleted, and again once its id is recycled or an edge is inserted at it.
+    """
+    return graph._updater.live.arrays().mask.copy()
+
+
+@on_graph_device
+def live_arrays(graph: Graph) -> Live:
+    """Mask (``bool[num_vertices]``) and number (``uint32[1]``) of live vertices on the graph's device, for kernels.
+
+    These are the graph's own arrays: they must not be written to. Each later change of the graph changes them, on CUDA
+    in the stream, so that they can be passed to operators and read in functions without a wait. ``count`` stays the
+    same array; ``mask`` is valid until vertices are added. Both are made when they are first asked for, and again by
+    the first deletion: while :attr:`most_deleted` is 0, an algorithm can do without them.
+    """
+    return graph._updater.live.arrays()
+
+
+@on_graph_device
+def num_live(graph: Graph) -> int:
+    """Number of live vertices. On CUDA reading it waits for the device if an insertion may have revived some."""
+    return graph._updater.live.num_live()
+
+
+@on_graph_device
+def live_vertices(graph: Graph) -> Array:
+    """Ids of the live vertices, ascending, ``uint32[num_live]``, on the graph's device. Waits for the device."""
+    live, xp = graph._updater.live, graph.device.xp
+    if not live.most_deleted:
+        return xp.arange(graph.num_vertices, dtype=np.uint32)
+    return xp.flatnonzero(live.arrays().mask).astype(np.uint32)
+
+
+@on_graph_device
+def deleted_vertices(graph: Graph) -> np.ndarray:
+    """Ids of the deleted vertices, ascending, ``uint32``, on the host; a copy. Waits as :attr:`num_live` does."""
+    return graph._updater.live.deleted_ids().copy()
+
+
+def most_deleted(graph: Graph) -> int:
+    """An upper bound of the number of deleted vertices, known without a wait; 0: every vertex is live."""
+    return graph._updater.live.most_deleted
+
+
+def check_live(graph: Graph, vertex: int, argument: str) -> None:
+    """Raise unless ``vertex``, a valid id, is live; waits as :attr:`Graph.num_live` does.
+
+    Raises:
+        VertexRangeError: it is deleted; ``argument`` is its name in the message.
+    """
+    live = graph._updater.live
+    if live.most_deleted and vertex in live.deleted_ids():
+        raise VertexRangeError(f"{argument}={vertex} is a deleted vertex")

@@ -1,0 +1,223 @@
+"""What a graph is made with: :class:`GraphOptions`, validated once, and the stores built from them.
+
+``Graph()``, ``to()``, ``load()`` and copies all pass these options on, so that none is forgotten.
+"""
+
+from __future__ import annotations
+
+import inspect
+import numbers
+import operator
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from suricate import plugins
+from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.errors import (
+    CapacityError,
+    DeviceError,
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    SuricateError,
+    VertexRangeError,
+)
+from suricate.base.parameters import flag, named_dtype, one_of, shown
+from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.cpu import threads
+from suricate.intake.arrays import LOOPS, as_ids, on_host
+from suricate.store import Store
+
+CHECKS = ("eager", "deferred")
+UNITS = {"": 1} | {f"{p}{i}": (1024 if i else 1000) ** k for k, p in enumerate("KMGT", 1) for i in ("", "I")}
+COMMON = frozenset(("num_vertices", "device", "weight_dtype", "degree_hints", "memory_limit"))  # arguments of any store
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """The options of a graph, validated; see ``Graph`` for what they mean.
+
+    ``in_edges`` is True only for a directed graph with a second store. ``weight_dtype`` may be given as anything that
+    NumPy takes for a dtype, ``memory_limit`` as text with a unit (``"1.5GB"``).
+
+    Raises:
+        ParameterError, UnknownNameError, DTypeError: an option of the wrong type, name or value.
+    """
+
+    backend: type[Store]
+    directed: bool = True
+    weight_dtype: np.dtype | None = None
+    in_edges: bool = False
+    self_loops: str = "allow"
+    checks: str = "eager"
+    memory_limit: int | None = None
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        one_of("self_loops", self.self_loops, tuple(LOOPS))
+        one_of("checks", self.checks, CHECKS)
+        _check_backend_options(self.backend, self.backend_options)
+        directed = flag("directed", self.directed)
+        checked = {
+            "directed": directed,
+            "weight_dtype": _weight_dtype(self.weight_dtype),
+            "in_edges": flag("in_edges", self.in_edges) and directed,
+            "memory_limit": _size("memory_limit", self.memory_limit),
+            "threads": threads.checked(self.threads),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    def make_stores(
+        self, num_vertices: Any, device: Device, degree_hints: Any = None, in_degree_hints: Any = None
+    ) -> tuple[Store, ...]:
+        """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
+
+        Raises:
+            DTypeError, VertexRangeError: ``num_vertices`` is no number of vertices.
+            DTypeError, ShapeError, ParameterError: hints that cannot be used; another option that the backend refuses.
+            CapacityError: memory does not suffice for so many vertices.
+        """
+        count = checked_count(num_vertices)
+        hints = [_checked_hints(degree_hints, count, "degree_hints")]
+        into = _checked_hints(in_degree_hints, count, "in_degree_hints")
+        if self.in_edges:
+            hints.append(into)
+        elif into is not None:
+            raise ParameterError("in_degree_hints are for a directed graph with in_edges=True")
+        with device.current():
+            return tuple(self._make_store(count, device, each) for each in hints)
+
+    def _make_store(self, num_vertices: int, device: Device, hints: Array | None) -> Store:
+        if hints is not None:
+            hints = device.xp.asarray(hints) if device.is_cuda else on_host(hints)
+        try:
+            return self.backend(
+                num_vertices,
+                device=device,
+                weight_dtype=self.weight_dtype,
+                degree_hints=hints,
+                memory_limit=self.memory_limit,
+                **self.backend_options,
+            )
+        except SuricateError:
+            raise
+        except MemoryError as error:
+            raise CapacityError(f"memory does not suffice for {num_vertices} vertices on {device}: {error}") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ParameterError(f"backend {self.backend.name!r}: {error}") from error
+
+
+def choose_backend(backend: Any, device: str | Device) -> tuple[type[Store], Device]:
+    """Return the class and the device for what a user asked for.
+
+    ``device="auto"`` goes where the backend runs; ``backend=None`` is the default backend of the device.
+
+    Raises:
+        UnknownNameError: no backend of this name is installed.
+        DeviceError: there is no such device, or the backend does not run there.
+    """
+    place = resolve_device(device)
+    if backend is None:
+        chosen = plugins.default_backend(place)
+    elif isinstance(backend, type) and issubclass(backend, Store):
+        chosen = backend
+    elif isinstance(backend, str):
+        chosen = plugins.backend(backend)
+    else:
+        raise ParameterError(f"backend must be a name, a Store class or None, got {backend!r}")
+    if place.kind not in chosen.devices:
+        if device != "auto":
+            raise DeviceError(f"backend {chosen.name!r} runs on {', '.join(chosen.devices)}, not on {place}")
+        place = resolve_device(chosen.devices[0])
+    return chosen, place
+
+
+def checked_count(count: Any, argument: str = "num_vertices") -> int:
+    """Return a number of vertices as an int.
+
+    Raises:
+        DTypeError: it is no integer.
+        VertexRangeError: it is negative, or there are not so many ids.
+    """
+    try:
+        number = None if isinstance(count, (bool, np.bool_)) else operator.index(count)
+    except TypeError:
+        number = None
+    if number is None:
+        raise DTypeError(f"{argument} is {shown(count)}: pass an integer")
+    if not 0 <= number <= MAX_VERTICES:
+        raise VertexRangeError(f"{argument} is {shown(number)}: it must be 0 to {MAX_VERTICES}")
+    return number
+
+
+def _checked_hints(hints: Any, num_vertices: int, argument: str) -> Array | None:
+    """Return expected degrees as an integer array of either device, or None.
+
+    Raises:
+        DTypeError, ShapeError, ParameterError: no integers, not one per vertex, or negative.
+    """
+    if hints is None:
+        return None
+    array = as_ids(hints, argument)
+    if len(array) != num_vertices:
+        raise ShapeError(f"{argument} has {len(array)} entries for {num_vertices} vertices: pass one per vertex")
+    if array.dtype.kind == "i" and len(array) and int(array.min()) < 0:
+        at = int(array.argmin())
+        raise ParameterError(f"{argument}[{at}] is {int(array[at])}: a degree is not negative")
+    return array
+
+
+def _weight_dtype(weight_dtype: Any) -> np.dtype | None:
+    if weight_dtype is None:
+        return None
+    names = ", ".join(dtype.name for dtype in WEIGHT_DTYPES)
+    dtype = named_dtype(weight_dtype)
+    if dtype is None:
+        raise DTypeError(f"weight_dtype {shown(weight_dtype)} is no dtype: use None or one of {names}")
+    if dtype not in WEIGHT_DTYPES:
+        raise DTypeError(f"weight_dtype {dtype} is not supported: use None or one of {names}")
+    return dtype
+
+
+def _size(argument: str, value: Any) -> int | None:
+    """Return a number of bytes; text may have a unit, of 1000 (``"1.5GB"``) or 1024 (``"512 MiB"``)."""
+    if value is None:
+        return None
+    size = None
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d{1,30}(?:\.\d{1,9})?)\s*([KMGT]?I?)B?\s*", value.upper(), re.ASCII)
+        if match and match[2] in UNITS:
+            size = int(float(match[1]) * UNITS[match[2]])
+    elif not isinstance(value, (bool, np.bool_)) and isinstance(value, numbers.Integral):
+        size = int(value)
+    if size is None or size < 0:
+        raise ParameterError(
+            f"{argument} must be bytes, a size such as '1.5GB' or '512MiB', or None, got {shown(value)}"
+        )
+    return size
+
+
+def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> None:
+    """Refuse options that the backend does not have, and values of another type than a bool or float default."""
+    parameters = inspect.signature(backend).parameters
+    known = {
+        name: parameter.default
+        for name, parameter in parameters.items()
+        if parameter.kind is parameter.KEYWORD_ONLY and name not in COMMON
+    }
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    for name, value in options.items():
+        if name not in known and not (takes_any and name not in COMMON):
+            offered = f"its options are {', '.join(known)}" if known else "it has no options"
+            raise ParameterError(f"neither Graph nor backend {backend.name!r} has an option {name!r}; {offered}")
+        default = known.get(name)
+        if isinstance(default, bool):
+            flag(f"backend {backend.name!r}: {name}", value)
+        elif isinstance(default, float) and (isinstance(value, bool) or not isinstance(value, numbers.Real)):
+            raise ParameterError(f"backend {backend.name!r}: {name} must be a number, got {shown(value)}")

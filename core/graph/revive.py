@@ -1,0 +1,79 @@
+"""Deleted vertices at which a device batch inserts edges: marked as live in the stream, behind the insertion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from suricate.base.types import NEW, EdgeList
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array, Device
+
+THREADS, MAX_BLOCKS = 256, 2048
+
+REVIVE = Struct(
+    "Revive",
+    {
+        "src": "const uint32_t*",  # [size], of the edges of a batch
+        "dst": "const uint32_t*",  # [size]
+        "guard": "const uint32_t*",  # not zero: the batch is invalid; may be null
+        "mask": "uint32_t*",  # a byte per vertex, 1: live
+        "count": "uint32_t*",  # number of live vertices
+        "revived": "uint32_t*",  # how many were revived, then which ones, in any order
+        "size": "long long",
+    },
+)
+PROGRAM = Program(Path(__file__).with_name("revive.cu"), REVIVE.declaration)
+
+
+class Reviver:
+    """Launches the kernel; one per graph."""
+
+    def __init__(self) -> None:
+        self._kernel: StructKernel | None = None
+
+    def launch(self, inserted: Any, guard: Array | None, mask: Array, count: Array, revived: Array) -> None:
+        """Mark the ends of edges as live; does not wait.
+
+        Args:
+            inserted: an ``EdgeList`` on the device, or what makes a ``Change`` (see ``Store.apply_unvalidated``).
+            guard: ``uint32[1]``, or None.
+            mask: ``bool[num_vertices]`` in memory of whole words.
+            count: ``uint32[1]``.
+            revived: ``uint32``, of which the first is zero, with room for all that the batch can revive.
+        """
+        if self._kernel is None:
+            self._kernel = StructKernel(PROGRAM, "revive", REVIVE.size)
+        src, dst, size, _kept = _ends(inserted)
+        REVIVE.packer.pack_into(
+            self._kernel.buffer, 0, src, dst, 0 if guard is None else guard.data.ptr, mask.data.ptr, count.data.ptr,
+            revived.data.ptr, size,
+        )  # fmt: skip
+        if size:
+            self._kernel.launch(min(-(-size // THREADS), MAX_BLOCKS), THREADS)
+
+
+def _ends(inserted: Any) -> tuple[int, int, int, Any]:
+    """Return the addresses of the ends of edges, how many there are, and what keeps the memory."""
+    placed = getattr(inserted, "placed", None)
+    if placed is not None:  # no array is made
+        arcs = placed(NEW, gone=False)
+        return arcs.addresses[0], arcs.addresses[1], arcs.size, arcs
+    edges = inserted if isinstance(inserted, EdgeList) else inserted().edges
+    return edges.src.data.ptr, edges.dst.data.ptr, len(edges.src), edges
+
+
+class Revived:
+    """Reads the vertices that a batch has revived, when it is called."""
+
+    def __init__(self, device: Device, found: Array) -> None:
+        self._device, self._found = device, found
+
+    def __call__(self) -> Array:
+        """Return their ids, ``uint32``, ascending, on the device; waits for it."""
+        number = int(self._device.to_numpy(self._found[:1])[0])
+        return self._device.xp.sort(self._found[1 : 1 + number])

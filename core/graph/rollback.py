@@ -1,0 +1,43 @@
+"""Taking a change of a store back, in parts where memory is short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.types import EdgeList
+from suricate.intake.arrays import picked
+from suricate.store import Store
+
+SMALLEST_PART = 1 << 10  #: edges that a store must be able to take back at a time
+Action = Callable[[Store, EdgeList], None]
+
+
+def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
+    """Do ``action`` with the edges whose status is ``wanted``; in smaller parts where memory does not suffice."""
+    size = len(edges.src)
+    try:
+        xp = np if isinstance(status, np.ndarray) else store.device.xp
+        arcs = edges if status is None else picked(edges, xp.flatnonzero(status == wanted))
+        if len(arcs.src):
+            action(store, arcs)
+    except MemoryError:
+        if size <= SMALLEST_PART:
+            raise
+    else:
+        return
+    for part in (slice(0, size // 2), slice(size // 2, size)):
+        columns = (None if column is None else column[part] for column in edges)
+        in_parts(store, action, EdgeList(*columns), None if status is None else status[part], wanted)
+
+
+def insert_into(store: Store, edges: EdgeList) -> None:
+    """Insert edges."""
+    store.insert(*edges)
+
+
+def delete_from(store: Store, edges: EdgeList) -> None:
+    """Delete edges."""
+    store.delete(edges.src, edges.dst)

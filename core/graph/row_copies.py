@@ -1,0 +1,63 @@
+"""Rows gathered in one array, for algorithms on the CPU that pass over all edges again and again.
+
+Storage that updates quickly has gaps, or leads from block to block: a pass over all edges of a hash table takes twice
+as long as one over plain rows. To copy the rows takes about as long as one such pass, so it pays from the third pass
+on; in small graphs it does not pay for compiling the loops that copy. (On CUDA a pass is limited by random reads of
+what neighbours have, and the copy does not pay.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from suricate.base.devices import CPU
+
+if TYPE_CHECKING:
+    from suricate.base.types import StoreView
+    from suricate.graph import Graph
+
+LEAST = 1 << 16  #: edges from which on rows are copied; all passes over fewer take some milliseconds
+
+
+@contextmanager
+def gathered_rows(graph: Graph) -> Iterator[None]:
+    """Within it, operators on the CPU walk copies of the rows, each made when it is first walked; other threads wait.
+
+    Graphs of fewer than :data:`LEAST` edges are walked as they are stored, so that copying is not compiled for them.
+
+    A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
+    edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
+    the storage. Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
+    """
+    with graph.exclusive():
+        if graph.device.is_cuda or graph.most_arcs < LEAST:
+            yield
+            return
+        graph._views.clear()
+        graph._walked = rows_of
+        try:
+            yield
+        finally:
+            graph._walked = as_stored
+            graph._views.clear()
+
+
+def as_stored(view: StoreView) -> StoreView:
+    """Return the view of a store as it is."""
+    return view
+
+
+def rows_of(view: StoreView) -> StoreView:
+    """Return a view over a copy of the rows of ``view`` if they lie in segments with gaps between them, else itself."""
+    if view.owner_per != "segment" or not view.can_scan:
+        return view
+    from suricate.cursors.contiguous import contiguous_view  # imports Numba, which CUDA does without otherwise
+    from suricate.store import fallbacks
+
+    try:
+        offsets, edges = fallbacks.edges_of(view, CPU)
+    except MemoryError:
+        return view
+    return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)

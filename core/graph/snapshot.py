@@ -1,0 +1,273 @@
+"""Snapshots: one file format for the graphs of every backend and device.
+
+A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
+(uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (the ids of deleted vertices).
+A pickled graph is the same, as bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import struct
+import zipfile
+import zlib
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import CPU, Device
+from suricate.base.errors import (
+    CapacityError,
+    DeviceError,
+    FileFormatError,
+    ParameterError,
+    SuricateError,
+    UnknownNameError,
+)
+from suricate.base.files import as_path, replacing
+from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.graph.options import GraphOptions, choose_backend
+from suricate.intake.arrays import LOOPS
+from suricate.store import Store
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+FORMAT = "suricate graph"
+FORMAT_VERSION = 1
+STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
+PICKLED = Path("<pickled graph>")  #: stands for the file in messages
+MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
+#: what reading a damaged archive may raise
+DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, RuntimeError, MemoryError, struct.error,
+          zipfile.BadZipFile, zlib.error)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a snapshot says about its graph; raises ``ValueError`` if a value is impossible."""
+
+    num_vertices: int
+    directed: bool
+    weight_dtype: str | None
+    in_edges: bool
+    self_loops: str
+    backend: str
+    options: dict[str, Any] = field(default_factory=dict)
+    graph_version: int = 0
+
+    def __post_init__(self) -> None:
+        _demand("num_vertices", self.num_vertices, type(self.num_vertices) is int)
+        _demand("num_vertices", self.num_vertices, 0 <= self.num_vertices <= MAX_VERTICES)
+        _demand("directed", self.directed, isinstance(self.directed, bool))
+        _demand("in_edges", self.in_edges, isinstance(self.in_edges, bool))
+        names = (None, *(dtype.name for dtype in WEIGHT_DTYPES))
+        _demand("weight_dtype", self.weight_dtype, self.weight_dtype in names)
+        _demand("self_loops", self.self_loops, isinstance(self.self_loops, str) and self.self_loops in LOOPS)
+        _demand("backend", self.backend, isinstance(self.backend, str))
+        _demand("options", self.options, isinstance(self.options, dict))
+        _demand("graph_version", self.graph_version, type(self.graph_version) is int)
+        _demand("graph_version", self.graph_version, 0 <= self.graph_version < 1 << 63)
+
+
+def _demand(name: str, value: Any, holds: bool) -> None:
+    if not holds:
+        raise ValueError(f"{name} is {str(value)[:60]!r}")
+
+
+def save(graph: Graph, path: str | Path) -> None:
+    """Write ``graph`` to ``path``; a file that is there is replaced at the end, in one step. Waits for the device.
+
+    Raises:
+        OSError: the file cannot be written; a file that was at ``path`` is still there, untouched.
+    """
+    with graph.exclusive():
+        arrays = _arrays(graph)
+    with replacing(path) as file:
+        np.savez(file, **arrays)
+
+
+def to_bytes(graph: Graph) -> bytes:
+    """Return the snapshot of ``graph``.
+
+    Raises:
+        CapacityError: memory does not suffice.
+    """
+    file = io.BytesIO()
+    with graph.exclusive():
+        arrays = _arrays(graph)
+    try:
+        np.savez(file, **arrays)
+        return file.getvalue()
+    except (MemoryError, ValueError) as error:  # NumPy stumbles over the file that it could not write
+        raise CapacityError(f"memory does not suffice to pickle the graph: {_one_line(error)}") from error
+
+
+def load(
+    cls: type[Graph],
+    path: str | Path,
+    *,
+    device: str | Device,
+    backend: str | type[Store] | None,
+    **options: Any,
+) -> Graph:
+    """Return the graph of the snapshot at ``path``; see ``Graph.load``.
+
+    Raises:
+        FileFormatError: it is no snapshot, of a later version, truncated or damaged, or of a backend that is not there.
+        OSError: it cannot be read.
+    """
+    path = as_path(path)
+    given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints"})
+    if given:
+        raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
+    with open(path, "rb") as file:
+        header, arrays = _read(file, path)
+    if backend is None:
+        backend = header.backend
+        _check_backend(path, header, device)
+        options = {**header.options, **options}
+    return _build(cls, path, header, arrays, device=device, backend=backend, **options)
+
+
+def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes) -> Graph:
+    """Return the graph that :func:`to_bytes` was given (for unpickling), on a device of the same kind.
+
+    Raises:
+        DeviceError: there is no such device.
+    """
+    header, arrays = _read(io.BytesIO(data), PICKLED)
+    try:
+        place = choose_backend(options.backend, device)[1]
+    except DeviceError as error:
+        raise DeviceError(f"the graph was pickled on {device}: {error}; use save() and load() instead") from None
+    return _build(
+        cls, PICKLED, header, arrays, device=place, backend=options.backend, checks=options.checks,
+        memory_limit=options.memory_limit, threads=options.threads, **header.options,
+    )  # fmt: skip
+
+
+def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
+    """Return the header and the arrays of a snapshot, which fit together."""
+    try:
+        if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it
+            raise ValueError("it is no zip archive")
+        file.seek(0)
+        archive = np.load(file, allow_pickle=False)
+        arrays = {name: archive[name] for name in archive.files}
+        fields = json.loads(bytes(arrays.pop("header")))
+        if not isinstance(fields, dict):
+            raise ValueError("its header is no dictionary")
+        if fields.pop("format") != FORMAT:
+            raise ValueError("of another format")
+        version = fields.pop("version")
+        _demand("version", version, type(version) is int and version > 0)
+    except (*DAMAGE, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a position before the file
+            raise
+        reason = f"this is no snapshot of a graph, or a damaged one ({_one_line(error)})"
+        raise FileFormatError(path, None, reason) from error
+    if version > FORMAT_VERSION:
+        reason = f"the snapshot has format version {version}, this suricate reads up to {FORMAT_VERSION}"
+        raise FileFormatError(path, None, reason)
+    try:
+        header = Header(**fields)
+    except (TypeError, ValueError) as error:
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+    _check_arrays(path, header, arrays)
+    return header, arrays
+
+
+def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> None:
+    """Raise ``FileFormatError`` unless the arrays fit together."""
+    expected = {"src": "uint32", "dst": "uint32", "deleted": "uint32"}
+    if header.weight_dtype is not None:
+        expected["weight"] = header.weight_dtype
+    for name, dtype in expected.items():
+        if name not in arrays:
+            raise FileFormatError(path, None, f"the snapshot lacks {name!r}")
+        if arrays[name].ndim != 1 or arrays[name].dtype != dtype:
+            raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
+    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1 or not arrays.keys() <= expected.keys():
+        raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
+    n = header.num_vertices
+    if any(len(arrays[name]) and int(arrays[name].max()) >= n for name in ("src", "dst", "deleted")):
+        raise FileFormatError(path, None, f"the snapshot holds a vertex id that is not below num_vertices ({n})")
+
+
+def _check_backend(path: Path, header: Header, device: str | Device) -> None:
+    """Raise ``FileFormatError`` unless the backend of the header is installed and takes the options there."""
+    try:
+        backend, place = choose_backend(header.backend, device)
+    except UnknownNameError as error:
+        raise FileFormatError(path, None, f"{_one_line(error)}; choose one with load(..., backend=...)") from None
+    try:
+        options = GraphOptions(backend, backend_options=header.options)
+        options.make_stores(0, CPU if "cpu" in backend.devices else place)
+    except SuricateError as error:
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+
+
+def _arrays(graph: Graph) -> dict[str, Any]:
+    edges, options = graph.edges(), graph.options
+    to_numpy = graph.device.to_numpy
+    header = Header(
+        num_vertices=graph.num_vertices,
+        directed=options.directed,
+        weight_dtype=None if options.weight_dtype is None else options.weight_dtype.name,
+        in_edges=options.in_edges,
+        self_loops=options.self_loops,
+        backend=graph.backend,
+        options=graph.store("out").options(),
+        graph_version=graph.version,
+    )
+    text = json.dumps({"format": FORMAT, "version": FORMAT_VERSION, **asdict(header)})
+    arrays: dict[str, Any] = {
+        "header": np.frombuffer(text.encode(), np.uint8),
+        "src": to_numpy(edges.src),
+        "dst": to_numpy(edges.dst),
+        "deleted": graph.deleted_vertices,
+    }
+    if edges.weight is not None:
+        arrays["weight"] = to_numpy(edges.weight)
+    return arrays
+
+
+def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
+    n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
+    described = {name: getattr(header, name) for name in STORED}
+    try:
+        graph = cls(n, **described, **_hints(header, src, dst), **options)
+    except CapacityError:
+        raise
+    except MemoryError as error:
+        raise CapacityError(f"{path}: memory does not suffice for {n} vertices: {error}") from error
+    try:
+        graph.insert_edges(src, dst, arrays.get("weight") if header.weight_dtype is not None else None)
+    except (CapacityError, DeviceError):
+        raise
+    except SuricateError as error:  # weights that are not finite, self-loops where there are none
+        raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
+    updater = graph._updater
+    deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
+    updater.inherit(header.graph_version, deleted, updater.had_loops)
+    return graph
+
+
+def _hints(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]:
+    """Return the degrees that the graph will have; nothing where most vertices have no edges."""
+    n = header.num_vertices
+    if n > MAX_IDLE + 4 * len(src):
+        return {}
+    out, into = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
+    if not header.directed:
+        return {"degree_hints": out + into - np.bincount(src[src == dst], minlength=n)}
+    return {"degree_hints": out, "in_degree_hints": into} if header.in_edges else {"degree_hints": out}
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,359 @@
+"""Trackers: algorithms bound to a graph, current after every batch.
+
+Trackers of one graph with the same algorithm and parameters share one instance of it: one state, one update per batch.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Hashable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakSet, WeakValueDictionary
+
+import numpy as np
+
+from suricate import plugins
+from suricate.base.errors import ParameterError, SuricateError
+from suricate.graph.ahead import REHEARSALS, rehearse_tracking
+from suricate.graph.delta import Delta
+from suricate.plugins.algorithm import Algorithm
+from suricate.plugins.pace import Pace
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; values of others never match
+
+
+@dataclass
+class UpdateCounts:
+    """Counts of the work done so far for a tracker and those that share its state.
+
+    Attributes:
+        computed: computations from scratch: the first one, those for ``refresh()`` and stale results, and those that
+            took the place of an update (:attr:`Tracker.recomputations` says why).
+        updated: updates by a delta, from the result before it. On CUDA these include batches that changed nothing, and
+            invalid batches of a graph with ``checks="deferred"``: the host would have to wait for the device to
+            recognise them; and updates that computed from scratch because of what they found on the device.
+        skipped: deltas known to have changed nothing, for which no work was done.
+        failed: updates that raised.
+    """
+
+    computed: int = 0
+    updated: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+
+class Advance(NamedTuple):
+    """What a tracker did last: ``kind`` is ``"computed"``, ``"updated"``, ``"recomputed"`` (from scratch in place of an
+    update, for a ``reason``), ``"skipped"`` or ``"failed"``.
+    """
+
+    kind: str
+    reason: str = ""
+
+
+class Kept:
+    """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
+
+    Attributes:
+        algorithm, updates, recomputations, did, version: as of :class:`Tracker` (``did`` is ``Tracker.last``).
+        params: the parameters of the algorithm.
+        trackers: the open trackers, held weakly; if there are none, the instance does not follow the graph.
+        last: for a closed tracker, its last result in a tuple; empty if the result is still read from the algorithm.
+    """
+
+    def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
+        self.graph, self.algorithm, self.params = graph, algorithm, params
+        if algorithm.learns:
+            algorithm.pace = Pace(graph.device)
+        self.trackers: WeakSet[Tracker] = WeakSet()
+        self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
+        self._failed, self.version = True, graph.version
+        self.last: tuple[Any, ...] = ()
+
+    @property
+    def stale(self) -> bool:
+        """Whether the last update failed, or an interrupt prevented the update after a change of the graph."""
+        return self._failed or (len(self.trackers) > 0 and self.version != self.graph.version)
+
+    def compute(self) -> None:
+        """Compute from scratch."""
+        self.graph.synchronize()
+        self._failed, pace = True, self.algorithm.pace
+        if pace is not None and self.updates.computed:
+            pace.computes(self.graph.most_arcs)
+        try:
+            self.algorithm.compute(self.graph)
+        finally:
+            if pace is not None:
+                pace.finish()
+        self.algorithm.take_recomputed()
+        self.updates.computed += 1
+        self.did, self._failed, self.version, self.last = Advance("computed"), False, self.graph.version, ()
+
+    def distrust(self) -> None:
+        """Have the next access compute from scratch."""
+        self._failed = True
+
+    def result(self) -> Any:
+        """Return the result, computed first if it is stale, protected against changes."""
+        if self.stale:
+            self.compute()
+        if self.last:
+            return protected(self.last[0])
+        result = self.algorithm.result
+        if self.algorithm.take_recomputed() is not None:  # some find out here that their last update does not do
+            self.updates.computed += 1
+            self.did = Advance("computed")
+        return protected(result)
+
+    def advance(self, delta: Delta, before: int) -> None:
+        """Update by one change of the graph, whose version before the change was ``before``."""
+        if self._failed or self.version != before:  # the next access computes from scratch anyway
+            return
+        if delta.is_known_empty:
+            self.updates.skipped += 1
+            self.did = Advance("skipped")
+        else:
+            self._update(delta)
+        self.version = before + 1  # not that of the graph, which an update may have changed further
+
+    def _update(self, delta: Delta) -> None:
+        algorithm, self._failed, self.did = self.algorithm, True, Advance("failed")
+        try:
+            algorithm.update(self.graph, delta)
+        except Exception:
+            self.updates.failed += 1
+            raise
+        finally:
+            reason = algorithm.take_recomputed()
+            if algorithm.pace is not None:
+                algorithm.pace.finish()
+        if reason is None:
+            self.updates.updated += 1
+            self.did = Advance("updated")
+        else:
+            self.updates.computed += 1
+            self.recomputations[reason] = self.recomputations.get(reason, 0) + 1
+            self.did = Advance("recomputed", reason)
+        self._failed = False
+
+    def close(self, tracker: Tracker) -> Kept:
+        """Remove ``tracker``; return where its last result stays: here, or in a copy if other trackers are open."""
+        self._failed = self.stale
+        self.trackers.discard(tracker)
+        if not self.trackers:
+            return self
+        left = Kept(self.graph, type(self.algorithm).create(self.params), self.params)
+        left.updates, left.version, left.did = replace(self.updates), self.version, self.did
+        left.recomputations = dict(self.recomputations)
+        if not self.stale:
+            with suppress(SuricateError):  # there is no result, of a deleted source for instance
+                left.last, left._failed = (protected(self.algorithm.result, copies=True),), False
+        return left
+
+
+class Tracker:
+    """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
+
+    The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
+    queued behind the batch, in the same stream, without a wait; an invalid batch changes nothing in the tracker either.
+    If an update raises, the change of the graph stands and its caller gets the error, except from
+    ``Graph.delete_vertices``; the tracker is then stale, and the next access to :attr:`result` computes from scratch.
+    If a vertex that a parameter names is deleted, reading the result raises until the vertex is live again. The graph
+    holds its trackers weakly: a tracker that was dropped, closed or left as a context manager costs nothing more. A
+    tracker may be used in any thread; it cannot be copied or pickled.
+
+    Trackers of one graph with the same algorithm and equal parameters share the algorithm's instance: one computation,
+    one state, one update per batch, one failure. (Only numbers, text, booleans and None are compared; parameters that
+    are arrays or other objects are never equal.) A tracker that joins later gets the current result; if several results
+    are right, it depends on the history. Each tracker is dropped and closed on its own.
+
+    Attributes:
+        graph: the graph.
+        closed: whether the tracker was closed; its last result can still be read.
+    """
+
+    def __init__(self, graph: Graph, kept: Kept) -> None:
+        self.graph, self._kept, self.closed = graph, kept, False
+        kept.trackers.add(self)
+
+    @property
+    def algorithm(self) -> Algorithm:
+        """The ``Algorithm`` instance."""
+        return self._kept.algorithm
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+        return self.algorithm.name
+
+    @property
+    def updates(self) -> UpdateCounts:
+        """The work done so far, including that before this tracker joined."""
+        return self._kept.updates
+
+    @property
+    def recomputations(self) -> dict[str, int]:
+        """How many changes of the graph the algorithm answered by computing from scratch, by reason; a copy."""
+        return dict(self._kept.recomputations)
+
+    @property
+    def last(self) -> Advance:
+        """What was done last: at the last change of the graph, or to read the result."""
+        return self._kept.did
+
+    @property
+    def version(self) -> int:
+        """The graph's version that the result belongs to."""
+        return self._kept.version
+
+    @property
+    def stale(self) -> bool:
+        """Whether the last update failed or was interrupted: the next access to the result computes it from scratch."""
+        return self._kept.stale
+
+    @property
+    def result(self) -> Any:
+        """The algorithm's result for the graph as it is now (or was when the tracker was closed).
+
+        Changing it never changes the state of the tracker: NumPy arrays are read-only views, whose contents change with
+        the graph, and CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep its values.
+        """
+        return _result(self.graph, self)
+
+    def refresh(self) -> None:
+        """Compute from scratch."""
+        _refresh(self.graph, self)
+
+    def close(self) -> None:
+        """Stop following the graph. The last result stays readable; it is copied if other trackers share the state."""
+        _close(self.graph, self)
+
+    def __enter__(self) -> Tracker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ParameterError(
+            "a tracker follows its graph and cannot be copied or pickled: copy the graph and track again"
+        )
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "stale" if self.stale else "current"
+        return f"<Tracker: {self.name}, {state}, version {self.version}, {self.updates}>"
+
+
+@on_graph_device
+def _result(graph: Graph, tracker: Tracker) -> Any:
+    return tracker._kept.result()
+
+
+@on_graph_device
+def _refresh(graph: Graph, tracker: Tracker) -> None:
+    tracker._kept.compute()
+
+
+@on_graph_device
+def _close(graph: Graph, tracker: Tracker) -> None:
+    tracker.closed = True
+    tracker._kept = tracker._kept.close(tracker)
+
+
+def protected(result: Any, *, copies: bool = False) -> Any:
+    """Return ``result`` protected against changes: NumPy arrays as read-only views (of copies, with ``copies``), CuPy
+    arrays as copies, and tuples, lists and dicts rebuilt from protected parts.
+    """
+    if isinstance(result, np.ndarray):
+        view = result.copy() if copies else result.view()
+        view.flags.writeable = False
+        return view
+    if hasattr(result, "__cuda_array_interface__"):
+        return result.copy()
+    if isinstance(result, dict):
+        return {key: protected(part, copies=copies) for key, part in result.items()}
+    if type(result) not in (tuple, list) and not (isinstance(result, tuple) and hasattr(result, "_fields")):
+        return result
+    parts = [protected(part, copies=copies) for part in result]
+    return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+
+
+def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algorithm:
+    """Return an instance of ``algorithm`` (a name or a class) that can run on ``graph``.
+
+    Raises:
+        UnknownNameError: no algorithm of this name is installed.
+        RequirementError: the graph lacks what the algorithm needs.
+    """
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        algorithm = plugins.algorithm(algorithm)
+    algorithm.demand(graph)
+    return algorithm.create(params)
+
+
+def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
+    """Return the key by which trackers share an instance: the class and all parameters, with defaults filled in.
+
+    If a parameter has a type that is not compared, such as an array, which may change, the key is unique.
+    """
+    bound = inspect.signature(kind).bind(**params)
+    bound.apply_defaults()
+    values = [value.item() if isinstance(value, np.generic) else value for value in bound.arguments.values()]
+    if any(type(value) not in COMPARED for value in values):
+        return object()
+    return (kind, *((type(value), repr(value)) for value in values))
+
+
+def make_tracker(
+    graph: Graph, every: WeakValueDictionary[Hashable, Kept], algorithm: Any, params: dict[str, Any]
+) -> Tracker:
+    """Return a tracker that shares the instance in ``every`` with this algorithm and parameters, added if missing.
+
+    Raises as :func:`make_algorithm` does.
+    """
+    instance = make_algorithm(graph, algorithm, params)
+    key = sharing_key(type(instance), params)
+    kept = every.get(key)
+    if kept is None or not kept.trackers:
+        kept = Kept(graph, instance, params)
+        rehearse_tracking(graph, type(instance), params)
+    if kept.stale:
+        kept.compute()
+    every[key] = kept
+    return Tracker(graph, kept)
+
+
+def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
+    """Update all instances after a change of the graph, whose version before the change was ``before``.
+
+    If an update raises, the other instances are still updated; then the first error is raised, with a note, unless the
+    change deletes vertices: reading the result then tells. The error of an invalid batch on a graph with deferred
+    checks is not raised here but by the next call that waits.
+    """
+    if REHEARSALS.are_new:
+        REHEARSALS.wait_before_update()
+    errors: list[Exception] = []
+    delta.keeps_errors = True
+    try:
+        for ref in every.valuerefs():  # values() takes 2 us
+            kept = ref()
+            if kept is None or not kept.trackers:
+                continue
+            try:
+                kept.advance(delta, before)
+            except Exception as error:
+                error.add_note(
+                    f"in the update of tracker {kept.algorithm.name!r}; the graph holds the change, the result is stale"
+                )
+                errors.append(error)
+    finally:
+        delta.keeps_errors = False
+    if errors and not len(delta.deleted_vertices):
+        raise errors[0]

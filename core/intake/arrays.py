@@ -1,0 +1,492 @@
+"""Input of any kind made into plain arrays: what the graph accepts as ids and weights, and the checks on the host.
+
+Accepted are NumPy arrays, lists, and anything with ``__dlpack__`` or ``__cuda_array_interface__`` (CuPy, PyTorch). A
+masked array is accepted if no entry is masked. Ids may have every integer dtype; they are range-checked and never
+wrapped or truncated. Arrays that lie on a CUDA device are checked there instead (``suricate.intake.ingest``).
+
+Both devices report the same error of a batch: that of the first invalid entry, and of one entry first the ids, then the
+self-loop, then the weight.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import numbers
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.errors import (
+    DeviceError,
+    DTypeError,
+    SelfLoopError,
+    ShapeError,
+    SuricateError,
+    VertexRangeError,
+    WeightError,
+)
+from suricate.base.parameters import shown
+from suricate.base.types import EdgeList
+from suricate.cpu import threads
+
+Scalar = np.generic
+
+LOOPS = {"drop": 0, "allow": 1, "error": 2}  #: self-loop policies, and what ``ingest.cu`` does about self-loops
+PARTS = (
+    "",
+    "delete.",
+    "insert.",
+)  #: put in front of an argument in messages: the batch is all of a call, or a part of it
+ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
+
+STREAM = 1 / 16  #: work per entry, in units of ``suricate.cpu.threads``, of what NumPy does while it reads or copies
+SHORT = 1 << 12  #: so few ids are checked by one call of NumPy and copied by another
+#: dtypes of ids that a loop is compiled for
+COMPILED = {np.dtype(name) for name in ("int32", "int64", "uint32", "uint64")}
+_DLPACK_CUDA = (2, 13)  # device types of DLPack: CUDA memory, CUDA managed memory
+
+
+def is_flat(array: Array) -> bool:
+    """Return whether ``array`` is one-dimensional and contiguous, as kernels take it."""
+    contiguous = getattr(array, "_c_contiguous", None)  # of CuPy's own; its `flags` is a new object each time, and slow
+    return array.ndim == 1 and (array.flags.c_contiguous if contiguous is None else contiguous)
+
+
+def is_cuda_array(values: Any) -> bool:
+    """Return whether ``values`` offers memory of a CUDA device."""
+    if isinstance(values, (np.ndarray, list, tuple, range)):
+        return False
+    if hasattr(values, "__cuda_array_interface__"):
+        return True
+    return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_CUDA
+
+
+def as_array(values: Any, argument: str) -> Array:
+    """Return ``values`` as a plain NumPy or CuPy array, without a copy where possible.
+
+    Raises:
+        ShapeError: a ragged list.
+        DTypeError: masked entries, or a list that mixes bools with other values.
+        DeviceError: memory of a CUDA device, and CuPy is not installed.
+    """
+    if type(values) is np.ndarray:
+        return values
+    loaded = sys.modules.get("cupy")
+    if loaded is not None and isinstance(values, loaded.ndarray):
+        return values
+    if isinstance(values, np.ndarray):
+        if np.ma.is_masked(values):
+            raise DTypeError(f"{argument} has masked entries: leave them out with .compressed(), or set them")
+        return np.asarray(values)  # subclasses may compute otherwise
+    if isinstance(values, (list, tuple)):
+        _refuse_mixtures(values, argument)
+    if is_cuda_array(values):
+        if importlib.util.find_spec("cupy") is None:
+            raise DeviceError(f"{argument} is on a CUDA device; that needs CuPy: pip install 'suricate[cuda13]'")
+        import cupy
+
+        return cupy.from_dlpack(values) if hasattr(values, "__dlpack__") else cupy.asarray(values)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        return np.from_dlpack(values)
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ShapeError(f"{argument} is no one-dimensional array: {error}") from None
+
+
+def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:
+    """Refuse lists that NumPy would make into numbers all the same."""
+    kinds = set(map(type, values))
+    if len(kinds) > 1 and (bool in kinds or np.bool_ in kinds):
+        raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
+    if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
+        raise DTypeError(f"{argument} has masked entries: leave them out, or set them")
+    if list in kinds or tuple in kinds:
+        for part in values:
+            if isinstance(part, (list, tuple)):
+                _refuse_mixtures(part, argument)
+
+
+def as_ids(values: Any, argument: str) -> Array:
+    """Return ``values`` as a one-dimensional integer array (NumPy or CuPy), its range not yet checked.
+
+    Raises:
+        DTypeError: floats, bools, strings or objects.
+        ShapeError: not one-dimensional.
+        VertexRangeError: Python integers beyond 64 bits.
+    """
+    array = as_array(values, argument)
+    if array.ndim != 1:
+        found = f"has shape {array.shape}" if array.ndim or array.dtype != object else f"is {_a(values)}"
+        raise ShapeError(f"{argument} {found}: pass a one-dimensional array or a list")
+    if array.dtype.kind in "iu":
+        return array
+    if not len(array) and not hasattr(values, "dtype"):
+        return np.empty(0, np.uint32)
+    if not hasattr(values, "dtype") and hasattr(values, "__iter__"):
+        items = list(values)
+        if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
+            return _integers([int(item) for item in items], argument)
+    if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
+        advice = "np.unique(texts, return_inverse=True) numbers them, su.read(..., relabel=True) those of a file"
+        raise DTypeError(f"{argument} has texts, and vertices are numbers: {advice}")
+    advice = "np.flatnonzero gives those of a mask" if array.dtype == bool else "convert with .astype('int64')"
+    if array.dtype.kind == "f" and bool((array != array).any()):
+        advice = "some entries are missing (NaN): leave them out"
+    raise DTypeError(f"{argument} has dtype {array.dtype}: integers are needed; {advice}")
+
+
+def _a(value: Any) -> str:
+    """Return what ``value`` is, in words."""
+    return "None" if value is None else f"of type {type(value).__name__}"
+
+
+def _integers(items: list[int], argument: str) -> np.ndarray:
+    """Return ids of a list that NumPy makes floats or objects of: integers of many types, or huge ones."""
+    for i, item in enumerate(items):
+        if not 0 <= item < 1 << 32:
+            raise VertexRangeError(f"{argument}[{i}] is {shown(item)}: vertex ids are below 2**32")
+    return np.array(items, np.uint32)
+
+
+def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") -> int:
+    """Return the common length of the arrays of a batch.
+
+    Raises:
+        ShapeError: they differ.
+    """
+    n = len(src)
+    if len(dst) != n:
+        raise ShapeError(f"{prefix}src has {n} entries and {prefix}dst has {len(dst)}: pass one of each per edge")
+    if weight is not None and weight.ndim and len(weight) != n:
+        raise ShapeError(
+            f"{prefix}weight has {len(weight)} entries for {n} edges: pass one per edge, or a single number"
+        )
+    return n
+
+
+def range_message(argument: str, index: int | None, value: int, num_vertices: int) -> str:
+    """Return the text of a ``VertexRangeError``; ``index`` is None for a single id."""
+    where = f"{argument} is" if index is None else f"{argument}[{index}] is"
+    if not num_vertices:
+        return f"{where} {shown(value)}, but the graph has no vertices: add some with insert_vertices()"
+    ids = f"ids are 0 to {num_vertices - 1}"
+    return f"{where} {shown(value)}, but {ids}: add vertices with insert_vertices(), or correct the id"
+
+
+def loop_message(prefix: str, index: int, vertex: int) -> str:
+    """Return the text of a ``SelfLoopError``."""
+    where = f"{prefix}src[{index}] and {prefix}dst[{index}]"
+    return f"{where} are both {vertex}, a self-loop: build the graph with self_loops='allow' or 'drop'"
+
+
+def first_bad_id(ids: np.ndarray, num_vertices: int) -> int | None:
+    """Return the index of the first of the host ``ids`` that is negative or not below ``num_vertices``, or None."""
+    if not len(ids):
+        return None
+    if ids.dtype.itemsize < 4 or not ids.dtype.isnative:
+        ids = ids.astype(np.int64 if ids.dtype.itemsize < 8 else ids.dtype.newbyteorder("="))
+    # Seen as unsigned, a negative id is at least 2**31, so one maximum checks both ends wherever that many
+    # vertices are out of the question; uint32 and 64-bit ids have no such limit.
+    unsigned = ids if ids.dtype.kind == "u" else ids.view(f"u{ids.dtype.itemsize}")
+    if len(ids) <= SHORT:
+        largest = int(np.maximum.reduce(unsigned))
+    else:
+        largest = max(threads.over(len(ids), lambda begin, end: int(unsigned[begin:end].max()), unit=STREAM))
+    if largest < (num_vertices if ids.dtype != np.int32 else min(num_vertices, 1 << 31)):
+        return None
+    return int(np.argmax((ids < 0) | (unsigned >= num_vertices)))
+
+
+def checked_ids(ids: np.ndarray, num_vertices: int, argument: str) -> np.ndarray:
+    """Return host ``ids`` as a new ``uint32`` array.
+
+    Raises:
+        VertexRangeError: an id is negative or not below ``num_vertices``.
+    """
+    at = first_bad_id(ids, num_vertices)
+    if at is not None:
+        raise VertexRangeError(range_message(argument, at, int(ids[at]), num_vertices))
+    return _ids_of(ids)
+
+
+def checked_edges(
+    edges: tuple[np.ndarray, np.ndarray, Any],
+    num_vertices: int,
+    weight_dtype: np.dtype | None = None,
+    *,
+    refuse_loops: bool = False,
+    prefix: str = "",
+) -> EdgeList:
+    """Return a host batch in new arrays: ``uint32`` ids, weights of ``weight_dtype``.
+
+    The weight in ``edges`` is an array, a number of ``weight_dtype`` for all edges, or None.
+
+    Raises:
+        VertexRangeError, SelfLoopError, WeightError: as kernels report it: of the first invalid entry.
+    """
+    src, dst, weight = edges
+    faults: list[tuple[int, int, SuricateError]] = []  # index, order within an entry, error
+    valid = _few_valid(src, dst, num_vertices)
+    for order, (name, ids) in enumerate(() if valid else (("src", src), ("dst", dst))):
+        at = first_bad_id(ids, num_vertices)
+        if at is not None:
+            message = range_message(f"{prefix}{name}", at, int(ids[at]), num_vertices)
+            faults.append((at, order, VertexRangeError(message)))
+    if refuse_loops and (loops := src == dst).any():
+        at = int(np.argmax(loops))
+        faults.append((at, 2, SelfLoopError(loop_message(prefix, at, int(src[at])))))
+    if weight is not None and weight_dtype is not None:
+        if weight.ndim:
+            held, at = converted_weights(weight, weight_dtype)
+            if at is not None:
+                message = weight_message(f"{prefix}weight[{at}]", weight[at], weight_dtype)
+                faults.append((at, 3, WeightError(message)))
+            weight = held
+        else:
+            weight = np.full(len(src), weight)
+    if faults:
+        raise min(faults, key=lambda fault: fault[:2])[2]
+    return EdgeList(*(valid or (_ids_of(src), _ids_of(dst))), weight)
+
+
+def _few_valid(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return copies of both ends of a small batch as ``uint32``, if one compiled loop finds all of them valid.
+
+    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that.
+    """
+    size = len(src)
+    if size > SHORT or src.dtype != dst.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
+        return None
+    if not (src.flags.carray and dst.flags.carray):  # the loop is not compiled for strides, nor for read-only memory
+        return None
+    copies = np.empty(2 * size, np.uint32)
+    return (copies[:size], copies[size:]) if _loops().copy_valid(src, dst, num_vertices, copies) else None
+
+
+@cache
+def _loops() -> Any:
+    from suricate.primitives import cpu
+
+    return cpu
+
+
+def fill(array: np.ndarray, value: Any) -> None:
+    """Write ``value`` to all entries of an array; a large one is written by several threads, which get its memory."""
+    threads.over(len(array), lambda begin, end: array[begin:end].fill(value), unit=STREAM)
+
+
+def _ids_of(ids: np.ndarray) -> np.ndarray:
+    """Return a contiguous copy of valid ids as ``uint32``."""
+    if len(ids) <= SHORT:
+        return ids.astype(np.uint32)
+    copy = np.empty(len(ids), np.uint32)
+
+    def convert(begin: int, end: int) -> None:
+        np.copyto(copy[begin:end], ids[begin:end], casting="unsafe")
+
+    threads.over(len(ids), convert, unit=STREAM)
+    return copy
+
+
+def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") -> Array | Scalar | None:
+    """Return weights as a one-dimensional array, a number of ``dtype`` (checked), or None on an unweighted graph.
+
+    Raises:
+        WeightError: weights for an unweighted graph (``dtype`` None), none for a weighted one, or a number that
+            ``dtype`` cannot hold.
+        DTypeError: bools, strings or objects.
+        ShapeError: more than one dimension.
+    """
+    if dtype is None:
+        if values is None:
+            return None
+        raise WeightError(
+            f"{argument} was given, but the graph is unweighted: build it with Graph(..., weight_dtype='float32')"
+        )
+    if values is None:
+        raise WeightError(
+            f"{argument} is missing: the graph has {dtype} weights; pass one per edge, or a single number"
+        )
+    array = as_array(values, argument)
+    if array.ndim > 1:
+        raise ShapeError(f"{argument} has shape {array.shape}: pass a one-dimensional array, or a single number")
+    if not array.size and not hasattr(values, "dtype"):
+        return np.empty(0, dtype)
+    if array.dtype.kind not in "iuf":
+        raise DTypeError(
+            f"{argument} has dtype {array.dtype}: weights are numbers; convert with .astype({dtype.name!r})"
+        )
+    if array.ndim:
+        return array
+    number = np.asarray(array.get() if hasattr(array, "get") else array).reshape(1)
+    result, at = converted_weights(number, dtype)
+    if at is not None:
+        raise WeightError(weight_message(argument, number[0], dtype))
+    return result[0]
+
+
+def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
+    """Return the text of a ``WeightError`` about one value."""
+    if not np.isfinite(value):
+        return f"{where} is {value}: weights are finite numbers"
+    if abs(value) < 2.0**65 and value == np.trunc(value):
+        value = int(value)  # a device reports integers as floats
+    if dtype.kind == "f":
+        return f"{where} is {value}, too large for {dtype}: build the graph with weight_dtype='float64'"
+    if value != np.trunc(value):
+        return f"{where} is {value}, but the graph has {dtype} weights: round it, or use weight_dtype='float64'"
+    limits, other = np.iinfo(dtype), "uint32" if dtype == np.int32 and 0 <= value < 2**32 else "float64"
+    advice = f"build the graph with weight_dtype={other!r}"
+    return f"{where} is {value}, out of the range of {dtype} ({limits.min} to {limits.max}): {advice}"
+
+
+def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight") -> np.ndarray:
+    """Return host weights as a new array of ``dtype``.
+
+    Raises:
+        WeightError: a value that :func:`converted_weights` does not convert.
+    """
+    result, at = converted_weights(values, dtype)
+    if at is not None:
+        raise WeightError(weight_message(f"{argument}[{at}]", values[at], dtype))
+    return result
+
+
+def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, int | None]:
+    """Return host weights as a new array of ``dtype``, and the index of the first that it cannot hold, or None.
+
+    To a float dtype every number is rounded to the nearest; to an integer dtype only whole numbers in its range go.
+    Not held are NaN, infinite numbers (before or after the rounding), fractions, and what is out of range.
+    """
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            result = values.astype(dtype, order="C")
+        fine = np.isfinite(result)
+    elif values.dtype == dtype:
+        return values.astype(dtype, order="C"), None
+    else:
+        limits = np.iinfo(dtype)
+        # Limits are compared in double precision: float32 would round 2**31 - 1 up to 2**31.
+        wide = values.astype(np.float64) if values.dtype.kind == "f" and values.dtype.itemsize < 8 else values
+        with np.errstate(invalid="ignore"):
+            result = wide.astype(dtype, order="C")
+            fine = (wide >= limits.min) & (wide <= limits.max)
+        if wide.dtype.kind == "f":
+            fine &= wide == np.trunc(wide)
+    return result, None if fine.all() else int(np.argmin(fine))
+
+
+def absent_weight(default: Any, dtype: np.dtype) -> np.ndarray:
+    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
+
+    Raises:
+        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
+        ShapeError, DTypeError: it is not one number.
+    """
+    if default is None:
+        default = np.nan if dtype.kind == "f" else 0
+    if np.ndim(default):
+        raise ShapeError("default is not a single number")
+    if dtype.kind == "f" and isinstance(default, (float, np.floating)) and not np.isfinite(default):
+        return np.asarray(default, dtype)
+    return np.asarray(as_weights(default, dtype, "default"), dtype)
+
+
+def on_device(array: Array, device: Device, argument: str) -> Array:
+    """Return ``array`` contiguous on a CUDA ``device``; host memory is copied there.
+
+    Raises:
+        DeviceError: it lies on another CUDA device.
+    """
+    xp = device.xp
+    if isinstance(array, xp.ndarray):
+        if array.data.device_id != device.index:
+            there = f"cuda:{array.data.device_id}"
+            raise DeviceError(f"{argument} is on {there}, the graph on {device}: move one (graph.to({there!r}))")
+        return array if array.flags.c_contiguous else xp.ascontiguousarray(array)
+    return xp.asarray(np.ascontiguousarray(array, array.dtype.newbyteorder("=")))
+
+
+def placed(array: Array, device: Device, argument: str) -> Array:
+    """Return ``array`` contiguous on ``device``; host memory is copied to a CUDA device, but not the other way.
+
+    Raises:
+        DeviceError: it lies on another CUDA device, or on any if ``device`` is the CPU.
+    """
+    if device.is_cuda:
+        return on_device(array, device, argument)
+    if not isinstance(array, np.ndarray):
+        raise DeviceError(f"{argument} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
+    return np.ascontiguousarray(array)
+
+
+def checked_on_device(ids: Array, device: Device, num_vertices: int, argument: str) -> Array:
+    """Return ``ids``, which lie on a CUDA ``device``, as ``uint32``; waits for it.
+
+    Raises:
+        VertexRangeError: an id is negative or not below ``num_vertices``.
+    """
+    if len(ids):
+        low, high = device.to_numpy(device.xp.stack((ids.min(), ids.max())))
+        if low < 0 or high >= num_vertices:
+            wrong = int(low if low < 0 else high)
+            raise VertexRangeError(range_message(argument, int((ids == wrong).argmax()), wrong, num_vertices))
+    return ids.astype(np.uint32, copy=False)
+
+
+def on_host(array: Array) -> np.ndarray:
+    """Return ``array`` in host memory (waits for the device if it was on one)."""
+    return array if isinstance(array, np.ndarray) else array.get()
+
+
+def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
+    """Return the arcs of undirected edges: first all ``(min, max)``, then all ``(max, min)``, weights twice.
+
+    The two halves repeat the same edges in the same order, so that duplicates resolve equally in both.
+    """
+    low, high = xp.minimum(edges.src, edges.dst), xp.maximum(edges.src, edges.dst)
+    return joined(xp, EdgeList(low, high, edges.weight), EdgeList(high, low, edges.weight))
+
+
+def bits(weight: Array) -> Array:
+    """Return weights as unsigned integers of the same size, no copy.
+
+    Weights are compared and copied as bits: ``0.0`` and ``-0.0`` differ, and CuPy's own kernels, which are compiled to
+    treat subnormal floats as zero, leave them as they are.
+    """
+    return weight.view(f"u{weight.dtype.itemsize}")
+
+
+def picked(edges: EdgeList, at: Array) -> EdgeList:
+    """Return the edges at the indices ``at``, or where the mask ``at`` holds; with a mask this waits on CUDA."""
+    weight = None if edges.weight is None else bits(edges.weight)[at].view(edges.weight.dtype)
+    return EdgeList(edges.src[at], edges.dst[at], weight)
+
+
+def joined(xp: Any, one: EdgeList, other: EdgeList) -> EdgeList:
+    """Return the edges of two lists, one behind the other."""
+    weight = None
+    if one.weight is not None and other.weight is not None:
+        weight = xp.concatenate((bits(one.weight), bits(other.weight))).view(one.weight.dtype)
+    return EdgeList(xp.concatenate((one.src, other.src)), xp.concatenate((one.dst, other.dst)), weight)
+
+
+def sorted_distinct(keys: Array, xp: Any = np) -> Array:
+    """Sort ``keys``, of the array module ``xp``, in place and return them without duplicates.
+
+    ``np.unique`` hashes, which is slower by far.
+    """
+    keys.sort()
+    first = xp.ones(len(keys), bool)
+    xp.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return keys[first]
+
+
+def move(array: Array, source: Device, target: Device) -> Array:
+    """Return a copy of ``array`` (of device ``source``) on ``target``."""
+    host = source.to_numpy(array)
+    return target.xp.array(host)

@@ -1,0 +1,459 @@
+"""Validating batches that lie on a CUDA device, in the stream, without the host waiting in between.
+
+There are two ways. In two steps: ``ingest.cu`` converts and copies the batch (:meth:`Ingest.copy`) and sets a guard if
+an entry is invalid; the mutation kernels queued behind it then do nothing. Fused: a store that ``takes_unvalidated``
+gets an :class:`UnvalidatedBatch` (:meth:`Ingest.fused`), and its own kernel validates and applies it in one launch.
+
+Either way the error is in a status block on the device. With ``checks="eager"`` the host reads it in the same call
+(:meth:`Ingest.raise_pending`), after everything is queued, and a fused kernel reports as soon as it has validated the
+batch; with ``"deferred"`` the host reads it at some later call that waits anyway. All calls go to one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, Device, cuda_device_count
+from suricate.base.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
+from suricate.base.types import EdgeList
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.program import C_TYPES, Program, c_type
+from suricate.cuda.structs import Struct, constants
+from suricate.intake.arrays import LOOPS, PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
+from suricate.intake.id_checks import IdChecks
+from suricate.intake.upload import Upload
+
+if TYPE_CHECKING:
+    from suricate.graph.options import GraphOptions
+    from suricate.store import Store
+
+STATUS = Struct("Status", {
+    "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
+    "finished": "uint32_t",  # blocks of a launch of ingest.cu that have checked their entries; zero between launches
+    "key": "unsigned long long",  # ~(part << KEY_PART | index << KEY_INDEX | reason): the first error is the maximum
+    "value": "unsigned long long",  # the offending id (two's complement) or weight (bits of a double)
+    "version": "unsigned long long",  # of the graph, when the batch was given
+    "vertices": "unsigned long long",  # their number then
+})  # fmt: skip
+COPIES = Struct("Copies", {  # where the copies of a batch go: [n], or [2n] if MIRRORED
+    "src": "uint32_t*",
+    "dst": "uint32_t*",
+    "weight": "WEIGHT_T*",  # WEIGHT_MODE 1 and 2
+})  # fmt: skip
+UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
+    "src": "const SRC_T*",  # [n]
+    "dst": "const DST_T*",  # [n]
+    "weight": "const IN_T*",  # [n], WEIGHT_MODE 1
+    "status": "Status*",
+    "notes": "uint32_t*",  # host memory: [0] set if an entry is invalid, [1] if one is a loop, [2] and [3] by answer()
+    "n": "long long",
+    "num_vertices": "long long",
+    "version": "unsigned long long",
+    "fill": "unsigned long long",  # WEIGHT_MODE 2: bits of the weight
+    "call": "uint32_t",  # number of the call
+    "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); *_PART(S): flags
+})  # fmt: skip
+UNVALIDATED = UNVALIDATED_STRUCT.packer
+STATUS_WORD, SIZE_WORD, CALL_WORD = (list(UNVALIDATED_STRUCT.fields).index(name) for name in ("status", "n", "call"))
+BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
+REASON_BITS, KEY_INDEX, KEY_PART = 15, 4, 60  # of a key: the mask of the reason, where the index and the part begin
+PART, FIRST_PART, MORE_PARTS = 3, 4, 8  # mask and flags in Unvalidated.mode
+CONSTANTS = {
+    "BAD_SRC": BAD_SRC,
+    "BAD_DST": BAD_DST,
+    "BAD_LOOP": BAD_LOOP,
+    "BAD_WEIGHT": BAD_WEIGHT,
+    "UNSIGNED_VALUE": UNSIGNED_VALUE,
+    "KEY_INDEX": KEY_INDEX,
+    "KEY_PART": KEY_PART,
+    "PART": PART,
+    "FIRST_PART": FIRST_PART,
+    "MORE_PARTS": MORE_PARTS,
+}
+DECLARATIONS = " ".join(
+    part.replace("\n", " ")
+    for part in (STATUS.declaration, COPIES.declaration, UNVALIDATED_STRUCT.declaration, constants(CONSTANTS))
+)
+BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
+THREADS, MAX_BLOCKS = 256, 2048
+POLLS = 1000  # of the answer of a kernel, before the host waits for its end instead; together some 50 us
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """What the code for a batch depends on: dtypes by name, both arcs or one, what is done about self-loops.
+
+    ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
+    graph's weights.
+    """
+
+    src: str
+    dst: str
+    weight: str | None = None
+    held: str | None = None
+    mirrored: bool = False
+    loops: int = 0
+
+    def defines(self) -> tuple[tuple[str, int | str], ...]:
+        """Return the macros of ``ingest.cuh``."""
+        held = np.dtype(self.held or np.float32)
+        integral = held.kind in "iu"
+        macros: dict[str, int | str] = {
+            "SRC_T": c_type(self.src),
+            "DST_T": c_type(self.dst),
+            "IN_T": c_type(self.weight if self.weight not in (None, "fill") else held),
+            "WEIGHT_T": c_type(held),
+            "WEIGHT_MODE": {None: 0, "fill": 2}.get(self.weight, 1),
+            "INTEGRAL": int(integral),
+            "MIRRORED": int(self.mirrored),
+            "SELF_LOOPS": self.loops,
+            "INGEST_DECLARATIONS": DECLARATIONS,
+        }
+        if integral:
+            limits = np.iinfo(held)
+            macros.update(WEIGHT_MIN=f"({limits.min}LL)", WEIGHT_MAX=f"({limits.max}LL)")
+        return tuple(macros.items())
+
+
+@cache
+def the_variant(*fields: Any) -> Variant:
+    """Return the variant of these fields, interned: caches keyed by it are shared by all graphs."""
+    return Variant(*fields)
+
+
+@cache
+def program(variant: Variant) -> Program:
+    """Return the kernel's program."""
+    return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
+
+
+def sample_variants(held: str | None) -> list[Variant]:
+    """Return a representative set of variants for weights of dtype ``held``, for the compile check."""
+    ids = ("int64", "uint32", "uint8", "uint64", "int32")
+    if held is None:
+        return [the_variant(s, d) for s, d in zip(ids, reversed(ids), strict=True)]
+    weights = ("fill", "float64", "float32", "int64", "uint64", "int8")
+    loops = {"float32": 0, "float64": 1, "int32": 2, "uint32": 1}[held]
+    return [the_variant("int64", "int64", weight, held, True, loops) for weight in weights]
+
+
+def programs() -> list[Program]:
+    """Return a representative set of programs, for the compile check."""
+    return [
+        program(variant)
+        for held in (None, "float32", "float64", "int32", "uint32")
+        for variant in sample_variants(held)
+    ]
+
+
+class UnvalidatedBatch(NamedTuple):
+    """A batch on the device whose entries are not validated, for a store's fused kernel (``Store.apply_unvalidated``).
+
+    Attributes:
+        operation: ``"insert"``, ``"delete"`` or ``"find"``.
+        variant: dtypes and policies that the validating code is compiled for.
+        size: edges for the store, both arcs of an undirected one.
+        words: values of the struct ``Unvalidated``, in order. It points to the caller's arrays, which live until the
+            launch.
+        waits: whether the host waits for the device in this call anyway.
+    """
+
+    operation: str
+    variant: Variant
+    size: int
+    words: tuple[int, ...]
+    waits: bool
+
+    @property
+    def guard(self) -> int:
+        """Address of the guard, ``uint32``, which is not zero if an entry was found invalid."""
+        return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS.size
+
+
+#: launches a validating copy of a batch, to the addresses of src, dst and weight
+LaunchCopy = Callable[[UnvalidatedBatch, tuple[int, ...]], None]
+
+
+class Fill(int):
+    """A number that is the weight of all edges: its bits, as the graph's weights hold it."""
+
+
+class Ingest:
+    """Validation of one graph's device batches: its status block, and the launches that fill it.
+
+    Not reentrant: a call on the graph begins, builds its batches and reads their errors before the next one begins.
+
+    Args:
+        device: the graph's CUDA device.
+        options: the graph's.
+    """
+
+    def __init__(self, device: Device, options: GraphOptions) -> None:
+        cupy = device.xp
+        self.device = device
+        self._weight_dtype = options.weight_dtype
+        self._deferred = options.checks == "deferred"
+        self._error: SuricateError | None = None
+        self.ids = IdChecks(device)  #: of ids given to operators
+        self.upload = Upload(device)  #: copies host batches that were checked to the device
+        self.has_loops = False  #: whether a batch held a self-loop, as of the last :meth:`refresh`
+        self.used = False  #: whether the current call had anything checked on the device
+        self._xp, self._ndarray = cupy, cupy.ndarray
+        self._one_device = cuda_device_count() == 1
+        self._symmetric = not options.directed
+        self._drops_loops = options.self_loops == "drop"
+        #: what is done about the self-loops of an insertion: SELF_LOOPS of ``ingest.cuh``
+        self.loops = LOOPS[options.self_loops] if self._symmetric or options.self_loops == "error" else 0
+        self._status = cupy.zeros(BLOCKS * STATUS.size, np.uint8)
+        words = self._status.view(np.uint32)
+        step = STATUS.size // 4
+        self._guards = words[:1], words[step : step + 1]
+        self._pinned = PinnedCounters(device, 2)  # the notes; the answer: number of a call, and 1 if it is refused
+        self._notes = self._pinned.array[:1].view(np.uint32)  # read after a wait
+        self._words = self._pinned.words
+        self._addresses = self._status.data.ptr, self._pinned.address
+        self._variants: dict[tuple[Any, ...], Variant | None] = {}
+        self._traits: tuple[Any, ...] = ()  # of the last batch,
+        self._variant: Variant | None = None  # and the variant for them
+        self._kernels: dict[Variant, StructKernel] = {}
+        self._calls = 0
+        self._version = 0
+        self._num_vertices = 0
+        self._unread = False  # whether kernels may have found errors that the host has not read
+
+    def begin(self, num_vertices: int, version: int, eager: bool = False) -> None:
+        """Start a call of the graph; its batches share one guard.
+
+        With ``eager`` raise the pending errors of earlier calls, so that they are not taken for this call's.
+        """
+        if eager and (self._unread or self._error is not None):
+            self.raise_pending()
+        self._version, self._num_vertices, self.used = version, num_vertices, False
+
+    @property
+    def guard(self) -> Array:
+        """``uint32[1]``, not zero if a batch of the current call is bad."""
+        return self._guards[self._calls & 1]
+
+    def prepare(
+        self, src: Array, dst: Array, weight: Array | Scalar | None
+    ) -> tuple[Array, Array, Array | Fill | None]:
+        """Return arrays of fitting dtypes and one length, not empty, as the kernels take them.
+
+        Raises:
+            DeviceError: an array lies on another CUDA device.
+        """
+        src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")
+        if weight is None:
+            return src, dst, None
+        if not weight.ndim:
+            held = self._weight_dtype
+            assert held is not None
+            return src, dst, Fill(weight.astype(held).view(f"u{held.itemsize}"))
+        weight = on_device(weight, self.device, "weight")
+        return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
+
+    def fused(
+        self, store: Store, operation: str, edges: tuple[Any, Any, Any], into: Store | None = None, part: int = 0
+    ) -> Any:
+        """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
+
+        ``into`` is the store of in-edges, if there is one and the batch changes it. ``operation`` is ``"insert"``,
+        ``"delete"`` or ``"find"``; ``part``: what it is called in messages. The answer is None if kernels cannot take
+        the arrays as they are (see :meth:`prepare`), and False if the store declines the batch; then nothing was done.
+        """
+        src, dst, weight = edges
+        mirrored, loops = self._symmetric, 0
+        if operation == "insert":
+            if (weight is None) is not (self._weight_dtype is None) or self._drops_loops:
+                return None
+            loops = self.loops
+        elif operation == "find":
+            mirrored = False
+        if not self._num_vertices:
+            return None
+        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, part)
+        if batch is None:
+            return None
+        try:
+            answer = store.apply_unvalidated(batch) if into is None else store.apply_unvalidated(batch, into)
+        except MemoryError:  # two steps need less memory, and report an invalid batch before running out
+            answer = None
+        if answer is not None:
+            return answer
+        self._take_back()
+        return False
+
+    def halves(
+        self, store: Store, delete: tuple[Any, Any, Any], insert: tuple[Any, Any, Any], into: Store | None = None
+    ) -> Any:
+        """Have ``store`` prepare a deletion and the insertion behind it, and return the two steps (``Store.halves``).
+
+        The insertion is launched first, so its errors are known when the deletion is checked, which answers the host.
+        The answer is None or False as that of :meth:`fused`.
+        """
+        src, dst, weight = insert
+        if (weight is None) is not (self._weight_dtype is None) or self._drops_loops or not self._num_vertices:
+            return None
+        mirrored, removed, steps = self._symmetric, None, None
+        added = self._unvalidated("insert", src, dst, weight, mirrored, self.loops, 2 | MORE_PARTS)
+        if added is not None:
+            removed = self._unvalidated("delete", delete[0], delete[1], None, mirrored, 0, 1)
+        if added is not None and removed is not None:
+            with suppress(MemoryError):  # as in fused()
+                steps = store.halves(removed, added, self.launch_copy, into)
+        if steps is not None:
+            return steps
+        if added is not None:
+            self._take_back()
+        return None if removed is None else False
+
+    def _take_back(self) -> None:
+        """Take the number of a call back whose batch was not applied: it will be used again."""
+        self._calls -= 1
+        self.used = False
+
+    def _unvalidated(
+        self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
+    ) -> UnvalidatedBatch | None:
+        """Build a batch for a kernel that validates it, to be launched next; None if :meth:`prepare` is needed."""
+        ndarray = self._ndarray
+        if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
+            return None
+        n, kind, fill, weights = src.size, None, 0, 0
+        if not n or n != dst.size:
+            return None
+        if weight is not None:
+            if isinstance(weight, Fill):
+                kind, fill = "fill", int(weight)
+            elif isinstance(weight, ndarray) and is_flat(weight) and n == weight.size:
+                kind, weights = weight.dtype.char, weight.data.ptr
+            else:
+                return None
+        traits = src.dtype, dst.dtype, kind, mirrored, loops
+        if traits != self._traits:
+            if traits not in self._variants:
+                self._variants[traits] = self._variant_of(*traits)
+            self._traits, self._variant = traits, self._variants[traits]
+        variant = self._variant
+        if variant is None or not (self._one_device or self._has(src, dst, weight)):
+            return None
+        if not self.used:
+            self._calls += 1
+            part |= FIRST_PART
+        self.used = self._unread = self._pinned.busy = True
+        status, pinned = self._addresses
+        words = (
+            src.data.ptr, dst.data.ptr, weights, status, pinned, n, self._num_vertices, self._version, fill,
+            self._calls & 0xFFFFFFFF, part,
+        )  # fmt: skip
+        return UnvalidatedBatch(operation, variant, 2 * n if mirrored else n, words, not self._deferred)
+
+    def _has(self, *arrays: Any) -> bool:
+        """Return whether all arrays lie on the graph's device."""
+        return all(part.data.device_id == self.device.index for part in arrays if isinstance(part, self._ndarray))
+
+    def _variant_of(self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int) -> Variant | None:
+        """Return the variant for dtypes, that of weights by its character; None if kernels cannot take one of them."""
+        weight, held = kind, self._weight_dtype
+        if kind not in (None, "fill"):
+            weight = np.dtype(kind).name
+            if held is None or weight not in C_TYPES or weight == "bool":
+                return None
+        if src.kind not in "iu" or dst.kind not in "iu":
+            return None
+        into = None if kind is None or held is None else held.name
+        return the_variant(src.name, dst.name, weight, into, mirrored, loops)
+
+    def copy(
+        self, src: Array, dst: Array, weight: Array | Fill | None, *, part: int, mirrored: bool = False, loops: int = 0
+    ) -> EdgeList:
+        """Return copies of a batch as the store takes it; invalid entries become edge (0, 0). Does not wait.
+
+        The arrays are as :meth:`prepare` returns them.
+
+        Raises:
+            VertexRangeError: the graph has no vertices.
+        """
+        if not self._num_vertices:
+            raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
+        batch, empty = self._unvalidated("copy", src, dst, weight, mirrored, loops, part), self._xp.empty
+        assert batch is not None
+        held = None if weight is None else self._weight_dtype
+        size = batch.size
+        result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
+        self.launch_copy(batch, tuple([0 if part is None else part.data.ptr for part in result]))
+        return result
+
+    def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, ...]) -> None:
+        """Check a batch, and copy it to the ``addresses`` of src, dst and weight; the last part answers the host."""
+        kernel = self._kernels.get(batch.variant)
+        if kernel is None:
+            kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + UNVALIDATED.size)
+            self._kernels[batch.variant] = kernel
+        COPIES.packer.pack_into(kernel.buffer, 0, *addresses)
+        UNVALIDATED.pack_into(kernel.buffer, COPIES.size, *batch.words)
+        kernel.launch(min((batch.words[SIZE_WORD] + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
+
+    def refresh(self) -> None:
+        """Wait for the device and read what kernels have found since the last time, without raising."""
+        if not self._pinned.busy:
+            return
+        self._xp.cuda.get_current_stream().synchronize()
+        self._pinned.busy = self._unread = False
+        bad, loops = self._notes.tolist()
+        if loops:
+            self.has_loops = True
+        if bad:
+            found = self._status.get().view(STATUS.dtype)
+            block = 2 if found["key"][2] else self._calls & 1
+            self._error = error_of(found[block], self._weight_dtype, deferred=self._deferred)
+            self._status.fill(0)
+            self._notes[0] = 0
+
+    def raise_pending(self, *, fused: bool = False) -> None:
+        """Wait for the device and raise the first error that kernels have found since the last time, if any.
+
+        With ``fused``, after :meth:`fused`, wait only until its kernel has validated the batch, not for its end.
+        """
+        if fused and not self._deferred and self._was_valid():
+            self._unread = False
+        if self._unread:
+            self.refresh()
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+
+    def _was_valid(self) -> bool:
+        """Poll for the answer of the current call's kernel; return whether it came, and found the batch valid."""
+        valid, words = (self._calls & 0xFFFFFFFF) << 1, self._words
+        for _ in range(POLLS):
+            answer = words[1]
+            if answer | 1 == valid | 1:
+                return bool(answer == valid)
+        return False
+
+
+def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
+    """Return the exception for one block of the status."""
+    entry = ~int(found["key"]) & (1 << 64) - 1
+    index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
+    reason = entry & REASON_BITS & ~UNSIGNED_VALUE
+    value = found["value"]
+    note = f' (checks="deferred": of a batch given at version {int(found["version"])})' if deferred else ""
+    if reason == BAD_WEIGHT:
+        assert weight_dtype is not None
+        return WeightError(weight_message(f"{prefix}weight[{index}]", value.view(np.float64), weight_dtype) + note)
+    identifier = int(value if entry & UNSIGNED_VALUE else value.view(np.int64))
+    if reason == BAD_LOOP:
+        return SelfLoopError(loop_message(prefix, index, identifier) + note)
+    argument = f"{prefix}{'src' if reason == BAD_SRC else 'dst'}"
+    return VertexRangeError(range_message(argument, index, identifier, int(found["vertices"])) + note)

@@ -1,0 +1,88 @@
+"""Numba modules generated from templates: a loop over a backend's cursor is the text of a module of its own.
+
+Numba cannot keep closures on disk, but it can keep functions of modules (see ``suricate.cpu.jit``). A module's name is
+a digest of its text; what it imports is not part of it, since machine code is kept under a digest of what it includes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import linecache
+import marshal
+import sys
+import threading
+from types import CodeType, ModuleType
+
+from suricate.base import cache
+from suricate.base.forks import renewed
+from suricate.base.types import StoreView
+from suricate.cursors import OWNER
+
+IF_ABSENT = {
+    "ahead": "@inner\ndef ahead(g, u):\n    pass",
+    "common": "@inner\ndef common(g, u, v, into):\n    return np.uint64(0)",
+    "copied": "@inner\ndef copied(g, c, into, at):\n    return at",
+    "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
+}  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then
+
+_lock = renewed(threading.Lock())  # of loading modules
+
+
+def load_module(template: str, text: str) -> ModuleType:
+    """Return the module with this text, made once per process.
+
+    Args:
+        template: what it was made from; part of its name.
+        text: its source.
+    """
+    digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
+    name = f"suricate_{template}_{digest}"
+    with _lock:  # another thread may be making it
+        return sys.modules.get(name) or _made(name, text)
+
+
+def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
+    """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
+
+    ``weight`` is ``absent_weight`` where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
+    ``owner(g, c, slot)`` is that of the segment or the slot.
+    """
+    names, functions = set(names), []
+    if "weight" in names and view.weight_dtype is None:
+        names.remove("weight")
+        functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
+    for name, function in IF_ABSENT.items():
+        if name in names and not offers(view, name):
+            names.remove(name)
+            functions.append(function)
+    if "owner" in names:
+        names.remove("owner")
+        names.add(OWNER[view.owner_per])
+        place = "slot" if view.owner_per == "slot" else "c"
+        functions.append(f"@inner\ndef owner(g, c, slot):\n    return {OWNER[view.owner_per]}(g, {place})")
+    return "\n\n".join([f"from {view.cursor} import {', '.join(sorted(names))}", *functions])
+
+
+def offers(view: StoreView, name: str) -> bool:
+    """Return whether the cursor of ``view`` has the optional function ``name``."""
+    return hasattr(importlib.import_module(view.cursor), name)
+
+
+def _made(name: str, text: str) -> ModuleType:
+    module = ModuleType(name)
+    file = module.__file__ = f"<{name}>"
+    linecache.cache[file] = len(text), None, text.splitlines(keepends=True), file  # for tracebacks
+    exec(_byte_code(name, text, file), vars(module))
+    sys.modules[name] = module  # where Numba looks for it when it loads machine code from disk; not half executed
+    return module
+
+
+def _byte_code(name: str, text: str, file: str) -> CodeType:
+    """Return the byte code of a module, kept like machine code: parsing takes some milliseconds."""
+    held = cache.get(f"{name}.code")
+    if held is not None:
+        return marshal.loads(held)
+    code = compile(text, file, "exec", dont_inherit=True)
+    cache.put(f"{name}.code", marshal.dumps(code))
+    return code

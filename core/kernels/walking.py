@@ -1,0 +1,166 @@
+"""Structures that walk a graph: instances of their loops and kernels over the cursor of a view.
+
+A structure's CPU module is a template as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings``
+in one line is taken from the cursor of the backend instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import threading
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.forks import renewed
+from suricate.base.types import StoreView
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+    from suricate.cuda.structs import ViewStruct
+
+BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
+
+OFFERED = {"copies", "joins"}  #: whether the cursor has ``copied``, and ``common`` that takes less than a pass
+LOOKUP_COST = {"hash": 8, "sorted": 100, "linear": 1 << 40}  #: of an edge on the CPU, by ``find``, in marks of a vertex
+ROUND_WORDS = 24  #: of 32 bits: the memory of the struct ``RoundState`` of ``rounds.cuh``
+
+_NO_WEIGHTS = np.empty(0, np.uint32)
+#: what a loop may take from a cursor besides ``weight``
+_WALKING = frozenset(
+    {
+        "ahead", "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh",
+        "key", "later", "segment_owner", "slot_owner", "updated_count", "updated_segment",
+    }
+)  # fmt: skip
+
+_modules: dict[tuple, ModuleType] = {}
+_programs: dict[tuple, Program] = {}
+_structs: dict[tuple, ViewStruct] = {}
+_walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
+_lock = renewed(threading.Lock())  # of adding to _modules and _programs: each is made once, whichever threads ask
+
+
+def loops_over(view: StoreView, template: Path) -> ModuleType:
+    """Return the Numba module of ``template`` over the cursor of ``view``, made once.
+
+    Loops that read no weights are called with :func:`without_weights`, else they are compiled for each type of weights.
+    """
+    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
+    with _lock:
+        module = _modules.get(key)
+        if module is None:
+            module = _modules[key] = _module(view, template)
+    return module
+
+
+def without_weights(view: StoreView) -> Any:
+    """Return the arrays of ``view`` as loops take them that read no weights: graphs of all types of weights look alike.
+
+    They are as they were if a function of the cursor, other than ``weight``, reads the array of this name.
+    """
+    data: Any = view.data
+    kind: Any = type(data)
+    return data._replace(weight=_NO_WEIGHTS) if _can_drop_weights(view.cursor, kind) else data
+
+
+@cache
+def _can_drop_weights(cursor: str, kind: type) -> bool:
+    from suricate.cpu.code_key import attributes_of
+
+    if "weight" not in getattr(kind, "_fields", ()):
+        return False
+    functions = vars(importlib.import_module(cursor))
+    names = _WALKING & functions.keys()
+    return not any("weight" in attributes_of(functions[name]) for name in names)
+
+
+def _module(view: StoreView, template: Path) -> ModuleType:
+    from suricate.kernels.generated import cursor_functions, load_module, offers
+
+    text = template.read_text()
+    found = BINDINGS_IMPORT.search(text)
+    assert found is not None, f"{template.name} imports no bindings"
+    functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED, absent_weight=1)
+    offered = f"copies = {offers(view, 'copied')}\njoins = {offers(view, 'common') and view.find != 'linear'}\n"
+    bindings = f"from suricate.cpu.jit import inner\n\n{functions}\n{offered}"
+    return load_module(template.stem, text.replace(found[0], bindings))
+
+
+def assembled(view: StoreView, source: Path, prelude: str) -> Program:
+    """Return the program of ``source``, launched cooperatively, over the cursor of ``view``; it needs no GPU.
+
+    ``prelude`` is put between what the view says and the source.
+    """
+    from suricate.cuda.program import Program
+    from suricate.cuda.structs import enum, view_prelude
+
+    text = "\n".join([view_prelude(view), enum("", {"ROUND_WORDS": ROUND_WORDS}), prelude])
+    return Program(source, text, include=(source.parent, view.header.parent), cooperative=True)
+
+
+def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
+    """Return :func:`assembled`, made once per kind of view; ``prelude(view)`` is its own prelude."""
+    key = source, _walk_of(view).kind
+    program = _programs.get(key)
+    if program is None:
+        with _lock:
+            program = _programs.get(key) or _programs.setdefault(key, assembled(view, source, prelude(view)))
+    return program
+
+
+def packed(view: StoreView) -> Any:
+    """Return the struct ``View`` of kernels for ``view``, packed once per view."""
+    walk = _walk_of(view)
+    if walk.packed is None:
+        walk.packed = walk.struct.pack(view.data)
+    return walk.packed
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Of a view: what programs depend on, the packer of its arrays, and these packed when first needed."""
+
+    kind: tuple
+    struct: ViewStruct
+    packed: Any = None
+
+
+def _walk_of(view: StoreView) -> _Walk:
+    key = id(view)
+    held = _walks.get(key)
+    if held is not None and held[0]() is view:
+        return held[1]
+    from suricate.cuda.structs import view_struct
+
+    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
+    kind = (
+        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
+        view.find, *view.constants.items(),
+    )  # fmt: skip
+    struct = _structs.get(kind)
+    if struct is None:
+        struct = _structs[kind] = view_struct(view.data)
+    walk = _Walk(kind, struct)
+    _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
+    return walk
+
+
+@cache
+def resident_blocks(index: int, threads: int, per_multiprocessor: int = 1) -> int:
+    """Return how many blocks of ``threads`` a cooperative launch on CUDA device ``index`` has.
+
+    That is ``per_multiprocessor`` for each multiprocessor, or as many as it holds threads for.
+    """
+    import cupy
+
+    attributes = cupy.cuda.Device(index).attributes
+    held = max(1, attributes["MaxThreadsPerMultiProcessor"] // threads)
+    return min(per_multiprocessor, held) * attributes["MultiProcessorCount"]

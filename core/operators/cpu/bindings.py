@@ -1,0 +1,184 @@
+"""The names that a CPU template takes from its surroundings.
+
+A template of this folder is an ordinary module: it imports these names and its functions run as they stand, over a
+contiguous view and the functions below. For any other combination ``instances`` writes a module in which the import of
+this file is replaced by the cursor of a backend, the functions of the call and a reduction.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner
+from suricate.cursors.bindings import (
+    ahead,
+    begin,
+    buckets,
+    degree,
+    end,
+    find,
+    first,
+    following,
+    is_fresh,
+    key,
+    later,
+    owner,
+    updated_count,
+    updated_segment,
+    weight,
+)
+from suricate.cursors.bindings import begin as right_begin
+from suricate.cursors.bindings import buckets as right_buckets
+from suricate.cursors.bindings import degree as right_degree
+from suricate.cursors.bindings import end as right_end
+from suricate.cursors.bindings import find as right_find
+from suricate.cursors.bindings import first as right_first
+from suricate.cursors.bindings import following as right_following
+from suricate.cursors.bindings import key as right_key
+
+__all__ = [
+    "ahead",
+    "arc_weight",
+    "ask",
+    "begin",
+    "both",
+    "buckets",
+    "cast",
+    "combine",
+    "commit",
+    "copied",
+    "copies",
+    "degree",
+    "edge",
+    "end",
+    "far",
+    "find",
+    "first",
+    "following",
+    "has_commit",
+    "has_then",
+    "identity",
+    "in_any_order",
+    "is_fresh",
+    "key",
+    "later",
+    "looks_ahead",
+    "order_of",
+    "owner",
+    "put",
+    "right_begin",
+    "right_buckets",
+    "right_degree",
+    "right_end",
+    "right_find",
+    "right_first",
+    "right_following",
+    "right_key",
+    "store",
+    "then",
+    "updated_count",
+    "updated_segment",
+    "value",
+    "visit",
+    "visit_vertex",
+    "weight",
+]
+
+identity = 0.0  #: what a reduction starts from
+cast = np.float64  #: makes a value of an edge function one that is reduced
+both = False  #: whether the second view is walked too
+copies = False  #: whether the keys of a row are copied before they are used
+looks_ahead = False  #: whether the edge function reads arrays at the neighbour, whose keys are known ahead
+has_then = False  #: whether there is a second phase
+has_commit = False  #: whether there is a third one
+in_any_order = True  #: whether the second phase lets no vertex join a queue
+
+
+@inner
+def edge(u, v, w, *args):
+    """Return the value of the edge from ``u``, the owner, to ``v``: the user's edge function."""
+    return w
+
+
+@inner
+def far(g, *args):
+    """Return whether an array that the edge function reads at the neighbour is too large for the caches near a core."""
+    return False
+
+
+@inner
+def ask(v, *args):
+    """Ask for the entries of neighbour ``v`` (or of any word) of the arrays that the edge function reads there."""
+
+
+@inner
+def visit(i, u, v, w, *args):
+    """Call the user's function of an edge, whose position is ``i``."""
+
+
+@inner
+def visit_vertex(i, v, *args):
+    """Call the user's function of a vertex, whose position is ``i``."""
+    return True
+
+
+@inner
+def then(v, given, *args):
+    """Second phase: ``given`` is the step of a push, the value of a pull."""
+    return True
+
+
+@inner
+def commit(v, *args):
+    """Third phase."""
+
+
+@inner
+def combine(old, new):
+    """Return the reduction of two values."""
+    return old + new
+
+
+@inner
+def final(total):
+    """Return whether no further value can alter the reduction."""
+    return False
+
+
+@inner
+def value(i, u, v, x, *args):
+    """Return the value of ``x``, a common neighbour of ``u`` and ``v``, the pair at position ``i``."""
+    return 1
+
+
+@inner
+def store(out, v, value):
+    """Reduce ``value`` into ``out[v]``; return whether that altered it (of words: their keys)."""
+    old = out[v]
+    new = combine(old, cast(value))
+    out[v] = new
+    return new != old
+
+
+@inner
+def put(out, i, value):
+    """Write a reduced value."""
+    out[i] = value
+
+
+@inner
+def order_of(order, v):
+    """Return the number by which ``v`` waits in an ordered propagation."""
+    return order[v]
+
+
+@inner
+def copied(g, c, into, at):
+    """Copy the keys under cursor ``c``; a contiguous view does not."""
+    return at
+
+
+@inner
+def arc_weight(weights, i):
+    """Return the weight of an arc of a list."""
+    return weights[i]

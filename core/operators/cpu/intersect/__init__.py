@@ -1,0 +1,1 @@
+"""``intersect`` on the CPU, with its templates."""

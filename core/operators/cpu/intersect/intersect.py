@@ -1,0 +1,170 @@
+"""CPU template of ``intersect`` for pairs: common neighbours of ``u[i]`` by the cursor ``g`` and ``v[i]`` by ``h``.
+
+The functions of the second cursor have the prefix ``right_``. A pair does not count if its status is not ``wanted``
+(an empty ``status``: all count), or if ``once`` is set and ``u[i] >= v[i]``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.bindings import (
+    begin,
+    buckets,
+    cast,
+    degree,
+    end,
+    find,
+    first,
+    following,
+    key,
+    right_begin,
+    right_buckets,
+    right_degree,
+    right_end,
+    right_find,
+    right_first,
+    right_following,
+    right_key,
+    value,
+)
+
+ONE = np.uint64(1)
+
+
+@kernel
+def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
+    """List the pairs that may have common neighbours by their larger adjacency; return how many there are.
+
+    An entry of ``keys`` is ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for the adjacency of
+    ``h``; ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency. ``smaller[i]`` becomes the length
+    of the other adjacency of pair ``i``, and remains zero if the pair is not listed.
+    """
+    listed = 0
+    for i in range(len(u)):
+        if (len(status) == 0 or status[i] == wanted) and not (once and u[i] >= v[i]):
+            left, right = degree(g, u[i]), right_degree(h, v[i])
+            if left > 0 and right > 0:
+                is_left = left > right
+                side = np.uint64(u[i] if is_left else v[i]) << ONE | np.uint64(not (is_left or same))
+                keys[listed] = side << np.uint64(bits) | np.uint64(i)
+                smaller[i] = min(left, right)
+                listed += 1
+    return listed
+
+
+@inner
+def looked_up(g, h, at_right, large, small, i, a, b, *args):
+    """Return the sum of pair ``i``: the members of the smaller adjacency are looked up in the larger one."""
+    found = cast(0)
+    if at_right:
+        for k in range(buckets(g, small)):
+            c = first(g, small, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE and right_find(h, large, x) >= 0:
+                        found += cast(value(i, a, b, x, *args))
+                c = following(g, c)
+    else:
+        for k in range(right_buckets(h, small)):
+            c = right_first(h, small, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE and find(g, large, x) >= 0:
+                        found += cast(value(i, a, b, x, *args))
+                c = right_following(h, c)
+    return found
+
+
+@inner
+def members_marked(g, h, at_right, small, marks, step, shared):
+    """List the members of the smaller adjacency that are marked; return their number. No branch depends on marks."""
+    found = np.uint64(0)
+    if at_right:
+        for k in range(buckets(g, small)):
+            c = first(g, small, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE:
+                        shared[found] = x
+                        found += np.uint64(marks[x] == step)
+                c = following(g, c)
+    else:
+        for k in range(right_buckets(h, small)):
+            c = right_first(h, small, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE:
+                        shared[found] = x
+                        found += np.uint64(marks[x] == step)
+                c = right_following(h, c)
+    return found
+
+
+@inner
+def mark(g, h, at_right, large, marks, step):
+    """Mark the members of an adjacency."""
+    if at_right:
+        for k in range(right_buckets(h, large)):
+            c = right_first(h, large, k)
+            while c >= 0:
+                for slot in range(right_begin(h, c), right_end(h, c)):
+                    x = right_key(h, slot)
+                    if x < TOMBSTONE:
+                        marks[x] = step
+                c = right_following(h, c)
+    else:
+        for k in range(buckets(g, large)):
+            c = first(g, large, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    x = key(g, slot)
+                    if x < TOMBSTONE:
+                        marks[x] = step
+                c = following(g, c)
+
+
+@kernel
+def intersect_pairs(g, h, same, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
+    """Walk the smaller adjacency of the pairs in ``keys``, sorted: those with the same larger one come in a row.
+
+    These share marks, a number of their own from ``step`` on, unless it takes less to look everything up: a look-up
+    costs as much as ``search`` marks. ``out[i]`` becomes the sum of pair ``i`` if that is listed, or with ``total``
+    ``out[0]`` the sum of all. ``shared`` has more places than any smaller adjacency.
+    """
+    grand, shift = cast(0), np.uint64(bits)
+    start = 0
+    while start < len(keys):
+        side = keys[start] >> shift
+        stop, lookups = start, np.int64(0)
+        while stop < len(keys) and keys[stop] >> shift == side:
+            lookups += smaller[keys[stop] ^ side << shift]
+            stop += 1
+        large, at_right = np.uint32(side >> ONE), side & ONE == ONE
+        length = right_degree(h, large) if at_right else degree(g, large)
+        marking = length <= search * lookups
+        if marking:
+            step += 1
+            mark(g, h, at_right, large, marks, step)
+        for j in range(start, stop):
+            i = keys[j] ^ side << shift
+            a, b = u[i], v[i]
+            small = a if at_right or (same and b == large) else b
+            if marking:
+                found = cast(0)
+                for k in range(members_marked(g, h, at_right, small, marks, step, shared)):
+                    found += cast(value(np.int64(i), a, b, shared[k], *args))
+            else:
+                found = looked_up(g, h, at_right, large, small, np.int64(i), a, b, *args)
+            grand += found
+            if not total:
+                out[i] = found
+        start = stop
+    if total:
+        out[0] = grand

@@ -1,0 +1,131 @@
+"""CPU template of ``intersect`` for all triangles of an undirected graph, each of them once.
+
+Vertices are renamed by rank, so that every triangle is a path ``r -> s -> t`` and an edge ``r -> t`` of ascending ranks
+(the forward algorithm of Schank and Wagner). ``rows[begin[r] : begin[r] + length[r]]`` holds the higher neighbours of
+rank ``r`` in ascending order; with ranks by degree no row is longer than the square root of twice the edges.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import (
+    begin,
+    buckets,
+    cast,
+    degree,
+    end,
+    first,
+    following,
+    key,
+    value,
+)
+
+
+@kernel
+def rank_vertices(g, by_degree, counts, rank, order):
+    """Give every vertex a rank, ascending by degree and then by id, or by id alone; ``order`` is the inverse.
+
+    ``counts`` is ``int64[n + 2]``, of any content: a degree is at most ``n``.
+    """
+    n = len(rank)
+    counts[:] = 0
+    if by_degree:
+        for u in range(n):
+            counts[degree(g, u) + 1] += 1
+        for d in range(n + 1):
+            counts[d + 1] += counts[d]
+    for u in range(n):
+        d = degree(g, u) if by_degree else 0
+        rank[u] = counts[d]
+        order[counts[d]] = u
+        counts[d] += 1
+
+
+@kernel
+def list_starts(g, order, starts, lengths):
+    """Give the row of every rank as many places as its vertex has neighbours; return how many there are."""
+    at = np.int64(0)
+    for r in range(len(order)):
+        starts[r], lengths[r] = at, 0
+        at += degree(g, order[r])
+    return at
+
+
+@kernel
+def orient(g, rank, order, starts, lengths, rows):
+    """Write the higher neighbours of every rank: those of rank ``s`` are appended to its lower neighbours' rows."""
+    for s in range(len(rank)):
+        u = order[s]
+        for k in range(buckets(g, u)):
+            c = first(g, u, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v < TOMBSTONE and rank[v] < s:
+                        r = rank[v]
+                        rows[np.uint64(starts[r] + lengths[r])] = s
+                        lengths[r] += 1
+                c = following(g, c)
+
+
+@kernel
+def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
+    """Write to ``out[0]`` the sum over the triangles whose lowest rank is one of every ``stride`` from ``begin_rank``.
+
+    ``marked`` is ``uint8[n]``, zero before and after.
+    """
+    total = cast(0)
+    for r in range(begin_rank, len(order), stride):
+        low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
+        if high - low < 2:
+            continue
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 1
+        for j in range(low, high):
+            s = rows[j]
+            for i in range(np.uint64(starts[s]), np.uint64(starts[s] + lengths[s])):
+                t = np.uint64(rows[i])
+                if marked[t]:
+                    total += cast(value(0, order[r], order[s], order[t], *args))
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 0
+    out[0] = total
+
+
+@kernel
+def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
+    """Write to ``sums`` the sum over those triangles (see ``sum_triangles``) at each vertex, by rank."""
+    sums[:] = cast(0)
+    for r in range(begin_rank, len(order), stride):
+        low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
+        if high - low < 2:
+            continue
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 1
+        lowest = cast(0)
+        for j in range(low, high):
+            s = np.uint64(rows[j])
+            middle = cast(0)
+            for i in range(np.uint64(starts[s]), np.uint64(starts[s] + lengths[s])):
+                t = np.uint64(rows[i])
+                one = cast(value(0, order[r], order[s], order[t], *args)) if marked[t] else cast(0)
+                middle += one
+                sums[t] += one  # of 0 as well: a branch that is hard to predict costs more
+            sums[s] += middle
+            lowest += middle
+        sums[r] += lowest
+        for j in range(low, high):
+            marked[np.uint64(rows[j])] = 0
+
+
+@kernel
+def put_back(order, sums, out):
+    """Write to ``out`` by vertex what ``sums``, of which each row is one part, has by rank."""
+    for r in range(len(order)):
+        total = sums[0, r]
+        for p in range(1, len(sums)):
+            total += sums[p, r]
+        out[order[r]] = total

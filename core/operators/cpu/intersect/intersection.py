@@ -1,0 +1,170 @@
+"""``intersect`` on the CPU: which loop serves a call, and the instances of its two templates over two cursors."""
+
+from __future__ import annotations
+
+import re
+import threading
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.forks import renewed
+from suricate.base.types import ArcList, StoreView
+from suricate.cpu import threads
+from suricate.edgefn import bounds
+from suricate.kernels.generated import cursor_functions, load_module
+from suricate.kernels.walking import LOOKUP_COST
+from suricate.operators.call import Call, Stamps
+from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
+from suricate.operators.cpu.parallel import run_shared
+from suricate.store import fallbacks
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+RIGHT = "right_"  #: prefix of the functions of the second cursor
+CORNER_PARTS = 4  #: at most, since each has a sum per vertex
+NO_STATUS = np.empty(0, np.uint8)
+
+
+def intersect(
+    graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: np.ndarray | None,
+    oriented: str | None, method: str,
+) -> None:  # fmt: skip
+    """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    if pairs is None and oriented is not None:
+        _triangles(graph, call, left, out, by_degree=oriented == "degree")
+        return
+    total = pairs is None or out is None
+    if pairs is None:
+        _, edges = fallbacks.edges_of(left, graph.device)
+        pairs = ArcList(edges.src, edges.dst, None, None, 0, len(edges.src))
+    out = np.zeros(1, call.dtype) if out is None else out
+    out[...] = 0
+    module = _instance("intersect", graph, left, right, call)
+    u, v = pairs.src[: pairs.size], pairs.dst[: pairs.size]
+    status = NO_STATUS if pairs.status is None else pairs.status
+    same, bits = left is right, len(u).bit_length()
+    keys, smaller = np.empty(len(u), np.uint64), np.zeros(len(u), np.int64)
+    listed = module.larger_sides(
+        left.data, right.data, u, v, status, pairs.wanted, oriented is not None, same, bits, keys, smaller
+    )
+    keys = keys[:listed]
+    keys.sort()
+    marks = graph.workspace.state(Marks)
+    marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
+    module.intersect_pairs(
+        left.data, right.data, same, u, v, bits, keys, smaller, _search(left, right, method), marks.array,
+        marks.steps(listed + 1), np.empty(smaller.max(initial=0) + 1, np.uint32), total, out, *_values(call),
+    )  # fmt: skip
+
+
+def _search(left: StoreView, right: StoreView, method: str) -> int:
+    """Return how many neighbours are marked in the time in which one is looked up, or what makes ``method`` so."""
+    if method != "auto":
+        return 0 if method == "hash" else LOOKUP_COST["linear"]
+    return max(LOOKUP_COST[left.find], LOOKUP_COST[right.find])
+
+
+class Marks(Stamps):
+    """Per graph: the number of the adjacency that each vertex was last seen in."""
+
+
+def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
+    n, workspace = view.num_vertices, graph.workspace
+    out = np.empty(1, call.dtype) if out is None else out
+    module = _instance("intersect_oriented", graph, view, view, call)
+    rank, order = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("rank", "order"))
+    starts, lengths = (workspace.array(f"intersect.{name}", n, np.int64) for name in ("starts", "lengths"))
+    module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
+    rows = workspace.array("intersect.rows", module.list_starts(view.data, order, starts, lengths), np.uint32)
+    module.orient(view.data, rank, order, starts, lengths, rows)
+    corners = len(out) != 1
+    parts = _parts(call, len(rows), CORNER_PARTS if corners else threads.MOST)
+    marked = workspace.array("intersect.marked", parts * n, np.uint8).reshape(parts, n)
+    given = order, starts, lengths, rows
+    if corners:
+        sums = workspace.array("intersect.sums", parts * n, call.dtype).reshape(parts, n)
+        run_shared(
+            call, _values(call), module.sum_corners, [(*given, marked[p], sums[p], p, parts) for p in range(parts)]
+        )
+        module.put_back(order, sums, out)
+        return
+    sums = np.empty((parts, 1), call.dtype)
+    run_shared(
+        call, _values(call), module.sum_triangles, [(*given, marked[p], sums[p], p, parts) for p in range(parts)]
+    )
+    out[0] = sums.sum(dtype=call.dtype)
+
+
+def _parts(call: Call, edges: int, most: int) -> int:
+    """Return the number of parts of a sum over all triangles: one per thread, each of which has memory of its own."""
+    alone = call.function.by_hand or call.function.effects or bounds.CHECKED
+    return 1 if alone else min(threads.limit(), threads.parts(edges), most)
+
+
+# -- instances ---------------------------------------------------------------------------------------------------------
+
+_instances: dict[tuple, ModuleType] = {}
+_lock = renewed(threading.Lock())  # of adding to _instances
+
+
+def _values(call: Call) -> tuple[Any, ...]:
+    return tuple(
+        argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values, strict=True)
+    )
+
+
+def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, call: Call) -> ModuleType:
+    """Return the module of ``template`` over the cursors of two views, with the function of ``call``."""
+    walks_right = left is not right and right is graph.view("out")
+    walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
+    key = (template, walks, walks_right, call.function.key, call.dtype)
+    module = _instances.get(key)
+    if module is None:
+        with _lock:
+            module = _instances.get(key)
+            if module is None:
+                text = _module_text(template, left, right, call, walks_right=walks_right)
+                module = _instances[key] = load_module(template, text)
+    return module
+
+
+def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:
+    """Return the source of an instance: what the template imports from ``bindings``, then the template.
+
+    ``walks_right``: the graph that the function may ask is the right operand.
+    """
+    body = TEMPLATES[template].read_text()
+    found = BINDINGS_IMPORT.search(body)
+    assert found is not None, f"{template}.py imports no bindings"
+    wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "value"}
+    second = {name for name in wanted if name.startswith(RIGHT)}
+    asked = call.function.cursor_names
+    parts = [cursor_functions(left, (wanted - second) | asked, absent_weight=1)]
+    if second:
+        renamed = (f"{name.removeprefix(RIGHT)} as {name}" for name in sorted(second))
+        parts.append(f"from {right.cursor} import {', '.join(renamed)}")
+    assert call.dtype is not None
+    function = _function_text(call)
+    if asked and walks_right:
+        function = re.sub(rf"\b({'|'.join(sorted(asked))})\(", rf"{RIGHT}\1(", function)
+    parts += [function, f"cast = np.{call.dtype.name}"]
+    start, end = found.span()
+    body = body[:start] + "\n\n".join([IMPORTS, call.function.numba_imports, *parts]) + "\n" + body[end:]
+    parameters = "".join(f", a{i}" for i in range(len(call.values)))
+    return re.sub(r",\s*\*args\b", parameters, body)
+
+
+def _function_text(call: Call) -> str:
+    """Return ``value(i, u, v, x, ...)``: the user's function, which may take no ``i``, and may return nothing."""
+    decorator = "@njit" if call.function.by_hand else "@inner"
+    own = f"{decorator}\n{call.function.numba_source('own_value')}"
+    passed = ", ".join([*call.function.leading, *(f"a{i}" for i in range(len(call.values)))])
+    declared = ", ".join(["i, u, v, x", *(f"a{i}" for i in range(len(call.values)))])
+    if call.function.result is None:
+        body = f"    own_value({passed})\n    return 0"
+    else:
+        body = f"    return own_value({passed})"
+    return f"{own}\n\n@inner\ndef value({declared}):\n{body}"

@@ -1,0 +1,1 @@
+"""Functions per vertex and per edge on the CPU, with their templates."""

@@ -1,0 +1,66 @@
+"""CPU template of ``edge_map``: a function per edge, for its effects. Over both directions ``h`` is a second view."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.bindings import (
+    arc_weight,
+    begin,
+    both,
+    buckets,
+    end,
+    first,
+    following,
+    key,
+    visit,
+    weight,
+)
+from suricate.operators.cpu.measuring import measure_blocks
+
+
+@inner
+def map_row(g, i, u, without_loop, place, low, high, *args):
+    """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is that of the first of them."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                if place >= high:
+                    return place
+                if place >= low:
+                    visit(i, u, v, weight(g, slot), *args)
+                place += 1
+            c = following(g, c)
+    return place
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@kernel
+def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, last_place, *args):
+    """Visit the edges of ``vertices[first_place:last_place]``, of each those at places ``low`` to ``high``."""
+    for i in range(first_place, last_place):
+        u = np.uint32(i) if everything else vertices[i]
+        if u < num_vertices:
+            place = map_row(g, i, u, False, 0, low, high, *args)
+            if both:
+                map_row(h, i, u, True, place, low, high, *args)
+
+
+@kernel
+def map_arcs(num_vertices, src, dst, weights, status, wanted, first_place, last_place, *args):
+    """Visit the given arcs ``first_place`` to ``last_place``, those of the wanted status."""
+    for i in range(first_place, last_place):
+        u, v = src[i], dst[i]
+        if u < num_vertices and v < num_vertices and not (len(status) and status[i] != wanted):
+            visit(i, u, v, arc_weight(weights, i), *args)

@@ -1,0 +1,82 @@
+"""Functions per vertex and per edge on the CPU, and the repetition of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Device
+from suricate.cpu import threads
+from suricate.edgefn import bounds
+from suricate.operators.call import Call, Start, Until, stamps_of
+from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.parallel import cut, run_shared
+from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+EVERY_PLACE = (0, 2**63 - 1)
+
+
+def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
+    """Return the vertices of ``start`` for which the function is true."""
+    vertices = _vertices(graph, call, start, ends=True)
+    kept = np.empty(vertices.size, np.uint32)
+    module = instance("vertex_map", Walk(graph.view() if call.function.needs_view else None), call)
+    distinct = not _keeps_repeats(call) or start.frontiers[0].distinct
+    alone = not distinct or call.function.by_hand or bounds.CHECKED  # a vertex may be there twice, or more be written
+    ranges = [(0, vertices.size)] if alone else threads.ranges(vertices.size, threads.parts(vertices.size))
+    given = graph.num_vertices, vertices.ids, vertices.everything
+    parts = [(*given, *part, kept) for part in ranges]
+    count = threads.compacted(kept, ranges, run_shared(call, numba_values(call), module.vertex_map, parts))
+    return Frontier(graph.device, kept, count, num_vertices=graph.num_vertices, distinct=distinct)
+
+
+def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
+    """Call a function for its effects on every edge of ``start``."""
+    walk, g, h = walk_over(graph, over)
+    values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
+    for arcs in start.arcs:
+        *given, size = arcs_of(arcs)
+        ranges = threads.ranges(size, 1 if alone else threads.parts(size))
+        module = instance("edge_map", walk, call, shared=len(ranges) > 1)
+        run_shared(call, values, module.map_arcs, [(views[2], *given, *part) for part in ranges])
+    if start.frontiers:
+        vertices, places = _vertices(graph, call, start), first or EVERY_PLACE
+        module = instance("edge_map", walk, call)
+        ranges = [(0, vertices.size)] if alone else cut(graph, walk, over, module, views, vertices)
+        if len(ranges) > 1:
+            module = instance("edge_map", walk, call, shared=True)
+        ids = vertices.ids, vertices.everything
+        run_shared(call, values, module.edge_map, [(*views, *ids, *places, *part) for part in ranges])
+
+
+def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:
+    """Return the vertices of ``start``: each once, or as they are where functions want their positions."""
+    if _keeps_repeats(call):
+        return listed(start.frontiers[0])
+    queue = graph.workspace.array("operators.spare", graph.num_vertices, np.uint32)
+    return union_of(graph, start, stamps_of(graph), queue, ends=ends)
+
+
+def _keeps_repeats(call: Call) -> bool:
+    return call.function.leading[0] == "i"
+
+
+def iterate(
+    device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Any, Any], ...]
+) -> int:
+    """Repeat ``body`` until a scalar says stop; return the number of rounds."""
+    steps = 0
+    while steps < max_steps:
+        body()
+        steps += 1
+        if steps == max_steps or until.ends_loop():
+            break
+        for a, b in swap:
+            a[:], b[:] = b.copy(), a.copy()
+    return steps

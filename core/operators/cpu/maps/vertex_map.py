@@ -1,0 +1,23 @@
+"""CPU template of ``vertex_map``: a function per vertex, in the order given."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import visit_vertex
+
+
+@kernel
+def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
+    """Write those of ``vertices[begin:end]`` for which the function is true to ``kept``, from ``begin`` on.
+
+    Returns where they end.
+    """
+    passed = begin
+    for i in range(begin, end):
+        v = np.uint32(i) if everything else vertices[i]
+        if v < num_vertices and visit_vertex(i, v, *args):
+            kept[passed] = v
+            passed += 1
+    return passed

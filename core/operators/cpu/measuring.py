@@ -1,0 +1,53 @@
+"""What the CPU templates share that choose by the amount of work: counts of edges."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner
+from suricate.operators.cpu.bindings import both, degree
+
+MANY = np.int64(1) << np.int64(62)
+
+
+@inner
+def measure_blocks(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the vertices and edges of each block of ``block`` vertices to ``work``."""
+    for b in range(len(work)):
+        first = b * block
+        last = min(count, first + block)
+        total = np.int64(last - first)
+        for i in range(first, last):
+            u = np.uint32(i) if everything else vertices[i]
+            if u < num_vertices:
+                total += np.int64(degree(g, u))
+                if both:
+                    total += np.int64(degree(h, u))
+        work[b] = total
+
+
+@inner
+def edges_of(g, h, num_vertices, frontier, everything, count, enough):
+    """Return the number of edges of ``count`` vertices, or more than ``enough`` of them."""
+    edges = np.int64(0)
+    for i in range(count):
+        u = np.uint32(i) if everything else frontier[i]
+        if u < num_vertices:
+            edges += np.int64(degree(g, u))
+            if both:
+                edges += np.int64(degree(h, u))
+        if edges > enough:
+            break
+    return edges
+
+
+@inner
+def edges_of_rest(g, h, begin, end, stamp, step):
+    """Return the number of edges of the vertices from ``begin`` to ``end`` whose stamps are below ``step``."""
+    edges = np.int64(0)
+    for v in range(begin, end):
+        if stamp[v] < step:
+            edges += np.int64(degree(g, v))
+            if both:
+                edges += np.int64(degree(h, v))
+    return edges

@@ -1,0 +1,1 @@
+"""Pulls on the CPU: ``neighbor_reduce`` and ``converge``, with their templates."""

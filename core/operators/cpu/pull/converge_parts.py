@@ -1,0 +1,78 @@
+"""CPU template of one round of ``converge`` by several threads; the parameters are those of ``converge.py``.
+
+Parts are ranges of the active set; then of all vertices, of which those with the stamp of the round are active in the
+next one, in ascending order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.bindings import begin, buckets, commit, degree, end, first, following, key, then
+from suricate.operators.cpu.measuring import measure_blocks
+from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@inner
+def stamp_neighbors(g, u, stamp, step):
+    """Stamp the neighbours of ``u`` in one view."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v < TOMBSTONE and stamp[v] != step:
+                    stamp[v] = step
+            c = following(g, c)
+
+
+@kernel
+def compute(
+    g, h, waking, also_waking, wakes, num_vertices, active, everything, first_place, last_place, stamp, step, values,
+    counts, *args,
+):  # fmt: skip
+    """Compute ``active[first_place:last_place]``, stamp what is active next; return the edges to wake over."""
+    woken = np.int64(0)
+    asks = asks_ahead(g, num_vertices, everything, *args)
+    for i in range(first_place, last_place):
+        v = np.uint32(i) if everything else active[i]
+        if v >= num_vertices:
+            continue
+        says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, asks, values, counts, *args), *args))
+        if says & 1:
+            stamp[v] = step
+        if says & 2 and wakes > 0:
+            woken += np.int64(degree(waking, v))
+            stamp_neighbors(waking, v, stamp, step)
+            if wakes > 1:
+                woken += np.int64(degree(also_waking, v))
+                stamp_neighbors(also_waking, v, stamp, step)
+    return woken
+
+
+@kernel
+def publish(num_vertices, active, everything, first_place, last_place, *args):
+    """Run the third phase for ``active[first_place:last_place]``."""
+    for i in range(first_place, last_place):
+        v = np.uint32(i) if everything else active[i]
+        if v < num_vertices:
+            commit(v, *args)
+
+
+@kernel
+def gather(first_place, last_place, stamp, step, queue):
+    """Write the vertices of a range that have the stamp to ``queue``, from its begin on; return where they end."""
+    at = first_place
+    for v in range(first_place, last_place):
+        if stamp[v] == step:
+            queue[at] = v
+            at += 1
+    return at

@@ -1,0 +1,95 @@
+"""CPU template of ``neighbor_reduce``: one pass over the adjacency of each vertex, one value per vertex."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.scratch import scratch
+from suricate.operators.cpu.bindings import degree, has_then, in_any_order, put, then
+from suricate.operators.cpu.measuring import measure_blocks
+from suricate.operators.cpu.pull.pulling import asks_ahead, most_edges, reduce_vertex
+
+BLOCK = 1024  #: vertices that are put in order at a time
+SELDOM, PLAIN = 16, 31  #: where fewer than one in so many has no edges, so many blocks are taken as they come
+
+
+@kernel
+def largest_degree(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
+    return most_edges(g, h, num_vertices, vertices, everything, count)
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@inner
+def put_those_with_edges_first(g, begin, size, order):
+    """Write the vertices from ``begin`` on, less ``begin``, to ``order``; return how many of ``size`` have edges."""
+    some, none = 0, size
+    for i in range(size):
+        has = degree(g, np.uint32(begin + i)) > 0
+        none -= not has
+        order[np.uint64(some if has else none)] = i
+        some += has
+    return some
+
+
+@inner
+def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept``.
+
+    The queue is in the order of the list. Where nobody joins it, of all vertices those without edges come last in their
+    block, if they are many: a branch that is hard to predict costs more.
+    """
+    order, rest, asks = scratch(), 0, asks_ahead(g, num_vertices, everything, *args)
+    for block in range(begin, end, BLOCK):
+        size = min(BLOCK, end - block)
+        ordered = in_any_order and everything and rest == 0
+        if ordered:
+            some = put_those_with_edges_first(g, block, size, order)
+            rest = PLAIN if (size - some) * SELDOM < size else 0
+        else:
+            rest -= 1
+        for j in range(size):
+            i = block + (np.int64(order[np.uint64(j)]) if ordered else j)
+            u = np.uint32(i) if everything else vertices[i]
+            total = reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args)
+            if place == 1:
+                put(out, i, total)
+            elif place == 2 and u < num_vertices:
+                put(out, u, total)
+            if has_then and u < num_vertices and then(u, total, *args):
+                kept[queued] = u
+                queued += 1
+    return queued
+
+
+@kernel
+def neighbor_reduce(
+    g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
+):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept`` of those that join.
+
+    The values go to ``out`` by position (``place`` 1), by vertex (2), or nowhere (0).
+    """
+    return reduce_list(
+        g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
+    )
+
+
+@kernel
+def reduce_layers(
+    g, h, num_vertices, vertices, ends, count, backwards, out, place, kept, queued, values, counts, *args
+):
+    """Reduce over the edges of the vertices of ``count`` layers, one layer after the other."""
+    for i in range(count):
+        layer = count - 1 - i if backwards else i
+        begin, end = ends[layer], ends[layer + 1]
+        queued = reduce_list(
+            g, h, num_vertices, vertices, False, begin, end, out, place, kept, queued, values, counts, *args
+        )
+    return queued

@@ -1,0 +1,217 @@
+"""Pulls on the CPU: ``neighbor_reduce`` and ``converge``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.cpu import threads
+from suricate.cpu.threads import Range
+from suricate.operators import schemes
+from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until, stamps_of
+from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.measuring import MANY
+from suricate.operators.cpu.parallel import cut, run_shared
+from suricate.operators.cpu.push.push_steps import SCAN, shared_from
+from suricate.operators.cpu.sources import NO_VERTICES, Listed, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.results import Layers, Propagated
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+Tables = tuple[np.ndarray, np.ndarray]
+
+NOWHERE, BY_POSITION, BY_VERTEX = 0, 1, 2  #: where the values of a pull go
+TABLES = 8  #: entries per vertex that the tables of modes on several threads have at most
+
+
+def neighbor_reduce(
+    graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
+) -> Frontier | None:
+    """Fill ``out`` and run the second phase (see ``suricate.operators.neighbor_reduce``).
+
+    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    """
+    view = None
+    if scheme == "updated":
+        source = schemes.updated_source(graph, over, graph.view(over))
+        if source == schemes.ITERATOR:
+            view = graph.view(over)
+            module = instance("reduce_updated", Walk(view, swapped=over != "out"), call)
+            module.neighbor_reduce(view.data, view.num_vertices, out, *numba_values(call))
+            return None
+        if source == schemes.LISTED:
+            view = schemes.inserted_view(graph, over)
+    queue = _queue(graph, "operators.queue") if call.then is not None else NO_VERTICES
+    place = NOWHERE if out is None else BY_POSITION
+    if isinstance(vertices, Start | Layers):
+        place = NOWHERE if out is None else BY_VERTEX
+    pull = _Pull(graph, call, over, view, out, place, queue)
+    if isinstance(vertices, Layers):
+        count = pull.run_layers(vertices)
+    elif isinstance(vertices, Start):
+        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.spare")))
+    elif vertices is None:
+        count = pull.run(Listed(NO_VERTICES, True, graph.num_vertices))
+    else:
+        count = pull.run(Listed(vertices, False, len(vertices)))
+    return None if call.then is None else frontier_of(graph, queue, count)
+
+
+class _Pull:
+    """A pull that is run for one list of vertices or several."""
+
+    def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
+        walk, g, h = walk_over(graph, over, swapped=over != "out")
+        if view is not None:
+            walk, g, h = walk._replace(view=view), view.data, view.data
+        self._graph, self._call, self._walk, self._over = graph, call, walk, over
+        self._module = instance("neighbor_reduce", walk, call)
+        self._views = (g, h, graph.num_vertices)
+        self._target = (_data(call, out), place, queue)
+        self._values = numba_values(call)
+
+    def run(self, vertices: Listed) -> int:
+        """Pull for ``vertices``; return the length of the queue of those that join."""
+        tables = mode_tables(self._graph, self._call, self._module, self._views, vertices)
+        each = 1 if self._call.reduce == "mode" else threads.EACH
+        ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices, each=each)
+        if len(ranges) > 1:
+            ranges, own = tables_of_parts(self._graph, self._call, tables, ranges)
+            if len(ranges) > 1:
+                return self._run_parts(vertices, ranges, own)
+        whole = (vertices.ids, vertices.everything, 0, vertices.size)
+        return self._module.neighbor_reduce(*self._views, *whole, *self._target, 0, *tables, *self._values)
+
+    def _run_parts(self, vertices: Listed, ranges: list[Range], tables: list[Tables]) -> int:
+        given = *self._views, vertices.ids, vertices.everything
+        ends = zip(ranges, tables, strict=True)
+        parts = [(*given, begin, end, *self._target, begin, *own) for (begin, end), own in ends]
+        lasts = run_shared(self._call, self._values, self._module.neighbor_reduce, parts)
+        return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
+
+    def run_layers(self, layers: Layers) -> int:
+        """Pull for the vertices of all layers, one layer after the other."""
+        count = len(layers)
+        everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
+        tables = mode_tables(self._graph, self._call, self._module, self._views, everybody)
+        ends = (layers.vertices, layers.offsets, count, layers.backwards)
+        return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *tables, *self._values)
+
+
+def mode_tables(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
+    """Return the hash tables, values and counts, that modes of ``vertices`` need; for other reductions empty ones."""
+    if call.reduce != "mode":
+        return NO_VERTICES, NO_VERTICES
+    most = int(module.largest_degree(*views, *vertices))
+    size, array = 1 << max(0, 2 * most - 1).bit_length(), graph.workspace.array
+    return array("operators.values", size, call.dtype), array("operators.counts", size, np.uint32)
+
+
+def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
+    """Return tables like ``tables`` for each part, and the parts: one where so many tables would take too much memory.
+
+    The memory of ``tables`` is theirs then.
+    """
+    number, size, array = len(ranges), len(tables[0]), graph.workspace.array
+    if call.reduce != "mode":
+        return ranges, [tables] * number
+    if number * size > TABLES * graph.num_vertices:
+        return [(ranges[0][0], ranges[-1][1])], [tables]
+    values = array("operators.values", number * size, call.dtype).reshape(number, size)
+    counts = array("operators.counts", number * size, np.uint32).reshape(number, size)
+    return ranges, list(zip(values, counts, strict=True))
+
+
+def _data(call: Call, out: Any) -> np.ndarray:
+    """Return the array that values go to; where there is none, one of its form without entries."""
+    if out is not None:
+        return out if call.layout is None else out.data
+    if call.layout is None:
+        return np.empty(0, call.dtype)
+    return np.empty(0 if call.layout.bits == 64 else (0, 2), np.uint64)
+
+
+def _queue(graph: Graph, name: str) -> np.ndarray:
+    return graph.workspace.array(name, graph.num_vertices, np.uint32)
+
+
+def converge(
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
+    most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
+) -> Propagated:  # fmt: skip
+    """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
+    if after is not None:
+        max_steps = max(0, max_steps - after.steps) if after.crowded else 0
+    walk, g, h = walk_over(graph, over, swapped=over != "out")
+    _, waking, also_waking = walk_over(graph, wake or "out")
+    wakes = 0 if wake is None else 1 + (wake == "both")
+    module, stamps, views = instance("converge", walk, call), stamps_of(graph), (g, h, graph.num_vertices)
+    queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
+    vertices = union_of(graph, start, stamps, spare, ends=True)
+    everybody = vertices
+    growing = call.reduce == "mode" and not vertices.everything  # tables for the vertices of a round
+    at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
+    share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
+    wakers, rounds, touched, stopped, crowded = (waking, also_waking, wakes), 0, 0, False, False
+    tables = mode_tables(graph, call, module, views, vertices)
+    while vertices.size and rounds < max_steps and not (stopped or crowded):
+        first = stamps.steps(at_once)
+        tables = mode_tables(graph, call, module, views, vertices) if growing and rounds else tables
+        values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
+        made, more, left, crowded = module.converge(
+            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, spare,
+            *tables, *values,
+        )  # fmt: skip
+        rounds, touched = rounds + made, touched + more
+        if made % 2:
+            queue, spare = spare, queue
+        vertices = Listed(spare, False, left) if made else vertices
+        if left and made < at_once and rounds < max_steps and not crowded:
+            touched, given = touched + left, (walk, over, views, wakers, vertices, tables)
+            vertices, woken = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
+            crowded = left + woken > most
+            made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
+        stamps.give_back(first + made)
+        vertices = everybody if swap else vertices
+        stopped = until is not None and until.ends_loop()
+        crowded = crowded and not stopped
+    if rounds and rounds % 2 == (0 if after is None else 1):
+        for a, b in swap:
+            call.values[a][:], call.values[b][:] = call.values[b].copy(), call.values[a].copy()
+    if not rounds:
+        numba_values(call)  # the totals of a call that had nothing to do are neutral
+    left_out = after is not None and not after.crowded
+    return Propagated.of(rounds, touched, left_out or not (vertices.size or crowded), crowded)
+
+
+def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
+    """Return the values with pairs of them exchanged."""
+    other = {a: b for pair in swap for a, b in (pair, pair[::-1])}
+    return tuple(values[other.get(i, i)] for i in range(len(values)))
+
+
+def _shared_round(
+    graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, int],
+    queue: np.ndarray,
+) -> tuple[Listed, int]:  # fmt: skip
+    """Compute a round by several threads; return who is active next, in ``queue``, and the edges that wake others."""
+    walk, over, (g, h, n), wakers, vertices, tables = given
+    module, each = instance("converge_parts", walk, call), 1 if call.reduce == "mode" else threads.EACH
+    ranges = cut(graph, walk, over, module, (g, h, n), vertices, each=each)
+    ranges, own = tables_of_parts(graph, call, tables, ranges)
+    active = n, vertices.ids, vertices.everything
+    parts = [(g, h, *wakers, *active, *part, *target, *table) for part, table in zip(ranges, own, strict=True)]
+    woken = sum(run_shared(call, values, module.compute, parts))
+    if call.commit is not None:
+        run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
+    ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
+    lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
+    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), woken
+
+
+def _has_accumulators(call: Call) -> bool:
+    return any(argument.kind == "accumulator" for argument in call.function.arguments)

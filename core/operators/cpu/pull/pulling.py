@@ -1,0 +1,126 @@
+"""What the CPU templates of pulls share: the reduction over the edges of a vertex, in one view or in two.
+
+For ``"mode"`` ``pulling_mode.py`` takes its place; ``values`` and ``counts`` are used there only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner
+from suricate.cpu.scratch import WORDS, scratch
+from suricate.operators.cpu.bindings import (
+    ask,
+    begin,
+    both,
+    buckets,
+    cast,
+    combine,
+    copied,
+    copies,
+    edge,
+    end,
+    far,
+    final,
+    first,
+    following,
+    identity,
+    key,
+    later,
+    looks_ahead,
+    weight,
+)
+
+NEAR, SAMPLES = 1 << 15, 64  #: entries that are not far apart; vertices that are looked at
+MOST = WORDS - 64  #: keys in the scratch array before others are copied
+
+
+@inner
+def reduce_keys(u, keys, count, without_loop, total, *args):
+    """Return the reduction of ``total`` and the edges of ``u`` to the first ``count`` of ``keys``, which weigh 1."""
+    for i in range(count):
+        v = keys[np.uint64(i)]
+        if v < TOMBSTONE and not (without_loop and v == u):
+            total = combine(total, cast(edge(u, v, 1, *args)))
+    return total
+
+
+@inner
+def reduce_copied(g, u, without_loop, total, *args):
+    """Do as :func:`reduce_row` with one loop over many spans, whose ends it does not have to guess."""
+    keys, count = scratch(), 0
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            count = copied(g, c, keys, count)
+            c = following(g, c)
+            if count > MOST:
+                total, count = reduce_keys(u, keys, count, without_loop, total, *args), 0
+    return reduce_keys(u, keys, count, without_loop, total, *args)
+
+
+@inner
+def asks_ahead(g, num_vertices, everything, *args):
+    """Return whether a pull asks for what it reads: large arrays, far apart in a third of a sample of rows."""
+    apart, step = 0, max(1, num_vertices // SAMPLES)
+    if looks_ahead and everything and far(g, *args):
+        for i in range(0, num_vertices, step):
+            u = np.uint32(i)
+            c = first(g, u, 0) if buckets(g, u) > 0 else np.int64(-1)
+            if c >= 0 and begin(g, c) < end(g, c):
+                v = key(g, (begin(g, c) + end(g, c)) >> 1)
+                if v < TOMBSTONE:
+                    apart += 2 if abs(np.int64(u) - np.int64(v)) > NEAR else -1
+    return apart > 0
+
+
+@inner
+def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
+    """Return the reduction of ``total`` and the edges of ``u`` in some slots, as far as it takes to know it."""
+    for slot in range(start, stop):
+        if asks:
+            ask(later(g, slot), *args)
+        v = key(g, slot)
+        if v >= TOMBSTONE or (without_loop and v == u):
+            continue
+        total = combine(total, cast(edge(u, v, weight(g, slot), *args)))
+        if final(total):
+            return total
+    return total
+
+
+@inner
+def reduce_row(g, u, asks, without_loop, total, *args):
+    """Return the reduction of ``total`` and the edges of ``u`` in one view, as far as it takes to know it."""
+    if copies:
+        return reduce_copied(g, u, without_loop, total, *args)
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            start, stop = begin(g, c), end(g, c)
+            if looks_ahead and asks:  # two loops: to ask or not in one of them costs a sixth on grids
+                total = reduce_span(g, u, start, stop, True, without_loop, total, *args)
+            else:
+                total = reduce_span(g, u, start, stop, False, without_loop, total, *args)
+            if final(total):
+                return total
+            c = following(g, c)
+    return total
+
+
+@inner
+def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
+    """Return the reduction over the edges of ``u``; an id that is not below ``num_vertices`` has none."""
+    total = cast(identity)
+    if u < num_vertices:
+        total = reduce_row(g, u, asks, False, total, *args)
+        if both:
+            total = reduce_row(h, u, asks, True, total, *args)
+    return total
+
+
+@inner
+def most_edges(g, h, num_vertices, vertices, everything, count):
+    """Return 0: no table is needed."""
+    return 0

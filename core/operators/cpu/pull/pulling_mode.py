@@ -1,0 +1,168 @@
+"""What pulls by ``"mode"`` take in place of ``pulling.py``: the most frequent value of the edges of a vertex.
+
+The values of a vertex are listed first. Up to four are sorted. Of many, one that more than half of them are equal to
+needs no table: a candidate is tried. Else each is written to a place that its hash gives, in a table without order;
+those that find themselves there are counted, and those whose place another value has taken are listed again, for the
+next round, until they are few and compared with each other. So few branches depend on values.
+
+``values`` and ``counts`` have a power of two of places that is no less than the largest degree, and ``values`` as many
+for the list. Of several most frequent values the smallest counts; a NaN does not count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner
+from suricate.operators.cpu.bindings import (
+    begin,
+    both,
+    buckets,
+    cast,
+    degree,
+    edge,
+    end,
+    first,
+    following,
+    identity,
+    key,
+    weight,
+)
+
+FEW = 16  #: values that are compared with each other
+FACTOR, HIGH, NEXT, TURN = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 33, 5, 63))  #: of the hash
+ONE, TWO, THREE, FOUR = (np.uint64(one) for one in (1, 2, 3, 4))
+
+
+@inner
+def most_edges(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices, both views counted."""
+    most = np.int64(0)
+    for i in range(count):
+        u = np.uint32(i) if everything else vertices[i]
+        if u < num_vertices:
+            edges = np.int64(degree(g, u))
+            if both:
+                edges += np.int64(degree(h, u))
+            most = edges if edges > most else most
+    return most
+
+
+@inner
+def place_of(value, shift, mask):
+    """Return the place of ``value`` in the table of a round."""
+    return (np.float64(np.float64(value) + 0.0).view(np.uint64) * FACTOR >> shift) & mask
+
+
+@inner
+def list_row(g, u, without_loop, values, listed, *args):
+    """Append the values of the edges of ``u`` in one view to the list, which ends at ``listed``; return its end."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                value = cast(edge(u, v, weight(g, slot), *args))
+                if value == value:
+                    values[listed] = value
+                    listed += ONE
+            c = following(g, c)
+    return listed
+
+
+@inner
+def count_in_table(values, counts, begin, listed, shift, best, most):
+    """Count the values that are in a place of their own; return the end of the list of the others, and the best."""
+    mask = ONE
+    while mask < listed - begin:
+        mask = mask << ONE
+    mask -= ONE
+    for i in range(begin, listed):
+        at = place_of(values[i], shift, mask)
+        values[at], counts[at] = values[i], 0
+    left = begin
+    for i in range(begin, listed):
+        value = values[i]
+        at = place_of(value, shift, mask)
+        same = values[at] == value
+        times = counts[at] + np.uint32(same)
+        counts[at] = times
+        better = same & ((times > most) | ((times == most) & (value < best)))
+        best, most = value if better else best, times if better else most
+        values[left] = value
+        left += np.uint64(not same)
+    return left, best, most
+
+
+@inner
+def ordered(a, b):
+    """Return two values, the smaller one first."""
+    return (a if a < b else b), (b if a < b else a)
+
+
+@inner
+def mode_of_four(values, begin, count, best):
+    """Return the mode of ``count`` values, at most four, or ``best``, which none is above, if there are none."""
+    a, b = values[begin] if count > 0 else best, values[begin + ONE] if count > 1 else best
+    c, d = values[begin + TWO] if count > 2 else best, values[begin + THREE] if count > 3 else best
+    a, b = ordered(a, b)
+    c, d = ordered(c, d)
+    a, c = ordered(a, c)
+    b, d = ordered(b, d)
+    b, c = ordered(b, c)
+    best = c if (count > 3) & (c == d) else a
+    best = b if (count > 2) & (b == c) else best
+    return a if (count > 1) & (a == b) else best
+
+
+@inner
+def majority_of(values, begin, listed, other):
+    """Return the value of more than half of the list, if two of three places have it; else perhaps ``other``."""
+    head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
+    candidate, times = middle if middle == last else head, np.uint64(0)
+    for i in range(begin, listed):
+        times += np.uint64(values[i] == candidate)
+    return candidate if times > listed - begin >> ONE else other
+
+
+@inner
+def mode_of(values, counts, begin, listed, best, most):
+    """Return the mode of the values in the list, which has its places from ``begin`` to ``listed``."""
+    if listed - begin <= FOUR:
+        return mode_of_four(values, begin, np.int64(listed - begin), best)
+    if listed - begin > FEW:
+        majority = majority_of(values, begin, listed, best)
+        if majority != best:
+            return majority
+    shift = HIGH
+    while listed - begin > FEW:  # fewer each time: in every place that is taken some value finds itself
+        listed, best, most = count_in_table(values, counts, begin, listed, shift, best, most)
+        shift = (shift - NEXT) & TURN
+    for i in range(begin, listed):
+        value, times = values[i], np.uint32(0)
+        for j in range(begin, listed):
+            times += np.uint32(values[j] == value)
+        better = (times > most) | ((times == most) & (value < best))
+        best, most = value if better else best, times if better else most
+    return best
+
+
+@inner
+def asks_ahead(g, num_vertices, everything, *args):
+    """Return False: values are listed first, and then counted."""
+    return False
+
+
+@inner
+def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
+    """Return the mode over the edges of ``u``; of no edges the neutral value."""
+    if u >= num_vertices:
+        return cast(identity)
+    begin = np.uint64(len(values)) >> ONE
+    listed = list_row(g, u, False, values, begin, *args)
+    if both:
+        listed = list_row(h, u, True, values, listed, *args)
+    return mode_of(values, counts, begin, listed, cast(identity), np.uint32(0))

@@ -1,0 +1,1 @@
+"""Pushes on the CPU: ``advance`` and ``propagate``, with their templates."""

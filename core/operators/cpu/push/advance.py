@@ -1,0 +1,43 @@
+"""CPU template of ``advance``: the two phases of one step, and the first step of a propagation from arcs or a union.
+
+``queue`` is ``uint32[num_vertices]``, of which ``queued`` entries are in use. ``fn`` reads ``out`` while it changes: it
+may see values of the same step.
+"""
+
+from __future__ import annotations
+
+from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import arc_weight, edge, store, then
+from suricate.operators.cpu.push.pushing import push_list
+
+
+@kernel
+def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
+    """First phase: offer along the edges of ``count`` vertices; return the length of the queue."""
+    return push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args)
+
+
+@kernel
+def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp, step, queue, queued, *args):
+    """First phase: offer along the given arcs, those of the wanted status; return the length of the queue."""
+    for i in range(size):
+        u, v = src[i], dst[i]
+        if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
+            continue
+        if store(out, v, edge(u, v, arc_weight(weights, i), *args)) and stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
+    return queued
+
+
+@kernel
+def second_phase(queue, queued, number, *args):
+    """Second phase of step ``number``: keep the vertices for which ``then`` says true; return how many there are."""
+    kept = 0
+    for i in range(queued):
+        v = queue[i]
+        if then(v, number, *args):
+            queue[kept] = v
+            kept += 1
+    return kept

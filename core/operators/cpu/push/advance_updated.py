@@ -1,0 +1,42 @@
+"""CPU template of ``advance`` over the edges inserted since the mark, by the updated-edges iterator of a cursor."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import (
+    begin,
+    edge,
+    end,
+    is_fresh,
+    key,
+    owner,
+    store,
+    updated_count,
+    updated_segment,
+    weight,
+)
+
+
+@kernel
+def advance(g, num_vertices, out, stamp, step, changed, *args):
+    """Push along the inserted edges; return how many vertices were written to ``changed``.
+
+    ``stamp`` and ``step`` are those of ``advance.py``.
+    """
+    queued = 0
+    for i in range(updated_count(g)):
+        c = updated_segment(g, i)
+        for slot in range(begin(g, c), end(g, c)):
+            v = key(g, slot)
+            if v < TOMBSTONE and is_fresh(g, slot):
+                u = np.uint32(owner(g, c, slot))
+                if u >= num_vertices:
+                    continue  # the segment is free
+                if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
+                    stamp[v] = step
+                    changed[queued] = v
+                    queued += 1
+    return queued

@@ -1,0 +1,25 @@
+"""What the CPU templates of propagations share to keep the vertices of each step."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner
+
+
+@inner
+def append_layer(layers, ends, number, frontier, everything, count):
+    """Append ``count`` vertices as layer ``number``; return whether there are places for them.
+
+    ``layers`` is ``uint32[capacity]``, without places if layers are not kept; ``ends[i]`` is the begin of layer i.
+    """
+    if len(ends) == 0:
+        return True
+    at = ends[number]
+    if at + count > len(layers):
+        return False
+    for i in range(count):
+        layers[at + i] = np.uint32(i) if everything else frontier[i]
+    if count > 0:
+        ends[number + 1] = at + count
+    return True

@@ -1,0 +1,89 @@
+"""CPU template of ``propagate`` where a value is final after one step: large frontiers are pulled (Beamer et al.).
+
+A vertex that was altered before, or that the search started from, is not asked again. The number of a step in which a
+vertex joined is its stamp; one that ``then`` keeps out has the stamp ``step``, below all of these. So a pull knows the
+vertices of the frontier by their stamps, and those that were never altered by stamps below ``step``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.bindings import both, then
+from suricate.operators.cpu.measuring import MANY, edges_of, edges_of_rest
+from suricate.operators.cpu.push.layering import append_layer
+from suricate.operators.cpu.push.pulling_once import pull_row
+from suricate.operators.cpu.push.pushing import push_list
+
+LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
+PULLED = 14  #: a larger one is pulled if its edges are more than this part of all, where the first offer will do
+
+
+@inner
+def pull_rest(g, h, num_vertices, out, stamp, step, number, equal, queue, *args):
+    """Step ``number`` as a pull of all vertices that were not altered yet; return how many were, now in ``queue``."""
+    queued = 0
+    for v in range(num_vertices):
+        if stamp[v] >= step:
+            continue
+        altered = pull_row(g, np.uint32(v), False, step + number, equal, out, stamp, *args)
+        if both and not (altered and equal):
+            altered = pull_row(h, np.uint32(v), True, step + number, equal, out, stamp, *args) or altered
+        if altered:
+            queue[queued] = v
+            queued += 1
+    for i in range(queued):
+        stamp[queue[i]] = step + number + 1
+    return queued
+
+
+@kernel
+def propagate(
+    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number, max_steps, share,
+    queue, spare, layers, ends, *args,
+):  # fmt: skip
+    """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
+
+    ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
+    ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
+    while the frontier is a large part of all vertices. What is left of a propagation before a step with so large a
+    frontier, or with more than ``share`` edges, is left to several threads, unless ``share`` is ``MANY``.
+    """
+    touched, pulling, enough = 0, False, np.int64(-1)
+    fits = append_layer(layers, ends, number, frontier, everything, count)
+    for i in range(count):
+        u = np.uint32(i) if everything else frontier[i]
+        if u < num_vertices:
+            stamp[u] = step + number + 1
+    while count > 0 and number < max_steps and fits:
+        large = count * LARGE > num_vertices
+        if share < MANY and (large or edges_of(g, h, num_vertices, frontier, everything, count, share) > share):
+            break
+        touched += count
+        if large and not (pulling and equal):
+            if not equal:
+                enough = edges_of_rest(back, also_back, 0, num_vertices, stamp, step)
+            elif enough < 0:
+                enough = edges_of(g, h, num_vertices, frontier, True, num_vertices, MANY) // PULLED
+            pulling = edges_of(g, h, num_vertices, frontier, everything, count, enough) > enough
+        pulling = pulling and large
+        number += 1
+        if pulling:
+            queued = pull_rest(back, also_back, num_vertices, out, stamp, step, number, equal, queue, *args)
+        else:
+            queued = push_list(
+                g, h, num_vertices, frontier, everything, count, out, stamp, step + number + 1, queue, 0, *args
+            )
+        count = 0
+        for i in range(queued):
+            v = queue[i]
+            if then(v, number, *args):
+                queue[count] = v
+                count += 1
+            else:
+                stamp[v] = step
+        frontier, queue, spare = queue, spare, queue
+        everything = False
+        fits = append_layer(layers, ends, number, frontier, everything, count)
+    return number, touched, count if fits else -1

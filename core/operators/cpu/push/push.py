@@ -1,0 +1,207 @@
+"""Pushes on the CPU: ``advance`` and ``propagate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import CapacityError
+from suricate.base.types import ArcList
+from suricate.operators import schemes
+from suricate.operators.call import Call, Order, Start, identity_of, stamps_of
+from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.measuring import MANY
+from suricate.operators.cpu.push.push_steps import REVERSE, Push, Steps, shared_from
+from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, union_of, walk_over
+from suricate.operators.results import Layers, Propagated, empty_layers
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+NO_LAYERS = np.empty(0, np.uint32), np.empty(0, np.int64)
+WINDOW = 64  #: buckets of an ordered propagation
+
+
+def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
+    array, n = graph.workspace.array, graph.num_vertices
+    queues = array("operators.queue", n, np.uint32), array("operators.spare", n, np.uint32)
+    target = out if call.layout is None else out.data
+    return Push(graph, call, over, target, numba_values(call), stamps_of(graph), *queues)
+
+
+def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
+    """Push once from ``start``; return what changed, or what of that ``then`` lets join.
+
+    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    """
+    push = _push_of(graph, call, out, over)
+    if scheme == "updated":
+        source = schemes.updated_source(graph, "out", graph.view("out"))
+        if source == schemes.ITERATOR:
+            return _advance_updated(push)
+        if source == schemes.LISTED:
+            edges = graph.store("out").updated()
+            start = Start((), (ArcList(*edges, None, 0, len(edges.src)),))
+    vertices = union_of(graph, start, push.stamps, push.spare)
+    return frontier_of(graph, push.queue, _step(push, start.arcs, vertices, push.stamps.steps(1)))
+
+
+def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
+    """Make step 1 with the stamp ``step``; return how many vertices join, which are then in ``push.queue``."""
+    least = shared_from(push.graph, push.out)
+    if least < MANY and (steps := Steps(push)).is_large(arcs, vertices, least):
+        for some in arcs:
+            steps.push_arcs(some, step)
+        if vertices.size:
+            steps.push(vertices, step)
+        return steps.gather(step, step, 1, push.queue)
+    walk, g, h = walk_over(push.graph, push.over)
+    module = instance("advance", walk, push.call)
+    n, count = push.graph.num_vertices, 0
+    for some in arcs:
+        count = module.push_arcs(n, *arcs_of(some), push.out, push.stamps.array, step, push.queue, count, *push.values)
+    if vertices.size:
+        count = module.push(g, h, n, *vertices, push.out, push.stamps.array, step, push.queue, count, *push.values)
+    return count if push.call.then is None else module.second_phase(push.queue, count, 1, *push.values)
+
+
+def _advance_updated(push: Push) -> Frontier:
+    view, step = push.graph.view("out"), push.stamps.steps(1)
+    module = instance("advance_updated", Walk(view), push.call)
+    count = module.advance(view.data, view.num_vertices, push.out, push.stamps.array, step, push.queue, *push.values)
+    return frontier_of(push.graph, push.queue, count)
+
+
+def propagate(
+    graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, order: Order | None,
+    layers: bool, once: str,
+) -> Propagated:  # fmt: skip
+    """Push until nothing changes."""
+    push = _push_of(graph, call, out, over)
+    vertices = union_of(graph, start, push.stamps, push.spare)
+    if max_steps == 0 or not start.at_most:
+        none = _no_layers(graph) if layers else None
+        return Propagated.of(0, 0, not start.at_most, layers=none)
+    kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
+    if kept is not None:
+        kept.offsets[0] = 0
+    number, touched = 0, 0
+    first = push.stamps.steps(max_steps + 2)  # step i stamps with first + i, or one more
+    if start.arcs:
+        vertices, number = _from_arcs(push, start, vertices, first + 1, order, kept), 1
+        touched = start.at_most
+    number, more, left = _loop(push, vertices, first, number, max_steps, order, kept, once)
+    push.stamps.give_back(first + number + 2)
+    if left < 0:
+        raise CapacityError("layers keep a vertex only once, but some joined several times: call without layers=True")
+    if kept is not None:
+        kept.count[0] = number + (1 if left else 0)
+    return Propagated.of(number, touched + more, left == 0, layers=kept)
+
+
+def _no_layers(graph: Graph) -> Layers:
+    none = empty_layers(graph.device, graph.num_vertices, 0)
+    none.offsets[:] = 0
+    return none
+
+
+def _from_arcs(
+    push: Push, start: Start, vertices: Listed, step: int, order: Order | None, kept: Layers | None
+) -> Listed:
+    """Make the first step of a propagation from arcs and ``vertices``; return what it goes on from."""
+    waiting = None
+    if order is not None and vertices.size:
+        ids = _ids(vertices)
+        waits = order.array[ids] > order.bound[0]
+        vertices, waiting = Listed(ids[~waits], False, len(ids) - int(waits.sum())), ids[waits]
+    if kept is not None:
+        kept.vertices[: vertices.size] = _ids(vertices)
+        kept.offsets[1] = vertices.size
+    count = _step(push, start.arcs, vertices, step)
+    if order is None or waiting is None:
+        return Listed(push.queue, False, count)
+    waiting = waiting[order.array[waiting] > order.bound[0]]
+    ids = np.concatenate((push.queue[:count], waiting))
+    return Listed(ids, False, len(ids))
+
+
+def _ids(vertices: Listed) -> np.ndarray:
+    """Return the vertices in an array of their own."""
+    if vertices.everything:
+        return np.arange(vertices.size, dtype=np.uint32)
+    return vertices.ids[: vertices.size].copy()
+
+
+def _loop(
+    push: Push, vertices: Listed, first: int, number: int, max_steps: int, order: Order | None,
+    kept: Layers | None, once: str,
+) -> tuple[int, int, int]:  # fmt: skip
+    """Run the loop of a propagation; return the number of the last step, of vertices that pushed, of those left."""
+    layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
+    # the loops write to the queue first: what they start from must not be there
+    queue, spare = (push.spare, push.queue) if vertices.ids is push.queue else (push.queue, push.spare)
+    if order is not None:
+        return _ordered(push, vertices, first, number, max_steps, (queue, spare, *layers, *order), order)
+    loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
+    steps = Steps(push) if share < MANY else None
+    target = push.out, push.stamps.array, first
+    while True:
+        before = number
+        number, more, left = loop(*vertices, *target, number, max_steps, share, queue, spare, *layers)
+        touched += more
+        if (number - before) % 2:
+            queue, spare = spare, queue
+        if steps is None or left <= 0 or number == max_steps:
+            return number, touched, left
+        vertices = Listed(spare if number > before else vertices.ids, vertices.everything and number == before, left)
+        number, touched = number + 1, touched + left
+        if once and push.graph.has_in_edges:
+            left = steps.search(vertices, first, number, equal=once == "equal", queue=queue)
+        else:
+            steps.push(vertices, first + number)
+            left = steps.gather(first + number, first + number, number, queue)
+        vertices, queue, spare = Listed(queue, False, left), spare, queue
+
+
+def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[int, int, int]]:
+    """Return the loop that serves a propagation without an order, but for its views and arguments."""
+    graph, call = push.graph, push.call
+    walk, g, h = walk_over(graph, push.over)
+    views: tuple[Any, ...] = g, h, graph.num_vertices
+    if once and graph.has_in_edges:
+        _, b, c = walk_over(graph, REVERSE[push.over])
+        module, views = instance("propagate_once", walk, call), (g, h, b, c, graph.num_vertices, once == "equal")
+    elif call.then is None and kept is None and call.reduce != "sum":
+        plain = instance("propagate", walk, call).propagate
+        return lambda *given: plain(*views, *given[:-2], *push.values)
+    else:
+        module = instance("propagate_levels", walk, call)
+    return lambda *given: module.propagate(*views, *given, *push.values)
+
+
+def _ordered(
+    push: Push, vertices: Listed, first: int, number: int, max_steps: int, rest: tuple[Any, ...], order: Order
+) -> tuple[int, int, int]:
+    """Run the loop of an ordered propagation; ``rest`` are its queues and layers, and the order."""
+    graph = push.graph
+    walk, g, h = walk_over(graph, push.over)
+    n, array = graph.num_vertices, graph.workspace.array
+    rings = array("operators.after", n + WINDOW + 2, np.uint32), array("operators.before", n + WINDOW + 2, np.uint32)
+    common = (*rest, identity_of("min", order.array.dtype), *rings, np.empty(2, np.int64))
+    target, share = (push.out, push.stamps.array, first), shared_from(graph, push.out)
+    module, touched, resumed = instance("propagate_ordered", walk, push.call), 0, False
+    while True:
+        number, more, left, large = module.propagate(
+            g, h, n, *vertices, *target, number, max_steps, share, *common, resumed, *push.values
+        )
+        touched += more
+        if not large:
+            return number, touched, left
+        number, touched, resumed = number + 1, touched + left, True
+        queue, spare = rest[:2]
+        steps = Steps(push)
+        steps.push(Listed(queue, False, left), first + number)
+        vertices = Listed(spare, False, steps.altered(first + number, spare))

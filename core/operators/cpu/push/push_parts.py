@@ -1,0 +1,109 @@
+"""CPU template of one step of a push, or of the first phase of a pull of a search, by several threads.
+
+A part is a range of the frontier. Vertices that an offer alters get the stamp of the step; who does so does not matter,
+since all write the same. Then parts are ranges of all vertices: those with the stamp are the queue, in ascending order.
+``store`` exchanges values by compare-and-swap here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import arc_weight, both, edge, store, then
+from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure_blocks
+from suricate.operators.cpu.push.pulling_once import pull_row
+from suricate.operators.cpu.push.stamping import stamp_row
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@kernel
+def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step, *args):
+    """Offer along the edges of ``frontier[begin:end]``."""
+    for i in range(begin, end):
+        u = np.uint32(i) if everything else frontier[i]
+        if u < num_vertices:
+            stamp_row(g, u, False, out, stamp, step, *args)
+            if both:
+                stamp_row(h, u, True, out, stamp, step, *args)
+
+
+@kernel
+def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, stamp, step, *args):
+    """Offer along the given arcs ``begin`` to ``end``, those of the wanted status."""
+    for i in range(begin, end):
+        u, v = src[i], dst[i]
+        if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
+            continue
+        if store(out, v, edge(u, v, arc_weight(weights, i), *args)):
+            stamp[v] = step
+
+
+@kernel
+def gather(begin, end, stamp, step, refused, number, queue, *args):
+    """Write the vertices from ``begin`` to ``end`` with the stamp ``step`` that join step ``number`` to ``queue``.
+
+    They are written from ``queue[begin]`` on; the place behind the last is returned. Those that ``then`` keeps out get
+    the stamp ``refused``.
+    """
+    at = begin
+    for v in range(begin, end):
+        if stamp[v] == step:
+            if then(np.uint32(v), number, *args):
+                queue[at] = v
+                at += 1
+            else:
+                stamp[v] = refused
+    return at
+
+
+@kernel
+def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *args):
+    """Pull for the vertices from ``begin`` to ``end`` that were not altered yet; write those that were to ``queue``.
+
+    They are written from ``queue[begin]`` on; the place behind the last is returned. Stamps are as in
+    ``propagate_once.py``, and are not written: other parts read them.
+    """
+    at = begin
+    for v in range(begin, end):
+        if stamp[v] >= step:
+            continue
+        altered = pull_row(back, np.uint32(v), False, step + number, equal, out, stamp, *args)
+        if both and not (altered and equal):
+            altered = pull_row(also_back, np.uint32(v), True, step + number, equal, out, stamp, *args) or altered
+        if altered:
+            queue[at] = v
+            at += 1
+    return at
+
+
+@kernel
+def let_join(begin, end, stamp, step, refused, number, queue, *args):
+    """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``, and return where they end."""
+    at = begin
+    for i in range(begin, end):
+        v = queue[i]
+        if then(v, number, *args):
+            stamp[v] = step
+            queue[at] = v
+            at += 1
+        else:
+            stamp[v] = refused
+    return at
+
+
+@kernel
+def work_of(g, h, num_vertices, frontier, everything, count, enough):
+    """Return the number of edges of ``count`` vertices, or more than ``enough`` of them."""
+    return edges_of(g, h, num_vertices, frontier, everything, count, enough)
+
+
+@kernel
+def work_of_rest(g, h, begin, end, stamp, step):
+    """Return the number of edges of the vertices from ``begin`` to ``end`` that were not altered yet."""
+    return edges_of_rest(g, h, begin, end, stamp, step)

@@ -1,0 +1,144 @@
+"""Steps of pushes by several threads: large steps of a loop whose small ones run on one thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.types import ArcList
+from suricate.cpu import threads
+from suricate.cpu.atomics import WORDS_OF_128_BITS
+from suricate.edgefn import bounds
+from suricate.operators.call import LAST_STEP, Call, Stamps
+from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.measuring import MANY
+from suricate.operators.cpu.parallel import DEGREE, cut, run_shared
+from suricate.operators.cpu.push.propagate_once import LARGE, PULLED
+from suricate.operators.cpu.sources import NO_VERTICES, Listed, arcs_of, walk_over
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+SPREAD = 8  #: vertices per edge of a step from which the vertices that it alters are looked for among all
+SCAN = 1 / 8  #: work of looking at a stamp, in units of ``suricate.cpu.threads``
+REVERSE = {"out": "in", "in": "out", "both": "both"}
+
+
+class Push(NamedTuple):
+    """What the loops of one push work on."""
+
+    graph: Graph
+    call: Call
+    over: str
+    out: np.ndarray
+    values: tuple[Any, ...]
+    stamps: Stamps
+    queue: np.ndarray
+    spare: np.ndarray
+
+
+def shared_from(graph: Graph, out: np.ndarray) -> int:
+    """Return the number of edges above which a step that alters ``out`` is for several threads; ``MANY`` if none is."""
+    if threads.limit() == 1 or bounds.CHECKED:
+        return int(MANY)
+    if out.ndim == 2 and (not WORDS_OF_128_BITS or out.ctypes.data % 16):
+        return int(MANY)
+    least = max(2 * threads.GRAIN, graph.num_vertices // SPREAD)
+    return least if graph.most_arcs >= least else int(MANY)
+
+
+class Steps:
+    """Runs steps of one push; see ``templates/push_parts.py``."""
+
+    def __init__(self, push: Push) -> None:
+        self._push = push
+        self._walk, g, h = walk_over(push.graph, push.over)
+        self._module = instance("push_parts", self._walk, push.call, shared=True)
+        self._views = g, h, push.graph.num_vertices
+        self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
+
+    def is_large(self, arcs: tuple[ArcList, ...], vertices: Listed, least: int) -> bool:
+        """Return whether a step has more than ``least`` edges."""
+        given = sum(some.size for some in arcs)
+        if given <= least and (vertices.everything or vertices.size * DEGREE >= threads.GRAIN):
+            given += self._module.work_of(*self._views, *vertices, least)
+        return given > least
+
+    def push(self, vertices: Listed, step: int) -> None:
+        """Offer along the edges of ``vertices``; what is altered gets the stamp ``step``."""
+        push = self._push
+        ranges = cut(push.graph, self._walk, push.over, self._module, self._views, vertices)
+        given = (*self._views, vertices.ids, vertices.everything)
+        self._run(self._module.push, [(*given, *part, push.out, push.stamps.array, step) for part in ranges])
+
+    def push_arcs(self, arcs: ArcList, step: int) -> None:
+        """Offer along arcs; what is altered gets the stamp ``step``."""
+        push, (*given, size) = self._push, arcs_of(arcs)
+        target = push.out, push.stamps.array, step
+        ranges = threads.ranges(size, threads.parts(size))
+        self._run(self._module.push_arcs, [(self._views[2], *given, *part, *target) for part in ranges])
+
+    def gather(self, step: int, refused: int, number: int, queue: np.ndarray) -> int:
+        """Write those of the vertices stamped ``step`` that join step ``number`` to ``queue``; return how many do.
+
+        The others get the stamp ``refused``.
+        """
+        size = self._views[2]
+        ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
+        given = self._push.stamps.array, step, refused, number, queue
+        return threads.compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
+
+    def altered(self, step: int, queue: np.ndarray) -> int:
+        """Write the vertices stamped ``step`` to ``queue``; return how many there are."""
+        stamps = self._push.stamps.array
+        found = threads.over(
+            self._views[2], lambda begin, end: np.flatnonzero(stamps[begin:end] == step) + begin, unit=SCAN
+        )
+        count = sum(map(len, found))
+        np.concatenate(found, out=queue[:count], casting="unsafe")
+        return count
+
+    def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
+        """Make step ``number`` of a search, as a push or a pull; see ``templates/propagate_once.py``."""
+        if self._pulls(vertices, first, equal=equal):
+            return self._pull(first, number, equal=equal, queue=queue)
+        self.push(vertices, first + number + 1)
+        return self.gather(first + number + 1, first, number, queue)
+
+    def _pulls(self, vertices: Listed, first: int, *, equal: bool) -> bool:
+        large = vertices.size * LARGE > self._views[2]
+        if large and not (self._pulling and equal):
+            if not equal:
+                self._enough = self._edges_of_rest(first)
+            elif self._enough < 0:
+                self._enough = self._edges_of_rest(2 * LAST_STEP) // PULLED
+            self._pulling = self._module.work_of(*self._views, *vertices, self._enough) > self._enough
+        self._pulling = self._pulling and large
+        return self._pulling
+
+    def _edges_of_rest(self, step: int) -> int:
+        (_, b, c), stamps = self._back(), self._push.stamps.array
+
+        def count(begin: int, end: int) -> int:
+            return self._module.work_of_rest(b, c, begin, end, stamps, step)
+
+        return sum(threads.over(self._views[2], count, unit=SCAN))
+
+    def _back(self) -> tuple[Walk, Any, Any]:
+        return walk_over(self._push.graph, REVERSE[self._push.over])
+
+    def _pull(self, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
+        push, (walk, b, c), n = self._push, self._back(), self._views[2]
+        everything = Listed(NO_VERTICES, True, n)
+        ranges = cut(push.graph, walk, REVERSE[push.over], self._module, (b, c, n), everything)
+        target = push.out, push.stamps.array, first, number, equal, queue
+        count = threads.compacted(
+            queue, ranges, self._run(self._module.pull, [(b, c, *part, *target) for part in ranges])
+        )
+        ranges = threads.ranges(count, threads.parts(count))
+        given = push.stamps.array, first + number + 1, first, number, queue
+        return threads.compacted(queue, ranges, self._run(self._module.let_join, [(*part, *given) for part in ranges]))
+
+    def _run(self, function: Any, calls: list[tuple[Any, ...]]) -> list[Any]:
+        return run_shared(self._push.call, self._push.values, function, calls)

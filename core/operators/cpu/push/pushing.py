@@ -1,0 +1,59 @@
+"""What the CPU templates of pushes share: offers along the edges of a vertex, of a list of vertices, along given arcs.
+
+A vertex that an offer alters is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so
+that nothing has to be cleared between steps. Over both directions ``g`` and ``h`` are two views, else one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner
+from suricate.operators.cpu.bindings import (
+    ahead,
+    begin,
+    both,
+    buckets,
+    edge,
+    end,
+    first,
+    following,
+    key,
+    store,
+    weight,
+)
+
+AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
+
+
+@inner
+def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
+    """Offer along the edges of ``u`` in one view; return the length of the queue of altered vertices."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
+                    stamp[v] = step
+                    queue[queued] = v
+                    queued += 1
+            c = following(g, c)
+    return queued
+
+
+@inner
+def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
+    """Offer along the edges of ``count`` vertices; return the length of the queue of altered vertices."""
+    for i in range(count):
+        if not everything and i + AHEAD < count and frontier[i + AHEAD] < num_vertices:
+            ahead(g, frontier[i + AHEAD])
+        u = np.uint32(i) if everything else frontier[i]
+        if u < num_vertices:
+            queued = push_row(g, u, False, out, stamp, step, queue, queued, *args)
+            if both:
+                queued = push_row(h, u, True, out, stamp, step, queue, queued, *args)
+    return queued

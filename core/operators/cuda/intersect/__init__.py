@@ -1,0 +1,1 @@
+"""``intersect`` on CUDA, with its kernels."""

@@ -1,0 +1,1 @@
+"""Loops on CUDA: in one launch, or recorded and repeated (``iterate``)."""

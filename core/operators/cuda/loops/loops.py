@@ -1,0 +1,186 @@
+"""Loops in one launch on CUDA: their memory, which belongs to the graph, and what they report.
+
+Launches of one graph are in one stream. The state of the loops and their stamps outlive a launch: a kernel begins where
+the one before ended, so nothing is cleared and nothing is read by the host (see ``loop.cuh``).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.errors import CapacityError
+from suricate.base.types import ArcList, PlacedArcs
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.structs import Struct
+from suricate.operators.cuda.launches import WideArray, multiprocessors
+from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.results import Layers, Propagated
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+NEAR = [*LOOP_MEMORY.fields].index("near")
+
+TWICE = "layers keep a vertex only once, but some joined several times: call without layers=True"
+
+
+def packed(struct: Struct, *values: int) -> np.void:
+    """Return a struct as kernels take it by value."""
+    return np.frombuffer(struct.packer.pack(*values), struct.dtype)[0]
+
+
+def address(array: Array | None) -> int:
+    """Return where an array lies, 0 for None."""
+    return 0 if array is None else array.data.ptr
+
+
+NO_VERTICES = packed(VERTICES, 0, 0, 0)
+NO_VALUES = (0, 0, 0, 0, 0, 0)  # of ARCS
+NO_ARCS = packed(ARCS, *NO_VALUES)
+
+
+def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
+    """Return the values of the struct ``VERTICES``."""
+    if frontier is None:
+        return 0, 0, 0
+    if frontier.is_all:
+        return 0, 0, frontier.capacity
+    known = frontier.known_count
+    count = 0 if known is not None else int(frontier.count_address)
+    return address(frontier.buffer), count, known or 0
+
+
+def packed_vertices(frontier: Frontier | None) -> np.void:
+    """Return a frontier as kernels take it."""
+    return packed(VERTICES, *vertices_values(frontier))
+
+
+def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
+    """Return the values of the struct ``ARCS``."""
+    if arcs is None or not arcs.size:
+        return NO_VALUES
+    if isinstance(arcs, PlacedArcs):
+        return *arcs.addresses, arcs.size, arcs.wanted
+    src, dst, weight, status, wanted, size = arcs
+    return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
+
+
+def packed_arcs(arcs: ArcList | None) -> np.void:
+    """Return arcs as kernels take them."""
+    return packed(ARCS, *arc_values(arcs))
+
+
+def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
+    """Return grid and block of a cooperative loop with so many threads per block."""
+    return (multiprocessors(device.index),), (threads,)
+
+
+class LoopMemory:
+    """The memory of the loops of one graph, as kernels take it; packed anew where an array has moved."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._size = -1
+        self._values: list[int] = []  # of the struct
+        self._packed: np.void | None = None
+        self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
+
+    def wait(self) -> None:
+        """Wait for what is queued in the current stream; an interrupt from the keyboard ends loops that never would."""
+        event = self.device.xp.cuda.Event(disable_timing=True)
+        event.record()
+        try:
+            while not event.done:
+                time.sleep(0)
+        except KeyboardInterrupt:
+            self._abort.array[0] = 1
+            event.synchronize()
+            self._abort.array[0] = 0
+            raise
+
+    def of(self, graph: Graph) -> np.void:
+        """Return the struct for a graph of this size."""
+        size = graph.num_vertices
+        graph.workspace.state(WideArray).holds = None
+        if self._packed is None or size > self._size:
+            addresses = {name: address(array) for name, array in self._arrays(graph, size).items()}
+            addresses["abort"] = self._abort.address
+            self._values = [addresses[name] for name in LOOP_MEMORY.fields]
+            self._packed = packed(LOOP_MEMORY, *self._values)
+            self._size = size
+        return self._packed
+
+    def with_frontier(self, graph: Graph, queue: Array) -> np.void:
+        """Return the struct with ``queue`` (``uint32[num_vertices]``) as the frontier that is left at the end."""
+        self.of(graph)
+        values = self._values.copy()
+        values[NEAR] = queue.data.ptr
+        return packed(LOOP_MEMORY, *values)
+
+    def _arrays(self, graph: Graph, size: int) -> dict[str, Array]:
+        workspace = graph.workspace
+        near, spare, far = (workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3))
+        return {
+            "stamp": workspace.array("operators.loop_stamp", size, np.uint32),
+            "state": workspace.array("operators.loop_state", LOOP_WORDS, np.uint32),
+            "heavy_vertex": workspace.array("operators.heavy", size, np.uint32),
+            "heavy_base": workspace.array("operators.heavy_base", size, np.int64),
+            "near": near,
+            "spare": spare,
+            "far": far,
+        }
+
+
+class Outcome:
+    """What a launch reports: a row of zeros on the device until then."""
+
+    __slots__ = ("_all", "_row", "address")
+
+    def __init__(self, rows: Array, row: int, address: int) -> None:
+        self._all, self._row = rows, row
+        self.address = np.uint64(address)  #: as kernels take it
+
+    @property
+    def array(self) -> Array:
+        """``uint64[]`` of the fields of ``OUTCOME``."""
+        return self._all[self._row]
+
+
+class Outcomes:
+    """Outcomes on the device, handed out one per launch."""
+
+    SIZE = 512
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._next = self.SIZE
+
+    def take(self) -> Outcome:
+        """Return an outcome that nobody else gets."""
+        if self._next == self.SIZE:
+            self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
+            self._next, self._start = 0, self._all.data.ptr
+        row = self._next
+        self._next += 1
+        return Outcome(self._all, row, self._start + row * OUTCOME.size)
+
+
+def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
+    """Return what a loop did, to be read from ``outcome`` when somebody asks."""
+    memory, device = graph.workspace.state(LoopMemory), graph.device
+
+    def read() -> tuple[int, int, bool, bool]:
+        with device.current():
+            memory.wait()
+        steps, pushed, deferred, left, excess, crowded = device.to_numpy(outcome.array).tolist()
+        if layers is not None and excess:
+            raise CapacityError(TWICE)
+        return steps, (pushed - deferred) % 2**64, left == 0, crowded != 0
+
+    return Propagated(read, layers, outcome.address)

@@ -1,0 +1,239 @@
+"""Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running Python code of the user.
+
+While the body of ``iterate`` runs, every operator notes its call and its launches. To repeat the body the launches are
+made again (see ``replay``), or where that cannot be the calls, with arrays exchanged and the results of earlier calls
+of the same round in place of those of the first round. The kernels get one more parameter, a flag on the device: when
+it is set they return at once. So rounds may be launched before the host knows whether they are wanted.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import cache, cached_property, wraps
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, reading_refused
+from suricate.base.errors import RequirementError
+from suricate.cuda.program import Launch, Program, c_type, noting
+from suricate.edgefn import bounds
+from suricate.operators.call import Call
+from suricate.operators.cuda.loops.replay import STEADY, WORDS, Cleared, Replay, place
+from suricate.operators.cuda.programs import BLOCK, SOURCES
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from suricate.edgefn import TypedFunction
+
+_local = threading.local()
+
+
+def current() -> Recording | None:
+    """Return the recording that operators of this thread belong to, if there is one."""
+    return getattr(_local, "recording", None)
+
+
+def is_recording() -> bool:
+    """Return whether a loop records the operators of this thread."""
+    return current() is not None
+
+
+def outer_flag() -> Array | None:
+    """Return the flag of the loop whose calls are being made in this thread, if there is one."""
+    return getattr(_local, "flag", None)
+
+
+def _within_operator() -> bool:
+    """Return whether the code that allocates is the library's own, algorithms excepted, or makes a view."""
+    frame = sys._getframe(2)  # of what called the allocator
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("cupy", "contextlib"):
+        frame = frame.f_back
+    name = frame.f_globals.get("__name__", "")
+    if name.startswith("suricate.") and not name.startswith("suricate.algorithms"):
+        return True
+    return _within_view(frame)
+
+
+def _within_view(frame: FrameType | None) -> bool:
+    """Return whether a store of somebody else makes the view that an operator walks."""
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``operator`` such that it is recorded while a body runs."""
+
+    @wraps(operator)
+    def call(*args: Any) -> Any:
+        recording = current()
+        return operator(*args) if recording is None else recording.call(operator, args)
+
+    return call
+
+
+class Flag(NamedTuple):
+    """What is known of the flag, the last argument of a guarded function."""
+
+    kind: str = "flag"
+
+    def packed(self, value: Array) -> Array:
+        """Return what a launch passes: the array, whose address kernels take."""
+        return value
+
+
+class Guarded:
+    """A typed function whose kernels begin by looking at a flag, their last parameter."""
+
+    def __init__(self, function: TypedFunction) -> None:
+        self._function = function
+        self.arguments = (*function.arguments, Flag())
+        self.key = f"{function.key} guarded"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._function, name)
+
+    @cached_property
+    def macros(self) -> dict[str, str]:
+        """As those of the function, and the flag."""
+        macros = self._function.macros
+        return macros | {
+            "PARAMS": f"{macros['PARAMS']}, const unsigned int* stop_flag",
+            "LOCALS": f"if (*stop_flag) return; {macros['LOCALS']}",
+        }
+
+
+class Recording:
+    """The calls of one body.
+
+    Args:
+        flag: ``uint32[1]``: kernels return at once when it is not 0.
+        swap: arrays that are exchanged in every second round.
+        cleared: counters that the loop clears after every round.
+    """
+
+    def __init__(self, flag: Array, swap: tuple[tuple[Array, Array], ...], cleared: Cleared) -> None:
+        self.flag = flag
+        self.cleared = cleared
+        self._launches: list[Launch] = []
+        self._steady = not bounds.CHECKED  # whose arguments hold the addresses of arrays
+        self._calls: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = []
+        self._other = {place(a): b for pair in swap for a, b in (pair, pair[::-1])}
+        self.scalars: dict[int, tuple[Any, int]] = {}  #: that operators have as arguments, and their turn before
+
+    @contextmanager
+    def body(self) -> Iterator[None]:
+        """Record what operators of this thread do; reading a device value and allocating arrays raise meanwhile."""
+        from cupy.cuda import get_allocator, using_allocator
+
+        outer, _local.recording = current(), self
+        allocate = get_allocator()
+
+        def allocator(size: int) -> Any:
+            if not _within_operator():
+                raise RequirementError(
+                    "the body of iterate makes an array: it runs only once, so make arrays before it, and compute in "
+                    "functions of operators"
+                )
+            return allocate(size)
+
+        try:
+            with using_allocator(allocator), reading_refused("the body of iterate, which runs only once"):
+                yield
+        finally:
+            _local.recording = outer
+
+    def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """Run an operator for the first time and note it."""
+        for call in args:
+            if isinstance(call, Call):
+                kinds = zip(call.function.arguments, call.values, strict=True)
+                found = (value for kind, value in kinds if kind.kind == "accumulator")
+                self.scalars = {id(value): (value, value.turn) for value in found} | self.scalars
+        args = tuple(self._guarded(arg) if isinstance(arg, Call) else arg for arg in args)
+        around, _local.recording = current(), None
+        notes: list[Launch] = []
+        try:
+            with self._inside(), noting(notes), self.cleared.given():
+                result = operator(*args)
+        finally:
+            _local.recording = around
+        self._steady &= bool(notes) and all(launch.name in STEADY for launch in notes)
+        self._launches += notes
+        self._calls.append((operator, args, result))
+        return result
+
+    def replay(self, turned: list[tuple[Any, int, int]]) -> Replay | None:
+        """Return the launches, to be made again; None where the calls have to be."""
+        if not self._steady or self.cleared.used > WORDS:
+            return None
+        return Replay(self._launches, turned, self._other)
+
+    def repeat(self, *, exchanged: bool) -> None:
+        """Make all calls again."""
+        results: dict[int, Any] = {}
+        with self._inside():
+            for operator, args, first in self._calls:
+                found = operator(*(self._replaced(arg, results, exchanged) for arg in args))
+                if isinstance(first, Frontier):
+                    results[id(first)] = found
+
+    @contextmanager
+    def _inside(self) -> Iterator[None]:
+        """Make the flag that of the loop around what runs now."""
+        outer, _local.flag = outer_flag(), self.flag
+        try:
+            yield
+        finally:
+            _local.flag = outer
+
+    def _guarded(self, call: Call) -> Call:
+        return call._replace(function=guarded(call.function), values=(*call.values, self.flag))
+
+    def _replaced(self, given: Any, results: dict[int, Any], exchanged: bool) -> Any:
+        """Return what takes the place of an argument of the first round."""
+        if type(given) is tuple:
+            return tuple(self._replaced(part, results, exchanged) for part in given)
+        if isinstance(given, tuple):
+            return type(given)(*(self._replaced(part, results, exchanged) for part in given))
+        if isinstance(given, Frontier):
+            return results.get(id(given), given)
+        if exchanged and hasattr(given, "__cuda_array_interface__"):
+            return self._other.get(place(given), given)
+        return given
+
+
+_guarded: dict[int, tuple[TypedFunction, Guarded]] = {}
+
+
+def guarded(function: TypedFunction) -> Any:
+    """Return :class:`Guarded` of a function, made once."""
+    held = _guarded.get(id(function))
+    if held is None:
+        held = _guarded.setdefault(id(function), (function, Guarded(function)))
+    return held[1]
+
+
+def fill(array: Array, value: Any, call: Call) -> None:
+    """Fill an array that ``call`` reduces into, unless its loop has stopped."""
+    if not isinstance(call.function, Guarded):
+        array.fill(value)
+        return
+    kernel = rounds_program(array.dtype).kernel("fill_values")
+    grid = min(-(-len(array) // BLOCK), 4096)
+    kernel((grid,), (BLOCK,), (array, np.int64(len(array)), array.dtype.type(value), call.values[-1]))
+
+
+@cache
+def rounds_program(dtype: np.dtype) -> Program:
+    """Return the program of ``rounds.cu`` for values of ``dtype``."""
+    return Program(SOURCES["rounds.cu"], defines=(("TOTAL_T", c_type(dtype)),))

@@ -1,0 +1,112 @@
+"""Rounds of ``iterate`` as plain launches: kernels with ready arguments, called again and again.
+
+What an operator of the first round launched can be launched again with other arguments in a few places: scalars turn
+their slots, arrays take each other's place. That recurs after six rounds. It holds for kernels that depend on nothing
+but their arguments (``STEADY``); counters that they expect to be zero are those of the loop, which clears them after
+every round. A body that launches others is repeated by calling its operators again (see ``recording``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.cuda.program import Launch
+from suricate.state.frontier import DeviceCount
+from suricate.state.scalar import SLOTS
+
+PERIOD = 2 * SLOTS  #: rounds after which arguments recur
+WORDS = 64  #: of counters per loop
+#: kernels that depend on nothing but their arguments
+STEADY = {
+    "complete_vertices", "fill_values", "map_arcs", "map_edges", "map_heavy_edges", "map_places", "map_segments",
+    "map_vertices", "reduce_heavy_vertices", "reduce_segments", "reduce_vertices",
+}  # fmt: skip
+
+_local = threading.local()
+
+
+class Cleared:
+    """Counters that are zero at the beginning of each round, ``uint64[WORDS]``."""
+
+    def __init__(self, words: Array) -> None:
+        self.words, self.used = words, 0
+        self._halves, self._start = words.view(np.uint32), words.data.ptr
+
+    @contextmanager
+    def given(self) -> Iterator[None]:
+        """Let operators of this thread take these counters."""
+        before, _local.cleared = getattr(_local, "cleared", None), self
+        try:
+            yield
+        finally:
+            _local.cleared = before
+
+    def count(self) -> DeviceCount | None:
+        """Return a ``uint32``; None if no more are left."""
+        address = self.total()
+        return None if address is None else DeviceCount(self._halves, 2 * (self.used - 1), address)
+
+    def total(self) -> np.uint64 | None:
+        """Return the address of a ``uint64``; None if no more are left."""
+        self.used += 1
+        return None if self.used > WORDS else np.uint64(self._start + 8 * (self.used - 1))
+
+
+def cleared_counters() -> Cleared | None:
+    """Return the counters of the loop whose first round runs in this thread, if there is one."""
+    return getattr(_local, "cleared", None)
+
+
+class Replay:
+    """The launches of a round, and what takes the place of their arguments in another one.
+
+    Args:
+        launches: of the first round.
+        scalars: that they have as arguments, with the turn before the round and the number of turns in it.
+        other: the array that takes the place of another one in every second round, by place.
+    """
+
+    def __init__(
+        self, launches: list[Launch], scalars: list[tuple[Any, int, int]], other: dict[tuple[int, int], Array]
+    ) -> None:
+        self._launches, self._other = launches, other
+        self._slots = {
+            id(packed): (scalar._packed, turn, turns)
+            for scalar, _, turns in scalars
+            for turn, packed in enumerate(scalar._packed)
+        }
+        self._ready: list[list[tuple[Any, tuple[Any, ...]]] | None] = [None] * PERIOD
+
+    def launch(self, number: int) -> None:
+        """Launch round ``number``; the first round is 0."""
+        at = number % PERIOD
+        ready = self._ready[at]
+        if ready is None:
+            ready = self._ready[at] = [self._turned(launch, at) for launch in self._launches]
+        for kernel, given in ready:
+            kernel(*given)
+
+    def _turned(self, launch: Launch, number: int) -> tuple[Any, tuple[Any, ...]]:
+        grid, block, arguments = launch.given
+        return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
+
+    def _in_round(self, number: int, argument: Any) -> Any:
+        """Return what takes the place of an argument of the first round."""
+        slots = self._slots.get(id(argument))
+        if slots is not None:
+            packed, turn, turns = slots
+            return packed[(turn + number * turns) % SLOTS]
+        if number % 2 == 1 and hasattr(argument, "__cuda_array_interface__"):
+            return self._other.get(place(argument), argument)
+        return argument
+
+
+def place(array: Array) -> tuple[int, int]:
+    """Return what tells arrays apart: where they lie and how long they are."""
+    return array.data.ptr, array.nbytes

@@ -1,0 +1,1 @@
+"""Functions per vertex and per edge on CUDA, with their kernels."""

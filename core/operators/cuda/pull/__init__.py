@@ -1,0 +1,1 @@
+"""Pulls on CUDA: ``neighbor_reduce`` and ``converge``, with their kernels."""

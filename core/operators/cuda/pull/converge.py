@@ -1,0 +1,195 @@
+"""``converge`` on CUDA: one cooperative launch for all rounds. Nothing here waits for the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Device
+from suricate.base.errors import ParameterError
+from suricate.cuda.program import Program, c_type
+from suricate.operators import schemes
+from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until
+from suricate.operators.cuda.launches import NULL, merged, multiprocessors, split_memory
+from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
+from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.pull.pull import value_macros
+from suricate.operators.results import Propagated
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+CONVERGE_BLOCK = 512  #: threads of a block
+#: blocks per multiprocessor, all of them resident: a barrier gets dearer with every block
+CONVERGE_BLOCKS, SCAN_BLOCKS = 2, 3  #: the latter where rounds pass over the storage
+PASS_BLOCKS = 3  #: of rounds over all vertices by "vertex"
+SYMMETRIC = (("in", "out"), ("out", "in"), ("both", "both"))  #: directions of pulling and waking that see the same arcs
+ROUND_WORDS = 16  #: of 64 bits: the memory of a struct ``Rounds`` (``converge.cu``)
+
+
+def converge(
+    graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
+    most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
+) -> Propagated:  # fmt: skip
+    """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
+    if swap:
+        return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
+    pulled = walks_of(graph, over)
+    woken = walks_of(graph, wake or over, "out", "in")
+    symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
+    scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
+    program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
+    frontier = merged(graph, start)
+    workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
+    outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
+    views = (walk.packed for walk in (*pulled, *woken))
+    arguments = (
+        *views, pulled[0].bound, np.uint64(graph.most_arcs), packed_vertices(frontier), np.uint32(max_steps),
+        np.uint64(most), np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy,
+        capacity, rounds, outcome.address, *launch_values(call),
+    )  # fmt: skip
+    grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
+    program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
+    return propagated(graph, outcome)
+
+
+def _passes(
+    graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap, after: np.uint64
+) -> Propagated:
+    """Pull in rounds over all vertices, between which arrays are exchanged; ``after``: address of an outcome, or 0."""
+    pulled = walks_of(graph, over)
+    scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
+    program = passes_program(pulled[0], call, over, until, swap, scans=scans)
+    workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
+    outcome, turns = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
+    arguments = (
+        *(walk.packed for walk in pulled), pulled[0].bound, np.uint32(max_steps),
+        np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, capacity,
+        turns, outcome.address, after, *launch_values(call),
+    )  # fmt: skip
+    grid = (blocks_of_passes(graph.device.index, scans=scans),)
+    program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
+    return propagated(graph, outcome)
+
+
+def _blocks(*, scans: bool) -> int:
+    return SCAN_BLOCKS if scans else CONVERGE_BLOCKS
+
+
+def blocks_of_passes(index: int, *, scans: bool) -> int:
+    """Return the grid of rounds over all vertices on CUDA device ``index``."""
+    return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(index)
+
+
+def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:
+    """Return the view over a direction, or both views."""
+    return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
+
+
+def converge_program(
+    walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, scans: bool
+) -> Program:
+    """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
+    name = None if until is None else _name_of(call, until.scalar)
+    functions = call.function, call.then, call.commit
+    key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans)
+    program = _programs.get(key)
+    if program is None:
+        macros = {"CONVERGE_BLOCKS": _blocks(scans=scans), "PASSES_SCAN": int(scans)}
+        program = _programs[key] = _made(walk, call, over, wake, name, macros, symmetric=symmetric)
+    return program
+
+
+def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool) -> Program:
+    """Return the program of passes over all vertices, made once."""
+    name = None if until is None else _name_of(call, until.scalar)
+    pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
+    key = (walk.prelude, call.function, call.then, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
+    program = _programs.get(key)
+    if program is None:
+        program = _programs[key] = program_of(
+            "passes.cu", walk, call, call.dtype, **value_macros(call, over), CONVERGE_BLOCK=CONVERGE_BLOCK,
+            CONVERGE_BLOCKS=SCAN_BLOCKS if scans else PASS_BLOCKS, PASSES_SCAN=int(scans), ROUND_WORDS=ROUND_WORDS,
+            SWAP_NAMES=" ".join(f"exchange_names(a{a}, a{b});" for a, b in swap),
+            EXCHANGE=" ".join(f"exchange(a{a}, a{b}, {1 if one else 'num_vertices'});" for a, b, one in pairs),
+            **_totals_of_passes(call, name),
+        )  # fmt: skip
+    return program
+
+
+def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
+    """Return the macros by which a pass adds to accumulators and reads their totals (see ``passes.cu``)."""
+    found = [f"a{i}" for i, argument in enumerate(call.function.arguments) if argument.kind == "accumulator"]
+    return {
+        "ROUND_FINISH": " ".join(f"{name}.flush(slot_of({name}_slots, round));" for name in found),
+        "ROUND_READ": " ".join(f"read_total({name}, {name}_slots, round, first_thread);" for name in found),
+        "LOOP_FINISH": " ".join(f"leave_total({name}, {name}_slots);" for name in found),
+        "UNTIL": "false" if until is None else f"!(double({until}.value) > bound)",
+    }
+
+
+_programs: dict[tuple[Any, ...], Program] = {}
+
+
+def _made(
+    walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
+) -> Program:
+    """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
+    has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
+    return program_of(
+        "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
+        WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,
+        ROUND_WORDS=ROUND_WORDS, UNLIMITED=f"{UNLIMITED}ull", **macros, **_totals(call, until),
+    )  # fmt: skip
+
+
+def _totals(call: Call, until: str | None) -> dict[str, str]:
+    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``).
+
+    The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
+    """
+    numbered = enumerate(call.function.arguments)
+    found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
+    if not found:
+        return {"ROUND_FINISH": "", "ROUND_READ": "", "LOOP_FINISH": "", "UNTIL": "false"}
+    finish, read, end = [], [], []
+    for name, argument in found:
+        even, odd = f"{name}_slots.write", f"{name}_slots.clear"
+        neutral = f"neutral<FOLD_{str(argument.op).upper()}, {c_type(argument.dtype)}>()"
+        finish.append(f"{name}.flush(round & 1 ? {odd} : {even});")
+        read.append(f"{name}.value = seen(alone, *(round & 1 ? {even} : {odd}));")
+        read.append(f"if (first_thread) *(round & 1 ? {odd} : {even}) = {neutral};")
+        end.append(f"*{even} = {name}.value; *{odd} = {neutral};")
+    return {
+        "ROUND_FINISH": " ".join(finish),
+        "ROUND_READ": f"if (round > 0) {{ {' '.join(read)} }}",
+        "LOOP_FINISH": f"if (round > 0) {{ grid_barrier(state, expected); if (first_thread) {{ {' '.join(end)} }} }}",
+        "UNTIL": "false" if until is None else f"!(double({until}.value) > bound)",
+    }
+
+
+def _name_of(call: Call, scalar: Any) -> str:
+    """Return the name of the argument that is ``scalar``."""
+    for i, value in enumerate(call.values):
+        if value is scalar:
+            return f"a{i}"
+    raise ParameterError("until takes a Scalar that the functions add to: pass it in args, too")
+
+
+class RoundStates:
+    """Zeroed states of loops on the device, handed out one per launch."""
+
+    SIZE = 256
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._next = self.SIZE
+
+    def take(self) -> np.uint64:
+        """Return the address of ``uint64[ROUND_WORDS]``, all zero; nobody else gets them."""
+        if self._next == self.SIZE:
+            self._all = self._device.xp.zeros((self.SIZE, ROUND_WORDS), np.uint64)
+            self._next, self._start = 0, self._all.data.ptr
+        self._next += 1
+        return np.uint64(self._start + (self._next - 1) * ROUND_WORDS * 8)

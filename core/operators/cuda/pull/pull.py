@@ -1,0 +1,200 @@
+"""Pulls on CUDA: what ``neighbor_reduce`` launches. Nothing here waits for the device."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.types import StoreView
+from suricate.cuda.program import Program
+from suricate.operators import schemes
+from suricate.operators.call import Call, Start, identity_of
+from suricate.operators.cuda.launches import (
+    NULL,
+    Counters,
+    blocks,
+    fair_share,
+    frontier_arguments,
+    full_grid,
+    merged,
+    split_list,
+    wide_array,
+)
+from suricate.operators.cuda.loops.recording import fill
+from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, launch_values, program_of, skip_scalars, walk_of
+from suricate.operators.cuda.pull.layers import reduce_layers
+from suricate.operators.results import Layers
+from suricate.state.frontier import Frontier
+from suricate.state.words import Words
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+TURNS = 4  #: a pull of many vertices has so many times the blocks that fill the device: they balance, and are few
+
+
+def neighbor_reduce(
+    graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
+) -> Frontier | None:
+    """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
+    if isinstance(vertices, Layers):
+        return reduce_layers(graph, call, vertices, out, over)
+    if call.reduce == "mode" and scheme != "vertex":
+        scheme = "auto"  # what buckets give cannot be combined
+    if _is_empty(graph, vertices):
+        skip_scalars(call)
+        nobody = Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
+        return nobody if call.then is not None else None
+    pull = _Pull.of(graph, call, out, over)
+    if isinstance(vertices, Start) or call.then is not None:
+        assert vertices is None or isinstance(vertices, Start)
+        return _reduce_then(pull, vertices, scheme)
+    _reduce(pull, vertices, over, scheme)
+    return None
+
+
+def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:
+    """Return whether there is no vertex to compute, as far as the host knows."""
+    if isinstance(vertices, Start):
+        return not vertices.at_most
+    return not (graph.num_vertices if vertices is None else len(vertices))
+
+
+class _Pull(NamedTuple):
+    """One call: what all of its launches share."""
+
+    graph: Graph
+    program: Program
+    walks: tuple[Walk, ...]  #: of the views that are walked: one, or two over ``"both"``
+    view: StoreView  #: the first of them
+    reduce: str
+    dtype: np.dtype | None  #: of the values; None: words
+    out: Any  #: the array to fill, or None
+    call: Call
+    values: tuple[Any, ...]  #: the arguments of the functions
+
+    @classmethod
+    def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
+        """Return the pull of ``call`` over the edges ``over`` of ``graph``, or over ``view``."""
+        views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
+        walks = tuple(map(walk_of, views))
+        program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
+        array = out.data if isinstance(out, Words) else out
+        return cls(graph, program, walks, views[0], call.reduce, call.dtype, array, call, launch_values(call))
+
+    @property
+    def packed(self) -> tuple[Any, ...]:
+        """The views, as kernels take them."""
+        return tuple(walk.packed for walk in self.walks)
+
+    def launch(self, kernel: str, grid: int, *arguments: Any, views: tuple[Any, ...] | None = None) -> None:
+        """Launch a kernel of the program with the views, its own arguments and those of the functions."""
+        given = (*(self.packed if views is None else views), *arguments, *self.values)
+        self.program.kernel(kernel)((grid,), (BLOCK,), given)
+
+
+def value_macros(call: Call, over: str) -> dict[str, Any]:
+    """Return the macros of a pull: which edges it walks, and whether it reduces words."""
+    return {"OVER": f"OVER_{over.upper()}", **({} if call.layout is None else {"WORD_VALUES": 1})}
+
+
+def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
+    """Return the scheme that serves a call; words and modes are reduced vertex by vertex."""
+    found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
+    by_parts = pull.dtype is not None and pull.reduce != "mode"
+    return found if by_parts or found == "vertex" else "auto"
+
+
+# -- values ------------------------------------------------------------------------------------------------------------
+
+
+def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
+    """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``."""
+    if scheme == "updated":
+        scheme, pull = _updated(pull, over)
+    scheme = _scheme(pull, scheme, everything=vertices is None)
+    out, walk = pull.out, pull.walks[0]
+    ids, size = NULL if vertices is None else vertices, np.int64(len(out))
+    if scheme in ("auto", "vertex"):
+        share = fair_share(pull.graph.device, len(out))
+        _by_vertex(pull, (ids, NULL, size), share, len(out), (NULL, NULL), split=scheme == "auto")
+        return
+    fill(out, identity_of(pull.reduce, out.dtype), pull.call)
+    if scheme in schemes.WHOLE_GRAPH:
+        _scan(pull, "reduce_updated" if scheme == "updated" else "reduce_segments", out)
+        return
+    grid, parts = full_grid(pull.graph.device), pull.graph.device.xp.empty(len(out), np.int64)
+    pull.program.kernel("count_buckets")((grid,), (BLOCK,), (*pull.packed, walk.bound, ids, size, parts))
+    pull.launch("reduce_buckets", grid, ids, size, parts.cumsum(), out)
+
+
+def _by_vertex(
+    pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, np.uint64], *, split: bool
+) -> None:
+    """Launch the vertices of a list, at ``most`` so many, and then the buckets of those that are split."""
+    bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
+    grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
+    splits, limit, heavy = split_list(pull.graph, pull.walks, wanted=split)
+    pull.launch("reduce_vertices", grid, bound, *listed, np.uint32(share), limit, out, *queue, *heavy)
+    if splits:
+        pull.launch("reduce_heavy_vertices", full_grid(pull.graph.device), bound, out, *queue, *heavy)
+
+
+def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
+    """Launch a pass over the storage of each view that adds to ``sums``."""
+    for other, walk in enumerate(pull.walks):
+        views = (walk.packed,)
+        pull.launch(kernel, full_grid(pull.graph.device), walk.bound, sums, np.int32(other), views=views)
+
+
+def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
+    """Return the scheme and the pull that meets exactly the edges inserted since the mark."""
+    source = schemes.updated_source(pull.graph, over, pull.view)
+    if source == schemes.ITERATOR:
+        return "updated", pull
+    if source == schemes.LISTED:
+        inserted = schemes.inserted_view(pull.graph, over)
+        walk = Walk(inserted)
+        program = program_of("neighbor_reduce.cu", walk, pull.call, pull.dtype, **value_macros(pull.call, over))
+        return "auto", pull._replace(program=program, walks=(walk,), view=inserted)
+    return "auto", pull
+
+
+# -- epilogues ---------------------------------------------------------------------------------------------------------
+
+
+def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
+    """Launch a pull with an epilogue; return the vertices for which it said true."""
+    graph, device = pull.graph, pull.graph.device
+    bound = pull.walks[0].num_vertices
+    frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
+    queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
+    count = graph.workspace.state(Counters).count()
+    found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
+    by_scan = _scheme(pull, scheme, everything=vertices is None) == "scan"  # raises where the backend cannot scan
+    if by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view)):
+        _scan_then(pull, (queue, count.address))
+        return found
+    ids, number, size = frontier_arguments(frontier)
+    known = frontier.known_count
+    share = 0 if known is None else fair_share(device, known)
+    listed = ids, number, np.int64(size)
+    _by_vertex(pull, listed, share, frontier.at_most, (queue, count.address), split=scheme != "vertex")
+    return found
+
+
+def _scan_then(pull: _Pull, queue: tuple[Array, np.uint64]) -> None:
+    """Launch a pass over the storage, and then the epilogue for all vertices."""
+    graph, bound = pull.graph, pull.walks[0].bound
+    assert pull.dtype is not None
+    if pull.out is not None:
+        sums = pull.out
+        fill(sums, identity_of(pull.reduce, pull.dtype), pull.call)
+    else:
+        sums = wide_array(graph, (pull.dtype, pull.reduce), pull.dtype, identity_of(pull.reduce, pull.dtype))
+    _scan(pull, "reduce_segments", sums)
+    grid = min(blocks(int(bound), BLOCK), full_grid(graph.device))
+    out = NULL if pull.out is None else pull.out
+    pull.launch("complete_vertices", grid, bound, sums, out, *queue, views=())

@@ -1,0 +1,1 @@
+"""Pushes on CUDA: ``advance`` and ``propagate``, with their kernels."""

@@ -1,0 +1,221 @@
+"""Pushes to a fixed point on CUDA: ``propagate``, and ``advance`` with a second phase, which is its first step.
+
+Each is one cooperative launch (``propagate.cu``). What the host prepares for it is kept per graph, so that a later call
+with the same functions and types only puts in place what has changed. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.types import ArcList
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import c_type
+from suricate.operators.call import Call, Order, Start
+from suricate.operators.cuda.launches import NULL, Counters, distinct_vertices
+from suricate.operators.cuda.loops.loops import (
+    NO_ARCS,
+    NO_VALUES,
+    NO_VERTICES,
+    LoopMemory,
+    Outcome,
+    Outcomes,
+    arc_values,
+    loop_grid,
+    propagated,
+    vertices_values,
+)
+from suricate.operators.cuda.programs import Walk, array_of, launch_values, program_of, walk_of
+from suricate.operators.cuda.push_structs import ARCS, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.results import Layers, Propagated, empty_layers
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+VIEWS = {"out": ("out",), "in": ("in",), "both": ("out", "in")}  #: whose edges a push walks
+BOTH_WAYS = {"out": ("out", "in"), "in": ("in", "out")}  #: those, and whose edges a step walks that pulls
+ARC_LISTS = 3  #: of one launch of a loop
+MOST = 32  #: launches that are kept per graph
+#: places of the parameters of ``propagate``
+VIEW, OTHER, NUM_VERTICES, FROM, FIRST_ARCS, OUT, MEMORY, MAX_STEPS, ONCE = 0, 1, 2, 3, 4, 7, 8, 9, 10
+ORDER, LAYERS, OUTCOME_AT = 11, 14, 18
+
+_Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values of the functions' arguments
+_Rules = tuple[Order | None, Layers | None]
+
+
+def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
+    """Push once from ``start``, and then run the second phase; return the vertices for which it said true."""
+    queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
+    memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
+    _launch(graph, call, start, out, over, memory, 1, "", None, None, count.address)
+    return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
+
+
+def propagate(
+    graph: Graph,
+    call: Call,
+    start: Start,
+    out: Any,
+    over: str,
+    max_steps: int,
+    order: Order | None,
+    layers: bool,
+    once: str,
+) -> Propagated:
+    """Push until nothing changes."""
+    if not start.at_most or max_steps == 0:
+        none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
+        return Propagated.of(0, 0, not start.at_most, layers=none)
+    kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
+    memory = graph.workspace.state(LoopMemory).of(graph)
+    outcome = _launch(graph, call, start, out, over, memory, max_steps, once, order, kept, NULL)
+    return propagated(graph, outcome, kept)
+
+
+def _launch(
+    graph: Graph,
+    call: Call,
+    start: Start,
+    out: Any,
+    over: str,
+    memory: np.void,
+    max_steps: int,
+    once: str,
+    order: Order | None,
+    layers: Layers | None,
+    left_count: np.uint64,
+) -> Outcome:
+    """Launch the steps; return their outcome, on the device."""
+    frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
+    pulls = bool(once) and over != "both" and order is None and layers is None and graph.has_in_edges
+    walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
+    target, rules = (array_of(out), launch_values(call)), (order, layers)
+    loop = graph.workspace.state(_Loops).of(graph, walks, call, target, rules, both=over == "both", pulls=pulls)
+    loop.start(walks, frontier, _few(graph, arcs))
+    loop.go_on(memory, max_steps, once, rules)
+    outcome = graph.workspace.state(Outcomes).take()
+    loop.launch(target, outcome, left_count)
+    return outcome
+
+
+class _Loops:
+    """The prepared launches of a graph, by what their programs depend on."""
+
+    def __init__(self, device: Device) -> None:
+        self._made: dict[tuple[Any, ...], _Loop] = {}
+
+    def of(
+        self, graph: Graph, walks: list[Walk], call: Call, target: _Target, rules: _Rules, *, both: bool, pulls: bool
+    ) -> _Loop:
+        """Return the launch of a call."""
+        order, layers = rules
+        types = call.function, call.then, call.reduce, call.dtype, call.layout
+        key = *types, walks[0].prelude, order and order.array.dtype, layers is None, both, pulls
+        found = self._made.get(key)
+        if found is None:
+            if len(self._made) >= MOST:
+                self._made.clear()
+            found = self._made[key] = _Loop(graph, walks, call, target, rules, both=both, pulls=pulls)
+        return found
+
+
+class _Loop:
+    """A launch of ``propagate.cu`` whose arguments stay, but for those that are put in place."""
+
+    def __init__(
+        self, graph: Graph, walks: list[Walk], call: Call, target: _Target, rules: _Rules, *, both: bool, pulls: bool
+    ) -> None:
+        order, layers = rules
+        program = program_of(
+            "propagate.cu", walks[0], call, call.dtype,
+            PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(both), HAS_ORDER=int(order is not None),
+            HAS_LAYERS=int(layers is not None), ORDER_T=c_type(np.int32 if order is None else order.array.dtype),
+            HAS_PULL=int(pulls), PROPAGATE_BLOCK=PROPAGATE_BLOCK,
+        )  # fmt: skip
+        self._walks = walks
+        self._arcs: list[tuple[int, ...]] = [NO_VALUES] * ARC_LISTS
+        self._memory, self._steps = graph.workspace.state(LoopMemory).of(graph), (0, 0)
+        out, values = target
+        arguments = (
+            walks[0].packed, walks[-1].packed, walks[0].bound, NO_VERTICES, *[NO_ARCS] * ARC_LISTS, out, self._memory,
+            np.uint32(0), np.int32(0), *_by_order(order), *_by_layer(layers), NULL, NULL, *values,
+        )  # fmt: skip
+        (blocks,), (threads,) = loop_grid(graph.device)
+        self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
+
+    def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
+        """Put in place what is walked, and what the first step starts from."""
+        kernel = self._kernel
+        if walks != self._walks:
+            kernel.put(VIEW, walks[0].packed)
+            kernel.put(OTHER, walks[-1].packed)
+            kernel.put(NUM_VERTICES, walks[0].bound)
+            self._walks = walks
+        kernel.put_struct(FROM, VERTICES.packer, vertices_values(frontier))
+        for i in range(ARC_LISTS):
+            values = arc_values(arcs[i]) if i < len(arcs) else NO_VALUES
+            if values != self._arcs[i]:
+                kernel.put_struct(FIRST_ARCS + i, ARCS.packer, values)
+                self._arcs[i] = values
+
+    def go_on(self, memory: np.void, max_steps: int, once: str, rules: _Rules) -> None:
+        """Put in place what the steps depend on."""
+        kernel, steps, (order, layers) = self._kernel, (max_steps, int(once == "equal")), rules
+        if memory is not self._memory:
+            kernel.put(MEMORY, memory)
+            self._memory = memory
+        if steps != self._steps:
+            kernel.put(MAX_STEPS, np.uint32(steps[0]))
+            kernel.put(ONCE, np.int32(steps[1]))
+            self._steps = steps
+        if order is not None:
+            self._put(ORDER, _by_order(order))
+        if layers is not None:
+            self._put(LAYERS, _by_layer(layers))
+
+    def launch(self, target: _Target, outcome: Outcome, left_count: np.uint64) -> None:
+        """Launch the steps into the first of ``target``."""
+        out, values = target
+        self._put(OUTCOME_AT, (outcome.address, left_count, *values))
+        self._kernel.put(OUT, out)
+        self._kernel.launch()
+
+    def _put(self, first: int, values: tuple[Any, ...]) -> None:
+        for place, value in enumerate(values, start=first):
+            self._kernel.put(place, value)
+
+
+def _by_order(order: Order | None) -> tuple[Any, ...]:
+    """Return the order as kernels take it."""
+    return (NULL, NULL, np.int32(0)) if order is None else order
+
+
+def _by_layer(layers: Layers | None) -> tuple[Any, ...]:
+    """Return the layers as kernels take them."""
+    if layers is None:
+        return NULL, NULL, np.int64(0), NULL
+    return layers.vertices, layers.offsets, np.int64(len(layers.vertices)), layers.count
+
+
+def _few(graph: Graph, arcs: list[ArcList]) -> list[ArcList]:
+    """Return at most ``ARC_LISTS`` lists of arcs; the last ones are joined."""
+    rest = arcs[ARC_LISTS - 1 :]
+    if len(rest) < 2:
+        return arcs
+    xp = graph.device.xp
+    src = xp.concatenate([one.src[: one.size] for one in rest])
+    dst = xp.concatenate([one.dst[: one.size] for one in rest])
+    weights = [one.weight[: one.size] for one in rest if one.weight is not None]
+    counts = [
+        xp.ones(one.size, bool) if one.status is None else one.status[: one.size] == np.uint8(one.wanted)
+        for one in rest
+    ]
+    joined = ArcList(
+        src, dst, xp.concatenate(weights) if weights else None, xp.concatenate(counts).view(np.uint8), 1, len(src)
+    )
+    return [*arcs[: ARC_LISTS - 1], joined]

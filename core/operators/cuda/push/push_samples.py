@@ -1,0 +1,123 @@
+"""Some programs of pushes over a view, to be compiled on a machine without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.base.types import EMPTY, StoreView
+from suricate.cuda.program import Program, c_type
+from suricate.edgefn import EDGE, Argument, argument_of, compile_function
+from suricate.edgefn.layout import Layout, layout_of
+from suricate.operators.call import Call
+from suricate.operators.cuda.programs import Walk, program_of
+from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
+
+LOOP = {"PROPAGATE_BLOCK": PROPAGATE_BLOCK}
+F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
+
+
+def plus(u, v, w, x, step):
+    """Return a value of the type of the array."""
+    return x[u] + step
+
+
+def joins(v, step, x, limit):
+    """Return whether a vertex joins the next frontier."""
+    return x[v] > step + limit
+
+
+def farther(u, v, w, words):
+    """Offer a distance and a parent."""
+    return words.distance[u] + w, u
+
+
+def unreached(v, words):
+    """Return the word of a vertex that nothing reaches."""
+    return EMPTY, EMPTY
+
+
+def farther_by_hops(u, v, w, words):
+    """Offer a distance, a number of hops and a parent."""
+    return words.distance[u] + w, words.hops[u] + 1, u
+
+
+def unreached_by_hops(v, words):
+    """Return the word of a vertex that nothing reaches."""
+    return EMPTY, EMPTY, EMPTY
+
+
+def programs(walk: Walk, view: StoreView) -> list[Program]:
+    """Return some of every template."""
+    by_hops = call_by_hops(view)
+    return [
+        *(_push(walk, view, "advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
+        *(_push(walk, view, "advance.cu", "max", dtype) for dtype in (F32, F64)),
+        *(_push(walk, view, "advance.cu", "sum", dtype, SECOND_VIEW=1) for dtype in (F64, I64)),
+        *(_push(walk, view, "advance.cu", "or", dtype) for dtype in (I64, U32)),
+        *(_push(walk, view, "propagate.cu", "min", dtype) for dtype in (I32, I64, F32)),
+        _push(walk, view, "propagate.cu", "max", U64),
+        _push(walk, view, "propagate.cu", "sum", F64, HAS_PULL=1),
+        *(_in_order(walk, view, dtype) for dtype in (F32, F64, I64)),
+        _once(walk, view),
+        program_of("advance.cu", walk, by_hops, SECOND_VIEW=0),
+        program_of("propagate.cu", walk, by_hops, None, **LOOP),
+        program_of("propagate.cu", walk, by_hops, None, HAS_PULL=1, **LOOP),
+    ]
+
+
+def call_by_distance(view: StoreView) -> Call:
+    """Return a call of offers of a distance and a parent."""
+    return _words_call(view, layout_of((("distance", _distance(view)),), (("parent", "uint32"),)), farther, unreached)
+
+
+def call_by_hops(view: StoreView) -> Call:
+    """Return a call of offers of a distance, a number of hops and a parent."""
+    words = layout_of((("distance", _distance(view)), ("hops", "uint32")), (("parent", "uint32"),))
+    return _words_call(view, words, farther_by_hops, unreached_by_hops)
+
+
+def _distance(view: StoreView) -> str:
+    return "uint32" if view.weight_dtype is None else view.weight_dtype.name
+
+
+def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dtype, **macros: int) -> Program:
+    function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
+    macros = {"SECOND_VIEW": 0, **macros} if template == "advance.cu" else {**LOOP, **macros}
+    return program_of(template, walk, Call(function, (), reduce, dtype), dtype, **macros)
+
+
+def _in_order(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
+    """Return a propagation with everything that there is besides words."""
+    function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
+    then = compile_function(
+        joins, _arguments(dtype), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
+    )
+    call = Call(function, (), "sum", dtype, then)
+    return program_of(
+        "propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_ORDER=1, HAS_LAYERS=1, ORDER_T=c_type(dtype), **LOOP
+    )
+
+
+def _once(walk: Walk, view: StoreView) -> Program:
+    """Return a propagation with a second phase that may pull."""
+    function = compile_function(plus, _arguments(U32), weight_dtype=view.weight_dtype, leading=EDGE)
+    then = compile_function(
+        joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
+    )
+    return program_of("propagate.cu", walk, Call(function, (), "min", U32, then), U32, HAS_PULL=1, **LOOP)
+
+
+def _arguments(dtype: np.dtype) -> tuple[Argument, ...]:
+    return argument_of(np.empty(0, dtype)), argument_of(1)
+
+
+def _words_call(view: StoreView, words: Layout, offer: Callable[..., Any], restart: Callable[..., Any]) -> Call:
+    arguments = (Argument("words", None, words),)
+
+    def bound(fn: Callable[..., Any], leading: tuple[str, ...]) -> Any:
+        return compile_function(fn, arguments, weight_dtype=view.weight_dtype, leading=leading, result_layout=words)
+
+    return Call(bound(offer, EDGE), (), "argmin", None, None, bound(restart, ("v",)), words)

@@ -1,0 +1,295 @@
+"""What an algorithm implements: :meth:`Algorithm.compute` from scratch, :meth:`Algorithm.update` after a batch.
+
+An algorithm is written against the operators (``suricate.operators``) and never names a backend. It keeps its state in
+itself; ``graph.track(name, **params)`` makes an instance, computes it, and calls :meth:`Algorithm.update` after every
+batch that changed something (see ``suricate.graph.tracker``).
+
+To be verified and timed by ``suricate bench`` it also brings :meth:`Algorithm.reference`, an independent answer.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, SuricateError
+from suricate.plugins.pace import Pace
+
+if TYPE_CHECKING:
+    from typing import Self, TypeAlias
+
+    from suricate.base.types import ArcList, PlacedArcs, StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+    from suricate.state.edges.edge_set import EdgeSet
+
+    Changed: TypeAlias = EdgeSet | ArcList | PlacedArcs
+
+UPDATE_KINDS = {  #: how ``update`` of an algorithm brings its result up to date
+    "dynamic": "the work follows the change, for insertions and deletions",
+    "repair": "the result is repaired around the change",
+    "warm": "iterates over the whole graph, starting from the previous result",
+    "recompute": "computes from scratch",
+}
+LARGE = "the batch is large for the graph"  #: a reason to compute from scratch
+SLOWER = "updates of such batches took longer"  #: another
+ID_BYTES, OFFSET_BYTES = 4, 8  #: of a vertex id, and of the position where the edges of a vertex start
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a graph must have: True: required, False: forbidden (``weighted`` and ``undirected``), None: either."""
+
+    in_edges: bool = False
+    weighted: bool | None = None
+    undirected: bool | None = None
+
+    def missing(self, graph: Graph) -> str | None:
+        """Return None if ``graph`` has all of it, else the reason in words, with the way to build one that has."""
+        if self.in_edges and not graph.has_in_edges:
+            return "it needs in-edges: build the graph with Graph(..., in_edges=True) or directed=False"
+        if self.weighted is True and graph.weight_dtype is None:
+            return "it needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
+        if self.weighted is False and graph.weight_dtype is not None:
+            return "it is for unweighted graphs: build the graph without weight_dtype"
+        if self.undirected is True and graph.directed:
+            return "it needs an undirected graph: build it with Graph(..., directed=False)"
+        if self.undirected is False and not graph.directed:
+            return "it needs a directed graph: build it with Graph(..., directed=True)"
+        return None
+
+
+class Algorithm(ABC):
+    """Base class of all algorithms; parameters are keyword arguments of ``__init__``, which validates them.
+
+    Attributes:
+        name: what users call it.
+        requires: what a graph must have.
+        suites: the suites of ``suricate bench`` that time it.
+        update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
+        recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
+        learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
+            computation give the same result.
+        groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
+            group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
+        iterations: steps that the last computation or update took; None for algorithms that do not count any.
+    """
+
+    name: ClassVar[str]
+    requires: ClassVar[Requirements] = Requirements()
+    suites: ClassVar[tuple[str, ...]] = ("algorithms",)
+    update_kind: ClassVar[str] = "recompute"
+    recompute_share: ClassVar[float] = math.inf
+    learns: ClassVar[bool] = False
+    groups: ClassVar[str] = ""
+    pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
+    iterations: int | None = None
+    _why = "its update calls compute()"  # the reason to give for the next computation from scratch
+    _recomputed: str | None = None  # the reason for a computation since the tracker last asked
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "compute" in cls.__dict__:
+            cls.compute = _noted(cls.compute)  # type: ignore[assignment,method-assign]
+
+    @abstractmethod
+    def compute(self, graph: Graph) -> None:
+        """Compute the result on ``graph`` from scratch."""
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Bring the result up to date; ``graph`` already holds ``delta``. The default computes from scratch."""
+        self.recomputes("it has no update of its own")
+        self.compute(graph)
+
+    def recomputes(self, reason: str | None = None) -> None:
+        """Note that :meth:`update` computes from scratch, and why; trackers count it so.
+
+        A call of :meth:`compute` is noted by itself, with this reason if one was given before. An update that computes
+        in another way calls this. ``None``: what :meth:`outweighs` found.
+        """
+        self._recomputed = reason or self._recomputed or self._why
+
+    def take_recomputed(self) -> str | None:
+        """Return why there was a computation from scratch since the last call, None if there was none."""
+        reason, self._recomputed = self._recomputed, None
+        self.__dict__.pop("_why", None)
+        return reason
+
+    def outweighs(
+        self,
+        graph: Graph,
+        deleted: Changed | None = None,
+        *others: Changed | None,
+        times: float = 1.0,
+        each: float = 1.0,
+    ) -> bool:
+        """Return whether to repair the result after these changes costs more than computing anew; does not wait.
+
+        The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
+        ``times``, ``each``: what a deletion and another change count. To be called once per update. This is the only
+        place where what a tracker does depends on a clock.
+        """
+        lost, gained = 0 if deleted is None else deleted.size, sum(0 if part is None else part.size for part in others)
+        size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
+        bound = self.recompute_share * arcs
+        answer = size > bound if self.pace is None else self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)
+        if answer:
+            self._why = LARGE if size > bound else SLOWER
+        return answer
+
+    @property
+    @abstractmethod
+    def result(self) -> Any:
+        """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of such.
+
+        The arrays are copies: what their owner does to them does not change the algorithm's state.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ParameterError(
+            "an algorithm holds what it computed on its graph and cannot be copied or pickled: copy its result"
+        )
+
+    @classmethod
+    def create(cls, params: Mapping[str, Any]) -> Self:
+        """Return an instance with these parameters.
+
+        Raises:
+            ParameterError: a parameter is unknown or missing, or ``__init__`` refuses its value.
+        """
+        try:
+            return cls(**params)
+        except TypeError as error:
+            if isinstance(error, SuricateError):
+                raise
+            signature = inspect.signature(cls)
+            try:
+                signature.bind(**params)
+            except TypeError as misfit:
+                known = ", ".join(signature.parameters) or "none"
+                raise ParameterError(f"{cls.name}: {misfit} (its parameters: {known})") from None
+            raise
+
+    @classmethod
+    def demand(cls, graph: Graph) -> None:
+        """Raise ``RequirementError`` if ``graph`` lacks what the algorithm needs."""
+        reason = cls.requires.missing(graph)
+        if reason is not None:
+            raise RequirementError(f"{cls.name} cannot run on this graph: {reason}")
+
+    # -- verification and benchmark, all optional ----------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        **params: Any,
+    ) -> Any:
+        """Return the right result, computed by another method, with NumPy and SciPy only.
+
+        Args:
+            src: ``uint32[m]``, the sources of the arcs; an undirected edge is two arcs.
+            dst: ``uint32[m]``, their destinations.
+            weight: their weights, or None on an unweighted graph.
+            num_vertices: the number of vertices.
+            directed: whether the graph is directed.
+            params: as given to ``__init__``. If the method has a parameter ``live``, it also gets
+                ``bool[num_vertices]``, which vertices are live; without it, the answer must be right if all are.
+
+        Returns:
+            What :meth:`mismatch` compares with: by default NumPy arrays in the form of :attr:`result`.
+        """
+        raise NotImplementedError(f"{cls.name} brings no reference()")
+
+    @classmethod
+    def has_reference(cls) -> bool:
+        """Return whether the algorithm brings :meth:`reference`."""
+        return getattr(cls.reference, "__func__", None) is not Algorithm.reference.__func__  # type: ignore[attr-defined]
+
+    @classmethod
+    def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
+        """Return in words what is wrong with ``result`` (NumPy arrays), or None if it agrees with ``reference``.
+
+        The default asks for equal integers, and for floats within a relative tolerance of 1e-5.
+        """
+        fields = getattr(result, "_fields", ("result",))
+        several = isinstance(result, tuple)
+        for name, got, right in zip(
+            fields, result if several else (result,), reference if several else (reference,), strict=True
+        ):
+            got, right = np.asarray(got), np.asarray(right)
+            if got.shape != right.shape:
+                return f"{name} has shape {got.shape} instead of {right.shape}"
+            close = np.isclose(got, right, rtol=1e-5, atol=1e-8) if got.dtype.kind == "f" else got == right
+            if not close.all():
+                return f"{np.count_nonzero(~close)} of {close.size} values of {name} differ from the reference"
+        return None
+
+    @classmethod
+    def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
+        """Return the parameters to benchmark with; ``centre`` is a vertex that reaches much of the graph."""
+        return {}
+
+    @classmethod
+    def variants(cls) -> Mapping[str, Mapping[str, Any]]:
+        """Return sets of parameters by name that ``suricate bench --suite methods`` compares with each other."""
+        return {}
+
+    @classmethod
+    def error(cls, result: Any, reference: Any) -> float | None:
+        """Return the distance of ``result`` (NumPy arrays) from ``reference``; None where results are exact."""
+        return None
+
+    @classmethod
+    def peer(cls, matrix: Any, **params: Any) -> Any:
+        """Do the same work by SciPy on its CSR adjacency matrix; timed as the row to compare with, not verified."""
+        raise NotImplementedError(f"{cls.name} brings no peer()")
+
+    @classmethod
+    def has_peer(cls) -> bool:
+        """Return whether the algorithm brings :meth:`peer`."""
+        return getattr(cls.peer, "__func__", None) is not Algorithm.peer.__func__  # type: ignore[attr-defined]
+
+    @classmethod
+    def programs(cls, view: StoreView) -> list[Program]:
+        """Return the CUDA programs of its own over ``view``, as ``.ci/compile_cuda.py`` compiles them without a GPU.
+
+        The module must be importable without CuPy.
+        """
+        return []
+
+    def traffic(self, graph: Graph) -> int | None:
+        """Return the least number of bytes that the last :meth:`compute` on ``graph`` had to move; None: unknown."""
+        return None
+
+
+def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None]:
+    """Return ``compute`` with a note of each call for trackers."""
+
+    @wraps(compute)
+    def noting(self: Any, graph: Graph) -> None:
+        self.recomputes()
+        compute(self, graph)
+
+    return noting
+
+
+def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
+    """Return the least bytes of one pull over all edges.
+
+    Ids, weights and offsets are read once; one value per vertex is read and one written.
+    """
+    edges = num_edges * (ID_BYTES + weight_bytes)
+    return edges + (num_vertices + 1) * OFFSET_BYTES + 2 * num_vertices * value_bytes

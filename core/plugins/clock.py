@@ -1,0 +1,52 @@
+"""Spans of time between two points of a program, as the device sees them; they are read later, without a wait."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from suricate.base.devices import Device
+from suricate.base.notice import NOTICE
+
+
+class Clock(Protocol):
+    """Times one span at a time. A span in which something was compiled does not count."""
+
+    def start(self) -> bool:
+        """Begin a span; return False where the last one is not over yet."""
+
+    def stop(self) -> None:
+        """End the span."""
+
+    def seconds(self) -> float | None:
+        """Return the length of the last span, 0 if it does not count; None if it is not over, as far as is known."""
+
+
+class HostClock:
+    """The clock of the CPU."""
+
+    def __init__(self) -> None:
+        self._began, self._compiled = 0.0, 0.0
+        self._length: float | None = 0.0
+
+    def start(self) -> bool:
+        """Begin a span."""
+        self._began, self._compiled, self._length = time.perf_counter(), NOTICE.seconds, None
+        return True
+
+    def stop(self) -> None:
+        """End the span."""
+        self._length = time.perf_counter() - self._began if NOTICE.seconds == self._compiled else 0.0
+
+    def seconds(self) -> float | None:
+        """Return the length of the last span."""
+        return self._length
+
+
+def clock_on(device: Device) -> Clock:
+    """Return a new clock for work on ``device``."""
+    if not device.is_cuda:
+        return HostClock()
+    from suricate.cuda.clock import DeviceClock
+
+    return DeviceClock(device)

@@ -1,0 +1,194 @@
+"""Choose between updating and computing from scratch by measured times; one instance per algorithm and graph.
+
+The size of a batch does not tell whether it reaches a whole road network or a corner of a social network. So batches
+that are not small for the graph are timed, on the device, without a wait, and so are computations that are made anyway:
+for large batches, for stale trackers. No batch is computed from scratch to time it. The first computation of a tracker
+does not count, since it may include loading code.
+
+- While no computation has been timed, of a graph of about as many arcs, the share of the arcs that the algorithm
+  declares decides.
+- Then batches are updated, up to a multiple of that share, or of the largest size at which updates were faster.
+- A size at which updates were slower is computed from scratch. It is tried again after a number of computations, which
+  doubles every time that the update is slower again, and is the larger the slower updates were.
+
+Both ways give the same result: this is used only by algorithms whose result does not depend on the history.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from suricate.base.devices import Device
+from suricate.plugins.clock import Clock, clock_on
+
+WATCHED = 8  #: batches larger than 1/WATCHED of the declared share are timed
+REACH = 8  #: batches up to REACH times the declared share are updated on trial
+GROWTH = 2  #: batches up to GROWTH times the largest size that won are updated on trial
+SLACK = 1.1  #: an update that takes at most SLACK times as long as a computation counts as won
+LOSSES = 2  #: slower updates in a row after which a size has lost, if it is below the declared share or not CLEAR
+CLEAR = 2  #: above the declared share, one update that takes CLEAR times as long as a computation is enough
+PATIENCE = 16  #: computations after which a size that lost is tried again, for each computation that an update takes
+FAR = 16  #: the most computations that an update is taken to take
+CLOSE = 0.5  #: updates that take more than this fraction of a computation are all timed
+CALM = 8  #: one in CALM updates of a size that won is timed
+
+
+@dataclass
+class _Side:
+    """The measurements of batches of one kind.
+
+    Attributes:
+        won: the largest size at which an update was not slower.
+        lost: the smallest size at which updates were slower.
+        losses: number of slower updates in a row.
+        skipped: batches computed from scratch because of ``lost``, since the last trial.
+        trials: updates of a size that has lost that were slower again, and the first time.
+        patience: the number of such batches before the next trial.
+        calm: number of updates of sizes that had won.
+        seconds: time of the last timed update.
+    """
+
+    won: float = 0.0
+    lost: float = math.inf
+    losses: int = 0
+    skipped: int = 0
+    trials: int = 0
+    patience: int = PATIENCE
+    calm: int = 0
+    seconds: float = 0.0
+
+    def note(self, size: float, bound: float, seconds: float, computed: float) -> None:
+        """Record the time of an update, in seconds, beside that of a computation.
+
+        Args:
+            size: of the batch.
+            bound: the declared share, as a size.
+            seconds: time of the update.
+            computed: time of the last computation.
+        """
+        self.seconds = seconds
+        if seconds <= SLACK * computed:
+            self.losses, self.won = 0, max(self.won, size)
+            if size >= self.lost:
+                self.lost, self.trials = math.inf, 0
+            return
+        self.losses += 1
+        if size < self.lost and self.losses < LOSSES and (size <= bound or seconds <= CLEAR * computed):
+            return
+        self.trials += 1
+        self.patience = math.ceil(PATIENCE * min(seconds / computed, FAR)) << (self.trials - 1)
+        self.losses, self.skipped = 0, 0
+        self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
+
+    def is_due(self) -> bool:
+        """Return whether to try a size that has lost again; to be called once per such batch."""
+        self.skipped += 1
+        if self.skipped <= self.patience:
+            return False
+        self.skipped = 0
+        return True
+
+
+@dataclass
+class _Span:
+    """What is being timed: an update of a batch of some size, or a computation (``side`` is None)."""
+
+    side: _Side | None
+    size: float
+    bound: float
+    arcs: int
+
+
+class Pace:
+    """The times of one algorithm on one graph.
+
+    Args:
+        device: where the graph is.
+        clock: default: that of the device.
+
+    Attributes:
+        comparing: whether the last batch was computed from scratch because nothing had been measured, and one of its
+            size will now be updated, so that the algorithm should keep the state that updates need.
+    """
+
+    def __init__(self, device: Device, clock: Clock | None = None) -> None:
+        self._clock = clock or clock_on(device)
+        self._computed: tuple[float, int] | None = None  # seconds of the last timed computation, arcs at that time
+        self._sides: dict[tuple[bool, ...], _Side] = {}
+        self._timed: _Span | None = None
+        self._running = False
+        self.comparing = False
+
+    def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
+        """Return whether to compute from scratch after a batch, and start the clock if the batch is to be timed.
+
+        What follows is timed until :meth:`finish`.
+
+        Args:
+            kind: what the batch consists of; sizes are recorded per kind.
+            size: of the batch.
+            bound: the size above which the algorithm computes from scratch if nothing has been measured.
+            arcs: number of arcs of the graph.
+        """
+        if WATCHED * size <= bound:
+            return False
+        self._take_time()
+        side, computed = self._sides.setdefault(kind, _Side()), self._seconds(arcs)
+        self.comparing = computed is None and bound < size <= REACH * bound
+        if self._is_lost(side, size, bound, computed):
+            self._start(_Span(None, size, bound, arcs))
+            return True
+        if computed is None:
+            return False
+        side.calm += size <= side.won
+        if size > side.won or side.losses > 0 or side.seconds > CLOSE * computed or side.calm % CALM == 0:
+            self._start(_Span(side, size, bound, arcs))
+        return False
+
+    def computes(self, arcs: int) -> None:
+        """Start the clock for a computation that is made for other reasons, of a graph of ``arcs`` arcs."""
+        self._take_time()
+        self._start(_Span(None, 0, 0, arcs))
+
+    def finish(self) -> None:
+        """Stop the clock if it is running: the work has been done, or queued."""
+        if self._running:
+            self._clock.stop()
+            self._running = False
+
+    def discard(self) -> None:
+        """Drop the timing in progress: the work includes something that is done only once."""
+        self._timed = None
+
+    def _seconds(self, arcs: int) -> float | None:
+        """Return the time of a computation, in seconds; None if none of a graph of about as many arcs was timed."""
+        if self._computed is None or not arcs / 2 <= self._computed[1] <= 2 * arcs:
+            return None
+        return self._computed[0]
+
+    @staticmethod
+    def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
+        """Return whether a batch is too large to be updated, as far as is known."""
+        if computed is None:
+            return size > bound
+        if size > max(REACH * bound, GROWTH * side.won):
+            return True
+        return size >= side.lost and not side.is_due()
+
+    def _start(self, span: _Span) -> None:
+        if self._timed is None and self._clock.start():
+            self._timed, self._running = span, True
+
+    def _take_time(self) -> None:
+        """Record the time of the last timed span, if the device has reported it."""
+        if self._timed is None or self._running:
+            return
+        seconds = self._clock.seconds()
+        if seconds is None:
+            return
+        span, self._timed = self._timed, None
+        if seconds > 0 and span.side is None:
+            self._computed = seconds, span.arcs
+        elif seconds > 0 and span.side is not None and self._computed is not None:
+            span.side.note(span.size, span.bound, seconds, self._computed[0])

@@ -1,0 +1,1 @@
+"""The dependence forest on the CPU, with its templates."""

@@ -1,0 +1,265 @@
+"""CPU template of the dependence forest: invalidation with adoption, the offers of neighbours, then pushes.
+
+See ``suricate.repair.forest``. ``edge`` makes an offer, ``commit`` gives the word that a vertex starts anew with.
+``g`` has the out-edges; ``back`` the in-edges, which ``has_back`` says are there. ``tree`` are the words. Queues
+and ``invalid`` are ``uint32[num_vertices]``; a vertex is queued once, as ``stamp[v] == step`` then. A list of arcs is
+``src, dst, weights, status, wanted, size``; a ``status`` of length 0 means that all of them count.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.measuring import MANY, edges_of
+from suricate.repair.cpu.forest_bindings import (
+    ahead,
+    arc_weight,
+    begin,
+    buckets,
+    commit,
+    edge,
+    end,
+    first,
+    following,
+    identity_word,
+    key,
+    less_word,
+    load_word,
+    parent_of,
+    same_keys,
+    store_word,
+    uniform,
+    weight,
+)
+
+AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
+
+
+@inner
+def above(a, b):
+    """Return whether the keys of ``a`` are above those of ``b``."""
+    return less_word(b, a) and not same_keys(a, b)
+
+
+@inner
+def take(tree, v, value):
+    """Give ``v`` a better word; return whether its keys changed."""
+    old = load_word(tree, v)
+    if not less_word(value, old):
+        return False
+    store_word(tree, v, value)
+    return not same_keys(value, old)
+
+
+@inner
+def offer(tree, u, v, w, violated, *args):
+    """Return what ``u`` offers ``v``; the largest word, which wins nowhere, if it offers nothing."""
+    own = load_word(tree, u)
+    if parent_of(own) == EMPTY:
+        return identity_word
+    value = edge(u, v, w, *args)
+    if not above(value, own):
+        violated[0] = 1
+        return identity_word
+    return value
+
+
+@inner
+def counts(src, dst, status, wanted, num_vertices, i):
+    """Return whether arc ``i`` of a list counts and is in range."""
+    return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
+
+
+@kernel
+def restart_all(tree, first_place, last_place, *args):
+    """Let the vertices of a range start anew."""
+    for v in range(first_place, last_place):
+        store_word(tree, v, commit(np.uint32(v), *args))
+
+
+@kernel
+def suspect_children(
+    num_vertices, src, dst, weights, status, wanted, size, exists, tree, stamp, step, queue, queued, violated, *args
+):
+    """Queue the children across arcs that are deleted, or whose weight rose (``exists``); return the queue's length."""
+    for i in range(size):
+        if not counts(src, dst, status, wanted, num_vertices, i):
+            continue
+        u, v = src[i], dst[i]
+        word = load_word(tree, v)
+        if u == v or parent_of(word) != u:
+            continue
+        if exists:
+            value = offer(tree, u, v, arc_weight(weights, i), violated, *args)
+            if parent_of(value) != EMPTY and not above(value, word):
+                continue
+        if stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
+    return queued
+
+
+@inner
+def explained(back, tree, v, word, violated, *args):
+    """Return the least word with the keys of ``word`` that a neighbour offers ``v``, else the largest word."""
+    best = identity_word
+    for k in range(buckets(back, v)):
+        c = first(back, v, k)
+        while c >= 0:
+            for slot in range(begin(back, c), end(back, c)):
+                x = key(back, slot)
+                if x < TOMBSTONE:
+                    value = offer(tree, x, v, weight(back, slot), violated, *args)
+                    if same_keys(value, word) and less_word(value, best):
+                        best = value
+            c = following(back, c)
+    return best
+
+
+@inner
+def best_offer(back, tree, v, violated, *args):
+    """Return the least word that a neighbour offers ``v``."""
+    best = identity_word
+    for k in range(buckets(back, v)):
+        c = first(back, v, k)
+        while c >= 0:
+            for slot in range(begin(back, c), end(back, c)):
+                x = key(back, slot)
+                if x < TOMBSTONE:
+                    value = offer(tree, x, v, weight(back, slot), violated, *args)
+                    if less_word(value, best):
+                        best = value
+            c = following(back, c)
+    return best
+
+
+@inner
+def suspect_below(g, tree, v, stamp, step, queue, queued):
+    """Queue the children of ``v``; return the queue's length."""
+    for k in range(buckets(g, v)):
+        c = first(g, v, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                x = key(g, slot)
+                if x < TOMBSTONE and x != v and parent_of(load_word(tree, x)) == v and stamp[x] != step:
+                    stamp[x] = step
+                    queue[queued] = x
+                    queued += 1
+            c = following(g, c)
+    return queued
+
+
+@kernel
+def invalidate(g, back, has_back, tree, stamp, step, count, queue, spare, invalid, violated, *args):
+    """Find all invalid vertices from ``count`` suspects in ``queue``; their words start anew. Return their number.
+
+    Round ``i`` stamps with ``step + i``; the next number is returned too.
+    """
+    found = 0
+    while count > 0:
+        before = found
+        for i in range(count):
+            v = queue[i]
+            word = load_word(tree, v)
+            if parent_of(word) == EMPTY:
+                continue
+            best = explained(back, tree, v, word, violated, *args) if has_back else identity_word
+            if parent_of(best) != EMPTY:
+                store_word(tree, v, best)
+            else:
+                store_word(tree, v, commit(v, *args))
+                invalid[found] = v
+                found += 1
+        count = 0
+        for i in range(before, found):
+            count = suspect_below(g, tree, invalid[i], stamp, step, spare, count)
+        queue, spare = spare, queue
+        step += 1
+    return found, step
+
+
+@kernel
+def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated, *args):
+    """Let the first ``found`` of ``invalid`` take the best offer of their neighbours; return the queue's length."""
+    for i in range(found):
+        v = invalid[i]
+        if take(tree, v, best_offer(back, tree, v, violated, *args)) and stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
+    return queued
+
+
+@kernel
+def push_offers(
+    num_vertices, src, dst, weights, status, wanted, size, tree, stamp, step, queue, queued, violated, *args
+):
+    """Make the offers along given arcs; return the queue's length."""
+    for i in range(size):
+        if not counts(src, dst, status, wanted, num_vertices, i):
+            continue
+        v = dst[i]
+        value = offer(tree, src[i], v, arc_weight(weights, i), violated, *args)
+        if take(tree, v, value) and stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
+    return queued
+
+
+@inner
+def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
+    """Make the offers of ``u``; return the queue's length."""
+    own = load_word(tree, u)
+    if parent_of(own) == EMPTY:
+        return queued
+    value = edge(u, u, 1, *args) if uniform else identity_word
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE:
+                    continue
+                old = load_word(tree, v)
+                if not uniform:
+                    value = edge(u, v, weight(g, slot), *args)
+                if not above(value, own):
+                    violated[0] = 1
+                elif less_word(value, old):
+                    store_word(tree, v, value)
+                    if stamp[v] != step and not same_keys(value, old):
+                        stamp[v] = step
+                        queue[queued] = v
+                        queued += 1
+            c = following(g, c)
+    return queued
+
+
+@kernel
+def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, spare, violated, *args):
+    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for some steps.
+
+    Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. What is
+    left is in ``spare`` after an odd number of steps. A step with more than ``share`` edges is left to several threads,
+    unless that is ``MANY``.
+    """
+    steps, pushed = 0, 0
+    while count > 0 and steps < max_steps:
+        if share < MANY and edges_of(g, g, num_vertices, queue, everything, count, share) > share:
+            break
+        steps += 1
+        pushed += count
+        queued = 0
+        for i in range(count):
+            if not everything and i + AHEAD < count:
+                ahead(g, queue[i + AHEAD])
+            u = np.uint32(i) if everything else queue[i]
+            queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
+        queue, spare = spare, queue
+        count, everything = queued, False
+        step += 1
+    return steps, pushed, count, step

@@ -1,0 +1,82 @@
+"""The names that the template ``forest`` takes from its surroundings.
+
+With this module it runs over contiguous views and words of 64 bits, whose lower half is the parent. For any other
+combination ``suricate.repair.cpu.repairs`` puts the cursor and the functions of words and of the call in its place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.atomics import exchange as exchange_whole
+from suricate.cpu.jit import inner
+from suricate.cursors.bindings import ahead, begin, buckets, degree, end, first, following, key, weight
+
+__all__ = [
+    "ahead", "arc_weight", "begin", "buckets", "commit", "degree", "edge", "end", "exchange_whole", "first",
+    "first_key", "following", "identity_word", "key", "less_word", "load_whole", "load_word", "parent_of", "same_keys",
+    "store_word", "uniform", "weight",
+]  # fmt: skip
+
+identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
+uniform = False  #: whether a vertex offers the same word along all its edges
+
+
+@inner
+def load_word(array, i):
+    """Return word ``i``."""
+    return array[i]
+
+
+@inner
+def load_whole(array, i):
+    """Return word ``i``, all of it as it was at one moment."""
+    return array[i]
+
+
+@inner
+def store_word(array, i, word):
+    """Write word ``i``."""
+    array[i] = word
+
+
+@inner
+def less_word(a, b):
+    """Return whether ``a`` is the better word."""
+    return a < b
+
+
+@inner
+def same_keys(a, b):
+    """Return whether the keys are equal."""
+    return (a >> np.uint64(32)) == (b >> np.uint64(32))
+
+
+@inner
+def parent_of(word):
+    """Return the parent in a word."""
+    return np.uint32(word & np.uint64(0xFFFFFFFF))
+
+
+@inner
+def first_key(word):
+    """Return the first key in a word."""
+    return np.uint32(word >> np.uint64(32))
+
+
+@inner
+def arc_weight(weights, i):
+    """Return the weight of an arc of a list."""
+    return weights[i]
+
+
+@inner
+def edge(u, v, w, *args):
+    """Return what ``u`` offers ``v``, as a word."""
+    return np.uint64(u)
+
+
+@inner
+def commit(v, *args):
+    """Return the word that an invalid vertex starts anew with."""
+    return identity_word

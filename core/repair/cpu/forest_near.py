@@ -1,0 +1,151 @@
+"""CPU template of the dependence forest: pushes in the order of the first key by several threads.
+
+A round takes the vertices whose keys are less than ``reach`` buckets above ``origin``, the least key of all that are
+left. A part of it starts from a range of them and goes on from what it changes, the lowest of its own buckets first,
+until nothing within reach is left or it has looked at enough edges. What it leaves, and what it changes beyond reach,
+gets the stamp ``step``, and is found among all vertices in the next round. Parts run at the same time on the same
+words, exchanged by compare-and-swap: that one is ahead of another costs offers, and alters no result. That a thread
+goes on without waiting for the others is the bucket fusion of Zhang et al. ("Optimizing ordered graph algorithms with
+GraphIt", CGO 2020), across buckets here.
+
+A part keeps the vertices of its buckets in a pool: ``who`` (uint32) and ``words``, with the word that the vertex had;
+if its keys are others by now, whoever changed them has kept it too. ``after`` links the entries of a bucket from
+``firsts[j]`` to ``lasts[j]``, and the free ones from ``state[0]``; entries from ``state[1]`` on were never used.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.repair.cpu.forest import above
+from suricate.repair.cpu.forest_bindings import (
+    ahead,
+    begin,
+    buckets,
+    degree,
+    edge,
+    end,
+    first,
+    first_key,
+    following,
+    key,
+    load_whole,
+    load_word,
+    parent_of,
+    same_keys,
+    store_word,
+    weight,
+)
+from suricate.repair.cpu.forest_parts import improve
+
+PLACES = 1024  #: buckets of a part
+
+
+@inner
+def place_of(word, origin, inverse, lowest):
+    """Return the bucket of a word, from ``lowest`` to PLACES, which stands for all beyond; ``inverse`` is 1 / width."""
+    place = (np.float64(first_key(word)) - origin) * inverse
+    return np.int64(min(place, np.float64(PLACES))) if place > lowest else np.int64(lowest)
+
+
+@inner
+def keep(v, word, j, who, words, after, firsts, lasts, state):
+    """Append ``v`` to bucket ``j``; return whether there was room."""
+    entry = state[0]
+    if entry >= 0:
+        state[0] = after[entry]
+    elif state[1] < len(who):
+        entry = state[1]
+        state[1] += 1
+    else:
+        return False
+    who[entry], after[entry] = v, -1
+    store_word(words, entry, word)
+    if firsts[j] < 0:
+        firsts[j] = entry
+    else:
+        after[lasts[j]] = entry
+    lasts[j] = entry
+    return True
+
+
+@kernel
+def push_near(
+    g, queue, first_place, last_place, tree, origin, inverse, reach, most, who, words, after, firsts, lasts, state,
+    stamp, step, violated, *args,
+):  # fmt: skip
+    """Push from ``queue[first_place:last_place]``, all within ``reach``, and on, until over ``most`` further edges.
+
+    Returns the number of vertices that made offers, of edges, of vertices left for later rounds, and their least key.
+    """
+    pushed, edges, left, least = 0, 0, 0, np.inf
+    state[0], state[1] = -1, 0
+    firsts[:] = -1
+    for i in range(first_place, last_place):
+        v = queue[i]
+        word = load_whole(tree, v)
+        most += np.int64(degree(g, v))
+        place = min(place_of(word, origin, inverse, 0), reach - 1)
+        if not keep(v, word, place, who, words, after, firsts, lasts, state):
+            stamp[v] = step
+            left, least = left + 1, min(least, np.float64(first_key(word)))
+    for j in range(reach):
+        while firsts[j] >= 0:
+            entry = firsts[j]
+            u, kept = who[entry], load_word(words, entry)
+            firsts[j], after[entry], state[0] = after[entry], state[0], entry
+            if firsts[j] >= 0:
+                ahead(g, who[firsts[j]])
+            own = load_whole(tree, u)
+            if not same_keys(own, kept) or parent_of(own) == EMPTY:
+                continue
+            if edges > most:
+                stamp[u] = step
+                left, least = left + 1, min(least, np.float64(first_key(own)))
+                continue
+            pushed += 1
+            for k in range(buckets(g, u)):
+                c = first(g, u, k)
+                while c >= 0:
+                    edges += end(g, c) - begin(g, c)
+                    for slot in range(begin(g, c), end(g, c)):
+                        v = key(g, slot)
+                        if v >= TOMBSTONE:
+                            continue
+                        value = edge(u, v, weight(g, slot), *args)
+                        if not above(value, own):
+                            own = load_whole(tree, u)  # after the offer: no larger than what that was made of
+                        if not above(value, own):
+                            violated[0] = 1
+                        elif improve(tree, v, value):
+                            place = place_of(value, origin, inverse, j)
+                            if place < reach and keep(v, value, place, who, words, after, firsts, lasts, state):
+                                continue
+                            stamp[v] = step
+                            left, least = left + 1, min(least, np.float64(first_key(value)))
+                    c = following(g, c)
+    return pushed, edges, left, least
+
+
+@kernel
+def gather_near(begin_place, end_place, tree, stamp, step, limit, queue):
+    """Write the vertices of a range with the stamp ``step`` and keys up to ``limit`` to ``queue``, from its begin on.
+
+    They lose the stamp. Returns where they end, the number of the others, and their least key.
+    """
+    size = begin_place
+    for v in range(begin_place, end_place):  # without branches, which would be foretold badly
+        queue[size] = v
+        size += stamp[v] == step
+    at, least = begin_place, np.inf
+    for i in range(begin_place, size):
+        v = queue[i]
+        lowest = np.float64(first_key(load_word(tree, v)))
+        taken = not lowest > limit
+        queue[at] = v
+        stamp[v] -= taken
+        at += taken
+        least = min(least, np.inf if taken else lowest)
+    return at, size - at, least

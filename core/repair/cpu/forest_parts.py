@@ -1,0 +1,89 @@
+"""CPU template of one step of a dependence forest by several threads; the parameters are those of ``forest.py``.
+
+A part is a range of what is queued. What changes gets the stamp of the step, and is then found among all vertices, in
+ascending order. Words are exchanged by compare-and-swap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.operators.cpu.measuring import measure_blocks
+from suricate.repair.cpu.forest_bindings import (
+    ahead,
+    begin,
+    buckets,
+    edge,
+    end,
+    exchange_whole,
+    first,
+    following,
+    identity_word,
+    key,
+    less_word,
+    load_whole,
+    parent_of,
+    same_keys,
+    uniform,
+    weight,
+)
+
+AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
+
+
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
+    """Write the work of each block of vertices: see ``measuring.py``."""
+    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
+
+
+@inner
+def improve(tree, v, value):
+    """Give ``v`` a better word; return whether its keys changed."""
+    old = load_whole(tree, v)
+    while less_word(value, old):
+        if exchange_whole(tree, v, old, value):
+            return not same_keys(value, old)
+        old = load_whole(tree, v)
+    return False
+
+
+@kernel
+def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
+    """Make the offers of ``queue[first_place:last_place]``; stamp what changes."""
+    for i in range(first_place, last_place):
+        if not everything and i + AHEAD < last_place:
+            ahead(g, queue[i + AHEAD])
+        u = np.uint32(i) if everything else queue[i]
+        if parent_of(load_whole(tree, u)) == EMPTY:
+            continue
+        value = edge(u, u, 1, *args) if uniform else identity_word
+        own = load_whole(tree, u)  # after the offer, so that it is no larger than what that was made of
+        for k in range(buckets(g, u)):
+            c = first(g, u, k)
+            while c >= 0:
+                for slot in range(begin(g, c), end(g, c)):
+                    v = key(g, slot)
+                    if v >= TOMBSTONE:
+                        continue
+                    if not uniform:
+                        value = edge(u, v, weight(g, slot), *args)
+                        own = load_whole(tree, u)
+                    if same_keys(value, own) or less_word(value, own):
+                        violated[0] = 1
+                    elif improve(tree, v, value):
+                        stamp[v] = step
+                c = following(g, c)
+
+
+@kernel
+def gather(begin_place, end_place, stamp, step, queue):
+    """Write the vertices of a range with the stamp ``step`` to ``queue``, from its begin on; return where they end."""
+    at = begin_place
+    for v in range(begin_place, end_place):
+        if stamp[v] == step:
+            queue[at] = v
+            at += 1
+    return at

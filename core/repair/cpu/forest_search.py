@@ -1,0 +1,212 @@
+"""CPU template of a dependence forest from scratch where the offers of a step differ in the parent only.
+
+That is breadth-first search: a vertex is final after the step that reaches it first, and of the parents of that step
+the smallest wins. Steps of few edges compare words. In the others a vertex is one bit in sets that stay in the cache:
+``reached`` holds what earlier steps have reached, ``frontier`` what offers in this one.
+
+A large step is a push or a pull, by any number of threads that take blocks in ascending order from ``counter``. In a
+push each has a set ``seen`` of its own, and of the offers that it makes to a vertex only the first counts, as those
+behind it come from larger parents. In a pull a vertex looks for its smallest neighbour in the frontier (Beamer et al.,
+"Direction-optimizing breadth-first search", SC 2012), which is the first one that it finds if rows ascend.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.atomics import add
+from suricate.cpu.bitmap import ZERO, holds, include, member, without_lowest
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.vector import one_bits
+from suricate.operators.cpu.measuring import edges_of
+from suricate.repair.cpu.forest import AHEAD, above, take
+from suricate.repair.cpu.forest_bindings import (
+    ahead,
+    begin,
+    buckets,
+    degree,
+    edge,
+    end,
+    first,
+    following,
+    identity_word,
+    key,
+    load_word,
+    parent_of,
+)
+from suricate.repair.cpu.forest_parts import improve
+
+PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other thread writes
+
+
+@inner
+def offer_of(g, tree, u, violated, *args):
+    """Return what ``u`` offers all its neighbours; the largest word if it offers nothing."""
+    own = load_word(tree, u)
+    if parent_of(own) == EMPTY or degree(g, u) == 0:
+        return identity_word
+    value = edge(u, u, 1, *args)
+    if above(value, own):
+        return value
+    violated[0] = 1
+    return identity_word
+
+
+@kernel
+def push_few(g, num_vertices, queue, spare, count, most, tree, reached, violated, *args):
+    """Push from ``queue``, and on, until nothing changes or a step has more than ``most`` edges.
+
+    Returns the number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``spare``
+    after an odd number of steps.
+    """
+    steps, pushed, edges = 0, 0, np.int64(0)
+    while count > 0:
+        more = edges_of(g, g, num_vertices, queue, False, count, most)
+        if more > most:
+            break
+        steps, pushed, edges = steps + 1, pushed + count, edges + more
+        queued = 0
+        for i in range(count):
+            if i + AHEAD < count:
+                ahead(g, queue[i + AHEAD])
+            u = queue[i]
+            include(reached, u)
+            value = offer_of(g, tree, u, violated, *args)
+            if parent_of(value) == EMPTY:
+                continue
+            for k in range(buckets(g, u)):
+                c = first(g, u, k)
+                while c >= 0:
+                    for slot in range(begin(g, c), end(g, c)):
+                        v = key(g, slot)
+                        if v < TOMBSTONE and take(tree, v, value):
+                            spare[queued] = v
+                            queued += 1
+                    c = following(g, c)
+        queue, spare, count = spare, queue, queued
+    return steps, pushed, edges, count
+
+
+@kernel
+def list_members(queue, count, reached, seen):
+    """Make ``seen`` what is reached, and the first ``count`` vertices of ``queue``."""
+    for i in range(len(reached)):
+        seen[i] = reached[i]
+    for i in range(count):
+        include(seen, queue[i])
+
+
+@kernel
+def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
+    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; what is offered to joins ``seen``."""
+    for i in range(len(reached)):
+        seen[i] = reached[i]
+    while True:
+        place = add(counter, 0, size)
+        if place >= count:
+            return
+        for i in range(place, min(count, place + size)):
+            if i + AHEAD < count:
+                ahead(g, queue[i + AHEAD])
+            u = queue[i]
+            value = offer_of(g, tree, u, violated, *args)
+            if parent_of(value) == EMPTY:
+                continue
+            for k in range(buckets(g, u)):
+                c = first(g, u, k)
+                while c >= 0:
+                    for slot in range(begin(g, c), end(g, c)):
+                        v = key(g, slot)
+                        if v >= TOMBSTONE or holds(seen, v):
+                            continue
+                        include(seen, v)
+                        if alone:
+                            take(tree, v, value)
+                        else:
+                            improve(tree, v, value)
+                    c = following(g, c)
+
+
+@inner
+def smallest(back, v, ascending, frontier):
+    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    best = np.uint32(TOMBSTONE)
+    for k in range(buckets(back, v)):
+        c = first(back, v, k)
+        while c >= 0:
+            for slot in range(begin(back, c), end(back, c)):
+                u = key(back, slot)
+                if u < best and holds(frontier, u):
+                    if ascending:
+                        return u
+                    best = u
+            c = following(back, c)
+    return best
+
+
+@inner
+def ask_for(back, num_vertices, reached, i):
+    """Ask for the edges of the vertices of word ``i`` that are not reached."""
+    left = ~reached[i]
+    while left != ZERO:
+        v = member(i, left)
+        left = without_lowest(left)
+        if v < num_vertices:
+            ahead(back, v)
+
+
+@kernel
+def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
+    """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find.
+
+    Vertices without edges count as reached from here on, so that no other pull asks them.
+    """
+    while True:
+        place = add(counter, 0, PULLED)
+        if place >= len(reached):
+            return
+        for i in range(place, min(np.int64(len(reached)), place + PULLED)):
+            if i + 1 < len(reached):
+                ask_for(back, num_vertices, reached, i + 1)
+            done, found = reached[i], ZERO
+            left = ~done
+            while left != ZERO:
+                v, rest = member(i, left), without_lowest(left)
+                bit, left = left ^ rest, rest
+                if v >= num_vertices:
+                    break
+                if degree(back, v) == 0:
+                    done |= bit
+                    continue
+                u = smallest(back, v, ascending, frontier)
+                if u < TOMBSTONE:
+                    value = offer_of(g, tree, u, violated, *args)
+                    if parent_of(value) != EMPTY:
+                        take(tree, v, value)
+                        found |= bit
+            reached[i], seen[i] = done, done | found
+
+
+@kernel
+def gather(g, first_word, last_word, seen, reached, frontier, queue):
+    """Make the frontier of a range of words: what is in one of the sets ``seen`` and not reached yet; now it is.
+
+    It is written to ``queue`` in ascending order, from the first vertex of the range on. Returns where it ends, how
+    many edges it has, and how many vertices are reached by now.
+    """
+    at, edges, members = first_word * 64, np.int64(0), np.int64(0)
+    for i in range(first_word, last_word):
+        word = seen[0, i]
+        for part in range(1, len(seen)):
+            word |= seen[part, i]
+        left = word & ~reached[i]
+        reached[i], frontier[i] = word, left
+        members += one_bits(np.int64(word))
+        while left != ZERO:
+            v = member(i, left)
+            left = without_lowest(left)
+            queue[at] = v
+            at += 1
+            edges += np.int64(degree(g, v))
+    return at, edges, members

@@ -1,0 +1,112 @@
+"""Computations of the forest in the order of the first key, by several threads: see ``forest_near.py``."""
+
+from __future__ import annotations
+
+import math
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.types import StoreView
+from suricate.cpu import threads
+from suricate.operators.call import Stamps
+from suricate.operators.cpu.instances import Walk
+from suricate.operators.cpu.parallel import cut
+from suricate.operators.cpu.push.push_steps import SCAN
+from suricate.operators.cpu.sources import Listed
+from suricate.repair.cpu.forest_near import PLACES
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+Pool = tuple[np.ndarray, ...]  #: see the template
+
+KEPT = 1 << 16  #: vertices in the buckets of a part
+
+
+class Near(NamedTuple):
+    """What the rounds of one computation work on; ``module`` is an instance of the template."""
+
+    graph: Graph
+    view: StoreView
+    module: ModuleType
+    tree: np.ndarray
+    stamps: Stamps
+    step: int
+    queue: np.ndarray
+    violated: np.ndarray
+    values: tuple[Any, ...]
+
+    def run(self, count: int, width: float, reach: int, edges: int) -> tuple[int, int, int]:
+        """Push from ``count`` vertices in ``queue``; return the number of rounds, of pushes, of vertices left there.
+
+        What is left, if anything, is little work. Rounds reach further while they are little work; before the first one
+        ``reach`` buckets had so many ``edges``.
+        """
+        self.stamps.array[self.queue[:count]] = self.step
+        usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree))  # each looks at all vertices first
+        rounds, pushed, left = 0, 0, count
+        pools: list[Pool] = []
+        origin, reach = -math.inf, max(1, min(PLACES, reach))
+        while left:
+            count, left, least = self._gather(origin + reach * width)
+            if not count:
+                origin = least
+                continue
+            ranges = self._parts(count, edges)
+            target = origin, 1 / width, reach, usual // len(ranges)
+            more, edges, others, least_other = self._push(ranges, *target, pools)
+            rounds, pushed, left = rounds + 1, pushed + more, left + others
+            origin = min(least, least_other)
+            if edges > 4 * usual:
+                reach = max(1, reach // 2)
+            elif edges < usual and reach < PLACES:
+                reach = min(PLACES, 2 * reach)
+            elif edges < threads.GRAIN:
+                break
+        return rounds, pushed, self._gather(math.inf)[0] if left else 0
+
+    def _gather(self, limit: float) -> tuple[int, int, float]:
+        """Write what has keys up to ``limit`` to ``queue``; return how much, how much is left, its least key."""
+        size = len(self.tree)
+        ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
+        given = self.tree, self.stamps.array, self.step, limit, self.queue
+        found = threads.run(self.module.gather_near, [(*part, *given) for part in ranges])
+        lasts, left, least = zip(*found, strict=True)
+        return threads.compacted(self.queue, ranges, lasts), sum(left), min(least)
+
+    def _parts(self, count: int, edges: int) -> list[threads.Range]:
+        """Return the ranges of ``count`` vertices in ``queue``, a round after that of so many edges.
+
+        Few vertices that are expected to lead far are one range per thread: neighbours then stay abreast.
+        """
+        views = self.view.data, self.view.data, len(self.tree)
+        ranges = cut(self.graph, Walk(self.view), "out", self.module, views, Listed(self.queue, False, count))
+        if len(ranges) == 1 and edges >= 2 * threads.GRAIN:
+            return threads.ranges(count, min(count, threads.limit()))
+        return ranges
+
+    def _push(
+        self, ranges: list[threads.Range], origin: float, inverse: float, reach: int, most: int, pools: list[Pool]
+    ) -> tuple[int, int, int, float]:
+        """Run a round; return the sums and the least of what its parts return. ``pools`` are those made before."""
+        changed = self.stamps.array, self.step, self.violated
+
+        def part(begin: int, end: int) -> tuple[int, int, int, float]:
+            try:
+                pool = pools.pop()
+            except IndexError:
+                pool = self._pool()
+            given = self.view.data, self.queue, begin, end, self.tree, origin, inverse, reach, most
+            found: tuple[int, int, int, float] = self.module.push_near(*given, *pool, *changed, *self.values)
+            pools.append(pool)
+            return found
+
+        pushed, edges, left, least = zip(*threads.run(part, ranges), strict=True)
+        return sum(pushed), sum(edges), sum(left), min(least)
+
+    def _pool(self) -> Pool:
+        words = np.empty((KEPT, *self.tree.shape[1:]), self.tree.dtype)
+        links = np.empty(KEPT, np.int32), np.empty(PLACES, np.int32), np.empty(PLACES, np.int32), np.empty(2, np.int32)
+        return np.empty(KEPT, np.uint32), words, *links

@@ -1,0 +1,267 @@
+"""The dependence forest on the CPU: computing and repairing it (see ``suricate.repair.forest``)."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.forks import renewed
+from suricate.base.types import ArcList, StoreView
+from suricate.cpu import threads
+from suricate.edgefn.layout import HALF, Layout, numba_decoded
+from suricate.kernels.generated import cursor_functions, load_module
+from suricate.operators.call import Call, stamps_of
+from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
+from suricate.operators.cpu.measuring import MANY
+from suricate.operators.cpu.parallel import cut
+from suricate.operators.cpu.push.push import WINDOW
+from suricate.operators.cpu.push.push_steps import SCAN, shared_from
+from suricate.operators.cpu.sources import Listed
+from suricate.operators.results import Propagated
+from suricate.repair.cpu.near import Near
+from suricate.repair.cpu.search import Search
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+HERE = Path(__file__).parent
+_CURSOR = {"ahead", "begin", "buckets", "degree", "end", "first", "following", "key", "weight"}
+SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
+NO_LIMIT = 2**62  #: of steps
+_NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
+
+_modules: dict[tuple, ModuleType] = {}
+_lock = renewed(threading.Lock())
+
+
+class Repairs:
+    """The runs of one forest on one graph; see the class of the same name for CUDA."""
+
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
+        self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+
+    def run(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
+        """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
+        made = _Repair(self.graph, self._call, self._words.data, self._violated, self._uniform)
+        return made.run(roots, changes, order)
+
+
+class _Repair:
+    """One run: views, queues and stamps."""
+
+    def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray, uniform: bool) -> None:
+        view, n = graph.view("out"), graph.num_vertices
+        self.loops, self.graph, self.uniform = _module_of(view, call, uniform, "forest_ordered"), graph, uniform
+        self.call = call
+        self.is_float = call.layout.fields[0].dtype.kind == "f"
+        self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
+        self.back = graph.view("in").data if self.has_back else self.g
+        self.tree, self.violated = tree, violated
+        self.values = tuple(
+            argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values, strict=True)
+        )
+        self.stamps = stamps_of(graph)
+        names = ("operators.queue", "operators.spare", "operators.invalid")
+        self.queue, self.spare, self.invalid = (graph.workspace.array(name, n, np.uint32) for name in names)
+        self.step = self.stamps.steps(2**31 - 1)
+
+    def run(
+        self,
+        roots: Frontier | None,
+        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
+        order: tuple[float, float] | None,
+    ) -> Propagated:
+        deleted, replaced, inserted = changes
+        count = self._suspects(deleted, 0, exists=False)
+        count = self._suspects(replaced, count, exists=True)
+        invalid = 0
+        if roots is not None:
+            ranges = threads.ranges(self.n, 1 if self._has_totals() else threads.parts(self.n))
+            threads.run(self.loops.restart_all, [(self.tree, *part, *self.values) for part in ranges])
+        if count:
+            invalid, self.step = self.loops.invalidate(
+                self.g, self.back, self.has_back, self.tree, self.stamps.array, self.step + 1, count, self.queue,
+                self.spare, self.invalid, self.violated, *self.values,
+            )  # fmt: skip
+        everything = (invalid > 0 and not self.has_back) or (roots is not None and roots.is_all)
+        if everything:
+            count = self.n
+        elif roots is not None:
+            count = len(roots)
+            self.queue[:count] = roots.vertices
+        else:
+            count = self._offers(invalid, (replaced, inserted))
+        if self.uniform and roots is not None and not everything:
+            steps, pushed = self._search(count)
+        elif order is not None and not self.uniform:
+            steps, pushed = self._in_order(everything, count, order[1])
+        else:
+            steps, pushed = self._in_steps(everything, count, by_level=self.uniform)
+        self.stamps.give_back(self.step)
+        return Propagated.of(steps, pushed, True)
+
+    def _search(self, count: int) -> tuple[int, int]:
+        """Push or pull from what is queued, which has the same keys, until nothing changes."""
+        module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_search")
+        number = 1 if self._shared_from() >= MANY else threads.limit()
+        target = self.tree, self.queue, self.spare, self.violated, self.values
+        return Search(self.graph, module, *target, number).run(count)
+
+    def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
+        """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
+        steps, pushed, share = 0, 0, self._shared_from()
+        while count and steps < most:
+            made, more, count, self.step = self.loops.propagate(
+                self.g, self.n, everything, count, most - steps, share, self.tree, self.stamps.array, self.step,
+                self.queue, self.spare, self.violated, *self.values,
+            )  # fmt: skip
+            steps, pushed, everything = steps + made, pushed + more, everything and not made
+            if made % 2:
+                self.queue, self.spare = self.spare, self.queue
+            if count and steps < most:
+                steps, pushed, count = steps + 1, pushed + count, self._shared_step(everything, count)
+                everything = False
+        return steps, pushed, count
+
+    def _shared_from(self) -> int:
+        """Return the number of edges above which a step is left to several threads; ``MANY`` if none is."""
+        return int(MANY) if self._has_totals() else shared_from(self.graph, self.tree)
+
+    def _has_totals(self) -> bool:
+        return any(argument.kind == "accumulator" for argument in self.call.function.arguments)
+
+    def _shared_step(self, everything: bool, count: int) -> int:
+        """Push once from what is queued, by several threads; return how much is queued then."""
+        view, stamps = self.graph.view("out"), self.stamps.array
+        parts = _module_of(view, self.call, self.uniform, "forest_near")
+        queued = Listed(self.queue, everything, count)
+        ranges = cut(self.graph, Walk(view), "out", parts, (self.g, self.g, self.n), queued)
+        given = (self.tree, stamps, self.step, self.violated, *self.values)
+        threads.run(parts.push, [(self.g, everything, self.queue, *part, *given) for part in ranges])
+        ranges = threads.ranges(self.n, threads.parts(int(self.n * SCAN)))
+        lasts = threads.run(parts.gather, [(*part, stamps, self.step, self.spare) for part in ranges])
+        self.queue, self.spare, self.step = self.spare, self.queue, self.step + 1
+        return threads.compacted(self.queue, ranges, lasts)
+
+    def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
+        """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""
+        steps, pushed, left = self._steps(everything, count, NO_LIMIT if not by_level else 1 if everything else 0)
+        if left:
+            seeds = self.queue[:left]
+            words = self.tree[seeds]
+            seeds = seeds[np.argsort(words) if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
+            *more, self.step = self.loops.propagate_by_level(
+                self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.spare, self.violated,
+                *self.values,
+            )  # fmt: skip
+            steps, pushed = steps + more[0], pushed + more[1]
+        return steps, pushed
+
+    def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
+        """Push in the order of the first key, by buckets of this width, until nothing changes."""
+        steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
+        size, array, share = self.n + WINDOW + 2, self.graph.workspace.array, self._shared_from()
+        rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
+        width = width if self.is_float else max(1, round(width))
+        while left:
+            *more, left = self.loops.propagate_in_order(
+                self.g, self.n, self.queue, left, self.tree, width, share, *rings, self.violated, *self.values
+            )
+            steps, pushed = steps + more[0], pushed + more[1]
+            if left:
+                *more, left = self._near().run(left, float(width), more[0], share)
+                steps, pushed = steps + more[0], pushed + more[1]
+        return steps, pushed
+
+    def _near(self) -> Near:
+        view = self.graph.view("out")
+        module, self.step = _module_of(view, self.call, self.uniform, "forest_near"), self.step + 2
+        target = self.tree, self.stamps, self.step - 1, self.queue
+        return Near(self.graph, view, module, *target, self.violated, self.values)
+
+    def _suspects(self, arcs: ArcList | None, count: int, *, exists: bool) -> int:
+        if arcs is None or not arcs.size:
+            return count
+        return self.loops.suspect_children(
+            self.n, *_numba_arcs(arcs), exists, self.tree, self.stamps.array, self.step, self.queue, count,
+            self.violated, *self.values,
+        )  # fmt: skip
+
+    def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
+        """Let invalid vertices pull, and given arcs push; return how many vertices are queued."""
+        count = 0
+        if invalid:
+            count = self.loops.pull_offers(
+                self.back, self.tree, self.invalid, invalid, self.stamps.array, self.step, self.queue, count,
+                self.violated, *self.values,
+            )  # fmt: skip
+        for arcs in lists:
+            if arcs is not None and arcs.size:
+                count = self.loops.push_offers(
+                    self.n, *_numba_arcs(arcs), self.tree, self.stamps.array, self.step, self.queue, count,
+                    self.violated, *self.values,
+                )  # fmt: skip
+        self.step += 1
+        return count
+
+
+def _numba_arcs(arcs: ArcList) -> tuple[Any, ...]:
+    weight = _NO_WEIGHTS if arcs.weight is None else arcs.weight
+    status = _NO_STATUS if arcs.status is None else arcs.status
+    return arcs.src, arcs.dst, weight, status, arcs.wanted, arcs.size
+
+
+def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> ModuleType:
+    cursor = view.cursor, view.weight_dtype is not None, view.owner_per
+    key = (template, *cursor, call.function.key, call.commit, call.layout, uniform)
+    module = _modules.get(key)
+    if module is None:
+        with _lock:
+            module = _modules.get(key)
+            if module is None:
+                module = _modules[key] = load_module(template, _module_text(view, call, uniform, template))
+    return module
+
+
+def _shared_words(layout: Layout) -> tuple[str, str]:
+    """Return how words are read and replaced that several threads change."""
+    names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
+    return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
+
+
+def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
+    """Return the template with the cursor, the functions of words and those of the call in place of the bindings."""
+    assert call.commit is not None
+    weighted = view.weight_dtype is not None
+    first = numba_decoded(call.layout.bits, call.layout.fields[0], "word")
+    low = "word" if call.layout.bits == 64 else "word[0]"
+    parts = [
+        "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.cpu.jit import inner",
+        *dict.fromkeys((call.function.numba_imports, call.commit.numba_imports)),
+        cursor_functions(view, _CURSOR, absent_weight=1),
+        call.layout.numba_source,
+        f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
+        f"uniform = {uniform}\nboth = False",
+        *(_shared_words(call.layout) if template in SHARED else ()),
+        f"@inner\ndef first_key(word):\n    return {first}",
+        "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
+        f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
+        *(
+            f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"
+            for name, function in (("edge", call.function), ("commit", call.commit))
+        ),
+    ]
+    body = expanded(HERE / f"{template}.py", set(), {})
+    parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))
+    return re.sub(r",\s*\*args\b", parameters, "\n\n".join([*parts, body]))

@@ -1,0 +1,100 @@
+"""Searches of the forest from scratch, such as breadth-first search: see ``forest_search.py``."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.cpu import threads
+from suricate.cpu.bitmap import BITS, words_for
+from suricate.operators.cpu.measuring import MANY
+from suricate.operators.cpu.push.push_steps import SCAN
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+FEW = 1 << 13  #: vertices of a graph whose steps are all small
+LARGE = 16  #: vertices per edge of a step from which it is large
+
+#: work of a pull per vertex that is not reached, and of a push per edge, in units of an edge that a pull looks at
+ROW, OFFER = 4, 3
+
+#: edges of a block of a push, and the least and the most vertices
+BLOCK, LEAST, MOST = 1 << 12, 16, 1 << 10
+
+
+class Search(NamedTuple):
+    """What the steps of one search work on; ``module`` is an instance of the template."""
+
+    graph: Graph
+    module: ModuleType
+    tree: np.ndarray
+    queue: np.ndarray
+    spare: np.ndarray
+    violated: np.ndarray
+    values: tuple[Any, ...]
+    threads: int
+
+    def run(self, count: int) -> tuple[int, int]:
+        """Search from ``count`` vertices in ``queue``; return the number of steps and of vertices that pushed."""
+        graph, n, words = self.graph, self.graph.num_vertices, words_for(self.graph.num_vertices)
+        bits = graph.workspace.array("operators.bits", (2 + self.threads) * words, np.uint64).reshape(-1, words)
+        reached, frontier, seen = bits[0], bits[1], bits[2:]
+        reached[:] = 0
+        g, most = graph.view("out").data, n // LARGE if n > FEW else int(MANY)
+        queue, spare, done = self.queue, self.spare, 0
+        steps, pushed = 0, 0
+        while count:
+            given = g, n, queue, spare, count, most, self.tree, reached, self.violated, *self.values
+            made, more, edges, count = self.module.push_few(*given)
+            steps, pushed, done = steps + made, pushed + more, done + edges
+            if not count:
+                break
+            queue, spare = (spare, queue) if made % 2 else (queue, spare)
+            self.module.list_members(queue, count, reached, seen[0])
+            count, edges, members = self._gather(seen[:1], reached, frontier, queue)
+            while edges > most:
+                done += edges
+                rest = n - members, graph.most_arcs - done
+                sets = self._step(count, edges, rest, reached, frontier, seen, queue)
+                steps, pushed = steps + 1, pushed + count
+                count, edges, members = self._gather(sets, reached, frontier, queue)
+        return steps, pushed
+
+    def _step(
+        self, count: int, edges: int, rest: tuple[int, int], reached: np.ndarray, frontier: np.ndarray,
+        seen: np.ndarray, queue: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
+        """Push or pull from ``count`` vertices with so many ``edges``; return the sets of what is reached then.
+
+        ``rest``: the number of vertices that are not reached, and of edges at most that were not pushed along.
+        """
+        graph, counter = self.graph, np.zeros(1, np.int64)
+        g = graph.view("out").data
+        if graph.has_in_edges:
+            back, (unreached, unused) = graph.view("in"), rest
+            looked = min(unused, unreached * graph.most_arcs // edges) if back.ascending else unused
+            if ROW * unreached + looked < OFFER * edges:
+                pull = g, back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
+                threads.run(self.module.pull, [(*pull, self.violated, *self.values)] * self.threads)
+                return seen[:1]
+        number = min(self.threads, max(1, edges // threads.GRAIN))
+        size = max(LEAST, min(MOST, count * BLOCK // edges))
+        push = g, queue, count, counter, np.int64(size), number == 1, self.tree, reached
+        threads.run(self.module.push, [(*push, one, self.violated, *self.values) for one in seen[:number]])
+        return seen[:number]
+
+    def _gather(
+        self, seen: np.ndarray, reached: np.ndarray, frontier: np.ndarray, queue: np.ndarray
+    ) -> tuple[int, int, int]:
+        """Make the next frontier of the sets ``seen``; return its size, its edges, and how much is reached by now."""
+        g, words = self.graph.view("out").data, len(reached)
+        ranges = threads.ranges(words, threads.parts(int(words * BITS * SCAN)))
+        ends, edges, members = zip(
+            *threads.run(self.module.gather, [(g, *part, seen, reached, frontier, queue) for part in ranges]),
+            strict=True,
+        )
+        places = [(BITS * begin, BITS * end) for begin, end in ranges]
+        return threads.compacted(queue, places, ends), sum(edges), sum(members)

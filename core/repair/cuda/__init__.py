@@ -1,0 +1,1 @@
+"""The dependence forest on CUDA, with its kernels."""

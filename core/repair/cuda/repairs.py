@@ -1,0 +1,207 @@
+"""The dependence forest on CUDA: one launch computes or repairs it (see ``suricate.repair.forest``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.types import ArcList, PlacedArcs, StoreView
+from suricate.cuda.kernel import PreparedKernel
+from suricate.cuda.program import Program, c_type
+from suricate.edgefn import bounds
+from suricate.operators.call import Call
+from suricate.operators.cuda.loops.loops import (
+    NO_ARCS,
+    NO_VALUES,
+    NO_VERTICES,
+    LoopMemory,
+    Outcomes,
+    arc_values,
+    loop_grid,
+    packed_vertices,
+    propagated,
+)
+from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
+from suricate.operators.results import Propagated
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+SOURCE = Path(__file__).with_name("forest.cu")
+# places of the arguments of ``repair``, in ``forest.cu``
+VIEW, BACK, NUM_VERTICES, ROOTS = range(4)
+ARC_LISTS = 4
+TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(7, 13)
+Changes = tuple[ArcList | PlacedArcs | None, ...]  # deleted, replaced, inserted
+
+
+def program(
+    walk: Walk,
+    call: Call,
+    *,
+    anew: bool,
+    has_back: bool,
+    ordered: bool,
+    uniform: bool = False,
+    threads: int = PROPAGATE_BLOCK,
+) -> Program:
+    """Return the program for a view; ``call.commit`` gives the word that an invalid vertex starts anew with."""
+    key = call.layout.fields[0]
+    return program_of(
+        SOURCE, walk, call,
+        IS_FOREST=1, PLAIN_WORD_LOADS=1, ANEW=int(anew), HAS_BACK=int(has_back), HAS_WINDOW=int(ordered),
+        ORDER_T=c_type(key.dtype), HAS_PULL=int(anew and has_back and uniform and not ordered),
+        IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
+    )  # fmt: skip
+
+
+class Repairs:
+    """The launches of one forest on one graph: those that compute it, on dense graphs by larger blocks, and repairs.
+
+    Args:
+        graph: the graph.
+        call: offer, restart (as ``commit``) and their arguments.
+        words: those of the forest.
+        violated: ``uint32[1]``.
+        uniform: whether an offer depends on its maker alone.
+    """
+
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
+        self.graph, self._given = graph, (graph, call, words, violated, uniform)
+        self._repairs = _Launches(*self._given, anew=False)
+        self._prepared: tuple[str, bool] | None = None  # the view and order whose programs are being compiled
+        self._computations: dict[int, _Launches] = {}  # by threads of a block
+
+    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+        """Propagate from ``roots``, or repair after ``changes``, in ``order``."""
+        if roots is None:
+            return self._repairs.repair(changes, order)
+        self._prepare(order is not None)
+        graph = self.graph
+        threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
+        launches = self._computations.get(threads)
+        if launches is None:
+            launches = self._computations[threads] = _Launches(*self._given, anew=True, threads=threads)
+        return launches.compute(roots, order)
+
+    def _prepare(self, ordered: bool) -> None:
+        """Have all programs compiled that a later change may need, beside this process."""
+        graph, call, _, _, uniform = self._given
+        walk = walk_of(graph.view("out"))
+        if self._prepared == (walk.prelude, ordered):
+            return
+        self._prepared = walk.prelude, ordered
+        for anew, threads in ((True, PROPAGATE_BLOCK), (False, PROPAGATE_BLOCK), (True, DENSE_BLOCK)):
+            program(
+                walk, call, anew=anew, has_back=graph.has_in_edges, ordered=ordered, uniform=uniform, threads=threads
+            ).prepare()
+
+
+class _Launches:
+    """The launches of one program: what stays from one to the next is packed once."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        call: Call,
+        words: Any,
+        violated: Array,
+        uniform: bool,
+        *,
+        anew: bool,
+        threads: int = PROPAGATE_BLOCK,
+    ) -> None:
+        self._graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self._anew, self._threads = anew, threads
+        self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
+        self._key = call.layout.fields[0].dtype.type
+        arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
+        changing = [(place, *one) for place, one in arguments if one[0].kind not in ("array", "scalar")]
+        self._trees = [] if bounds.CHECKED else [place for place, _, value in changing if value is words]
+        self._changing = [one for one in changing if one[0] not in self._trees]
+        self._out: StoreView | None = None
+        self._back: StoreView | None = None
+        self._ordered = False
+        self._kind: tuple[str, bool, bool] | None = None  # what the program depends on
+        self._kernel: PreparedKernel
+        self._memory: np.void | None = None
+        self._width: float | None = None
+        self._arcs: list[tuple[int, ...]] = []
+        self._tree: Array | None = None
+
+    def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
+        """Compute from scratch."""
+        self._prepare(order)
+        self._kernel.put(ROOTS, packed_vertices(roots))
+        return self._launch()
+
+    def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+        """Repair after changes."""
+        self._prepare(order)
+        for i, arcs in enumerate(changes):
+            values = arc_values(arcs)
+            if values != self._arcs[i]:
+                self._kernel.put_struct(ARC_LISTS + i, ARCS.packer, values)
+                self._arcs[i] = values
+        return self._launch()
+
+    def _prepare(self, order: tuple[float, float] | None) -> None:
+        """Put in place what the graph and the order have changed since the last launch."""
+        graph = self._graph
+        out = graph.view("out")
+        back = graph.view("in") if graph.has_in_edges else out
+        if out is not self._out or back is not self._back or self._ordered is (order is None):
+            self._walk(out, back, order is not None)
+        memory = self._loop_memory.of(graph)
+        if memory is not self._memory:
+            self._kernel.put(MEMORY, memory)
+            self._memory = memory
+        if order is not None and order[1] != self._width:
+            self._kernel.put(WIDTH, self._as_key(order[1]))
+            self._width = order[1]
+
+    def _launch(self) -> Propagated:
+        kernel, outcome, tree = self._kernel, self._outcomes.take(), self._words.data
+        kernel.put(OUTCOME_AT, outcome.address)
+        if tree is not self._tree:
+            kernel.put(TREE, tree)
+            for place in self._trees:
+                kernel.put(place, tree)
+            self._tree = tree
+        for place, argument, value in self._changing:
+            kernel.put(place, argument.packed(value))
+        kernel.launch()
+        return propagated(self._graph, outcome)
+
+    def _as_key(self, value: float) -> Any:
+        """Return ``value`` in the dtype of the first key, at most its greatest."""
+        dtype = np.dtype(self._key)
+        greatest = float(np.finfo(dtype).max) if dtype.kind == "f" else np.iinfo(dtype).max
+        return self._key(min(value, greatest))
+
+    def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
+        """Walk these views from now on."""
+        walk, back_walk, call = walk_of(out), walk_of(back), self._call
+        kind = walk.prelude, self._graph.has_in_edges, ordered
+        self._out, self._back, self._ordered = out, back, ordered
+        if kind == self._kind:
+            self._kernel.put(VIEW, walk.packed)
+            self._kernel.put(BACK, back_walk.packed)
+            self._kernel.put(NUM_VERTICES, walk.bound)
+            return
+        made = program(
+            walk, call, anew=self._anew, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads
+        )
+        self._kind, self._memory, self._width, self._tree = kind, None, None, None
+        self._arcs = [NO_VALUES, NO_VALUES, NO_VALUES]
+        arguments = (
+            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, NO_ARCS, NO_ARCS, NO_ARCS, self._words.data,
+            self._loop_memory.of(self._graph), self._key(0), self._violated, np.uint64(0), *launch_values(call),
+        )  # fmt: skip
+        (blocks,), (threads,) = loop_grid(self._graph.device, self._threads)
+        self._kernel = PreparedKernel(made.kernel("repair"), blocks, threads, arguments)

@@ -1,0 +1,23 @@
+"""Some programs of the dependence forest over a view, to be compiled on a machine without a GPU."""
+
+from __future__ import annotations
+
+from suricate.base.types import StoreView
+from suricate.cuda.program import Program
+from suricate.operators.cuda.programs import Walk
+from suricate.operators.cuda.push.push_samples import call_by_distance, call_by_hops
+from suricate.operators.cuda.push_structs import DENSE_BLOCK
+from suricate.repair.cuda.repairs import program
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return one program of every kind over ``view``."""
+    walk, by_distance, by_hops = Walk(view), call_by_distance(view), call_by_hops(view)
+    return [
+        program(walk, by_hops, anew=False, has_back=False, ordered=False),
+        program(walk, by_distance, anew=False, has_back=True, ordered=True),
+        program(walk, by_distance, anew=False, has_back=True, ordered=False, uniform=True),
+        program(walk, by_distance, anew=True, has_back=True, ordered=False, uniform=True),
+        program(walk, by_hops, anew=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
+        program(walk, by_hops, anew=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
+    ]

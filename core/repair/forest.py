@@ -1,0 +1,135 @@
+"""The dependence forest: every vertex holds a word (keys, parent), and deleted edges are repaired around the change.
+
+Breadth-first search, shortest paths and connected components are least fixpoints of offers along edges: a vertex has
+the smallest word (keys first, then the parent's id) that a neighbour offers it, and that neighbour is its parent. The
+parents form a forest. What depends on a deleted edge is what lies below it, and most of that can be explained by
+another neighbour. The repair is that of Ramalingam and Reps ("An incremental algorithm for a generalization of the
+shortest-path problem", 1996) and of KickStarter's trimming (Vora et al., 2017), as one launch on CUDA:
+
+1. Children across deleted tree edges, or tree edges whose weight rose, are suspects. A suspect survives if another
+   neighbour offers exactly its keys; the one with the smallest id becomes its parent. Else it is invalid, and its
+   children, those who adopted it as parent in the same round among them, are the next suspects.
+2. Invalid vertices start anew from ``restart(v)``, take the best offer of their neighbours, inserted edges make theirs,
+   and what changed propagates.
+
+Work: the degrees of suspects and of what changes. Without in-edges (directed graphs) nobody can be asked for another
+explanation: the subtrees below deleted tree edges are invalid, and one pass over all edges makes the offers.
+
+Keys must grow strictly along edges: the keys of an offer are above those of the vertex that makes it. An offer that
+breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs forever.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from suricate.base.errors import ParameterError
+from suricate.base.types import ArcList, EdgeList, PlacedArcs
+from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.operators.call import Call
+from suricate.operators.results import Propagated
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+
+
+Changes = tuple[ArcList | PlacedArcs | None, ArcList | PlacedArcs | None, ArcList | PlacedArcs | None]
+
+
+class Forest:
+    """Words that depend on each other along the edges of a graph, kept at their least fixpoint.
+
+    Args:
+        words: ``Words`` with one entry per vertex. The last payload field is ``parent`` (uint32): the vertex whose
+            offer was taken, the vertex itself for a root, ``EMPTY`` where nothing reaches, which offers nothing.
+        offer: edge function ``(u, v, w, words, *args) -> tuple``: what ``u`` offers ``v``: all fields of a word in
+            order, the parent being ``u``.
+        restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and starts anew with when
+            it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
+        args: further arguments of both.
+        uniform: an offer depends on ``u`` alone, and offers of vertices with the same keys differ in the parent only
+            (breadth-first search): it is made once per vertex. From scratch, from roots of the same keys, the unreached
+            then look for parents when the frontier is large and there are in-edges.
+
+    No method waits for the device.
+    """
+
+    def __init__(
+        self,
+        words: Any,
+        offer: Callable[..., Any],
+        restart: Callable[..., Any],
+        *,
+        args: tuple[Any, ...] = (),
+        uniform: bool = False,
+    ) -> None:
+        last = words.layout.fields[-1]
+        if (last.name, last.dtype.name) != ("parent", "uint32") or words.layout.num_keys == len(words.layout.fields):
+            raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
+        self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
+        self._order: tuple[float, float] | None = None  # of the last computation
+        self._repairs: Any = None  # of the graph that it was last used with
+        with words.device.current():
+            #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
+            self.violated: Array = words.device.xp.zeros(1, "uint32")
+
+    def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
+        """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
+
+        ``order=(bound, delta)``: on the CPU vertices whose first key is above the bound wait until the others are done;
+        then the bound rises to the next multiple of ``delta`` (delta-stepping); of several threads one may be ahead of
+        the others, so that the numbers of steps and pushes depend on the schedule. On CUDA those wait whose first key
+        is more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too.
+        The words are the same without an order.
+        """
+        self._order = order
+        return self._run(graph, roots, (None, None, None))
+
+    def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
+        """Bring the words up to date with arcs that were deleted, inserted, or got a new weight.
+
+        ``graph`` already holds the change, and the words have one entry per vertex. Each is an ``EdgeSet``, an
+        ``ArcList``, ``PlacedArcs`` or None; no arc is in two of them, and both arcs of an undirected edge are there.
+        ``replaced`` has the new weights.
+        """
+        return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
+
+    def _run(
+        self,
+        graph: Graph,
+        roots: Frontier | None,
+        changes: Changes,
+    ) -> Propagated:
+        if self._repairs is None or self._repairs.graph is not graph:
+            self._repairs = self._bound(graph)
+        done: Propagated = self._repairs.run(roots, changes, self._order)
+        return done
+
+    def _bound(self, graph: Graph) -> Any:
+        """Return what runs the functions on ``graph``: they are compiled once per graph."""
+        values = (self.words, *self.args)
+        arguments = tuple(map(argument_of, values))
+        layout, weight = self.words.layout, graph.weight_dtype
+        offer = compile_function(self.offer, arguments, weight_dtype=weight, leading=EDGE, result_layout=layout)
+        restart = compile_function(self.restart, arguments, weight_dtype=weight, leading=("v",), result_layout=layout)
+        call = Call(offer, values, "argmin", None, None, restart, layout)
+        return _repairs_on(graph.device.kind)(graph, call, self.words, self.violated, self.uniform)
+
+
+@cache
+def _repairs_on(kind: str) -> Any:
+    return importlib.import_module(f"suricate.repair.{kind}.repairs").Repairs
+
+
+def _arcs(given: Any) -> ArcList | PlacedArcs | None:
+    if given is None or isinstance(given, (PlacedArcs, ArcList)):
+        return given
+    if isinstance(given, EdgeList):
+        return ArcList(*given, None, 0, len(given.src))
+    arcs: ArcList = given.arcs()
+    return arcs

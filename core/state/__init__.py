@@ -1,0 +1,1 @@
+"""State on the device that operators and algorithms share: frontiers, words, scalars, union-find, workspace, locks."""

@@ -1,0 +1,1 @@
+"""The edge set: a few edges beside a graph, as a hash table and as rows by source."""

@@ -1,0 +1,275 @@
+"""The edge set: a few edges beside a graph, such as what a batch changed, as operators and edge functions take them.
+
+It is a list of arcs that operators start from, and, built on the device when first needed, a hash table that functions
+ask (``(u, x) in batch``) and rows by source that operators walk like those of a graph. Nothing of it has the size of
+the graph, and making it waits for no device.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.errors import (
+    CapacityError,
+    DTypeError,
+    RequirementError,
+)
+from suricate.base.parameters import one_of
+from suricate.base.types import REMOVED, ArcList, Change, EdgeList, StoreView
+from suricate.edgefn.parameters import Argument, owned_by
+from suricate.intake.arrays import (
+    as_array,
+    as_ids,
+    both_arcs,
+    checked_ids,
+    checked_on_device,
+    picked,
+    placed,
+    same_length,
+)
+from suricate.state.locks import Lock, graph_lock
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.state.edges.edge_table import EdgeTable
+
+owned_by("edges", "suricate.state.edges.edge_table", "contains", "value_of")
+MOST_ARCS = 1 << 30
+SPARE = 8  # slots that a table has besides
+VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
+
+
+class EdgeSet:
+    """A set of edges on a graph's device, each with a number if ``values`` are given.
+
+    Args:
+        graph: gives the device, the range of ids, and whether ``(u, v)`` and ``(v, u)`` are the same edge.
+        src: ids, ``n``.
+        dst: ids, ``n``.
+        values: ``n`` numbers of 32 or 64 bits, or None. Of an edge that is given more than once the last one counts.
+
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent set on the same device.
+
+    Raises:
+        VertexRangeError: an id is negative or not below ``graph.num_vertices``.
+        DTypeError, ShapeError, DeviceError: arrays that cannot be used.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_arcs",
+        "_lock",
+        "_most",
+        "_repeats",
+        "_table",
+        "_view",
+        "device",
+        "directed",
+        "num_vertices",
+    )
+
+    def __init__(self, graph: Graph, src: Any, dst: Any, values: Any = None) -> None:
+        with graph.exclusive():
+            edges = _edge_list(graph, src, dst, values)
+            arcs = edges if graph.directed else both_arcs(graph.device.xp, edges)
+            self._assemble(
+                graph.device, graph.num_vertices, _listed(arcs), graph.directed, len(edges.src), graph.exclusive()
+            )
+        self._repeats = True
+
+    @classmethod
+    def of_arcs(
+        cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
+    ) -> EdgeSet:
+        """Return the set of valid arcs that lie on the device, each at most once; both arcs of an undirected edge.
+
+        ``most`` is the greatest number of edges that these may be; ``lock`` that of the graph, if there is one.
+        """
+        made = cls.__new__(cls)
+        made._assemble(device, num_vertices, arcs, directed, most, lock)
+        return made
+
+    def _assemble(
+        self, device: Device, num_vertices: int, arcs: ArcList, directed: bool, most: int, lock: Lock | None
+    ) -> None:
+        if arcs.size > MOST_ARCS:
+            raise CapacityError(f"an edge set of {arcs.size} arcs is too large: there may be {MOST_ARCS}")
+        self.device, self.num_vertices, self.directed = device, num_vertices, directed
+        self._arcs, self._most, self._repeats = arcs, most, False
+        self._lock = lock  # None: made when needed
+        self._table: EdgeTable | None = None
+        self._view: StoreView | None = None
+
+    @property
+    def value_dtype(self) -> np.dtype | None:
+        """Dtype of the values, None if there are none."""
+        weight = self._arcs.weight
+        return None if weight is None else weight.dtype
+
+    @property
+    def edge_argument(self) -> Argument:
+        """How edge functions see it: ``(u, x) in batch``, and ``batch.get(u, x, default)`` if there are values."""
+        return Argument("edges", self.value_dtype)
+
+    @property
+    def size(self) -> int:
+        """Number of entries of :meth:`arcs`: no less than that of the arcs in the set."""
+        return self._arcs.size
+
+    def arcs(self) -> ArcList:
+        """Return the arcs: both directions of an undirected edge, a self-loop once; of equal ones the last."""
+        if self._repeats:
+            self.table()
+        return self._arcs
+
+    def edges(self) -> EdgeList:
+        """Return the arcs that are in the set, in arrays of their own, in any order; waits for the device."""
+        src, dst, weight, status, wanted, _ = self.arcs()
+        xp = self.device.xp
+        return picked(
+            EdgeList(src, dst, weight), xp.arange(len(src)) if status is None else xp.flatnonzero(status == wanted)
+        )
+
+    def table(self) -> EdgeTable:
+        """Return the hash table that functions ask (``suricate.state.edges.edge_table``); made once, in one launch."""
+        if self._table is None:
+            with self._exclusive():
+                if self._table is None:  # no other thread has made it meanwhile
+                    self._table = self._filled_table(_kernels(self.device).all_bits_set(self.device, self._table_words))
+        return self._table
+
+    @property
+    def _table_words(self) -> int:
+        """Words of the table: a key of two and an entry in each place."""
+        return 3 * (7 * self._most // 4 + SPARE)
+
+    def _filled_table(self, words: Array) -> EdgeTable:
+        """Return the table in ``words``, all bits of which are set."""
+        from suricate.state.edges.edge_table import EdgeTable
+
+        src, dst, value, status, wanted, size = self._arcs
+        kernels, capacity = _kernels(self.device), len(words) // 3
+        absent = src[:0].view(np.uint8) if value is None else value
+        table = EdgeTable(words[: 2 * capacity].view(np.uint64), words[2 * capacity :], absent, int(self.directed))
+        mark = kernels.ones(self.device, size) if self._repeats else None
+        if size:
+            kernels.fill_table(self.device, table, src, dst, status, wanted, mark)
+        if mark is not None:
+            self._arcs = ArcList(src, dst, value, mark, 1, size)
+            self._repeats = False  # behind all else: another thread may look here
+        return table
+
+    def view(self, direction: str = "out") -> StoreView:
+        """Return the rows by source, which operators walk like a graph; made once, in one launch besides the table's.
+
+        Raises:
+            RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
+        """
+        if one_of("direction", direction, ("out", "in")) == "in" and self.directed:
+            raise RequirementError("an edge set has no rows by destination: make one of the reversed edges")
+        if self._view is None:
+            with self._exclusive():
+                if self._view is None:
+                    self._view = self._rows_view()
+        return self._view
+
+    def _rows_view(self) -> StoreView:
+        """Return the view; its memory, and that of the table if there is none yet, is taken at once."""
+        from suricate.state.edges.edge_rows import EdgeRows, rows_view
+
+        kernels, size = _kernels(self.device), self.size
+        slots, before = size + size // 2 + SPARE, 0 if self._table is not None else self._table_words
+        counted = 2 * slots + 2  # words of the sources, their rows and two counters
+        words = kernels.all_bits_set(self.device, before + counted + size + min(size, self.num_vertices))
+        if self._table is None:
+            self._table = self._filled_table(words[:before])
+        table, words = self._table, words[before:]
+        src, dst, _, status, wanted, _ = self._arcs
+        rows = words[counted:]
+        if size:
+            kernels.fill_rows(self.device, words, slots, rows, src, status, wanted)
+        data = EdgeRows(
+            source=words[:slots], row=words[slots : 2 * slots], rows=rows, src=src, dst=dst, weight=table.value,
+            status=src[:0].view(np.uint8) if status is None else status, key=table.key, entry=table.entry,
+            slots=slots, capacity=len(table.key), size=size, wanted=wanted, filtered=int(status is not None),
+            directed=table.directed,
+        )  # fmt: skip
+        return rows_view(data, self.num_vertices, self.value_dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arcs = (None if part is None else self.device.to_numpy(part) for part in self.edges())
+        return _restored, (str(self.device), self.num_vertices, EdgeList(*arcs), self.directed)
+
+    def _exclusive(self) -> Lock:
+        if self._lock is None:
+            self._lock = graph_lock(self.device)
+        return self._lock
+
+    def __repr__(self) -> str:
+        values = "" if self.value_dtype is None else f", {self.value_dtype} values"
+        return f"<EdgeSet: at most {self.size} arcs{values}, {self.device}>"
+
+
+def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -> EdgeSet:
+    """Return a copied or pickled set, on the same kind of device."""
+    place = resolve_device(device)
+    with place.current():
+        arcs = _listed(EdgeList(*(None if part is None else place.xp.array(part) for part in edges)))
+    return EdgeSet.of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
+
+
+def net_change(device: Device, removed: Change, added: Change) -> None:
+    """Make the statuses of the two halves of a batch, deletions first, those of the net change.
+
+    An arc that was removed and is new again is ``UNCHANGED`` in both halves, or ``REPLACED`` if its weight differs. Two
+    launches on CUDA; does not wait.
+    """
+    (src, dst, _), outcome, _ = removed
+    if not len(src) or not len(added.edges.src):
+        return
+    gone = EdgeSet.of_arcs(
+        device, 0, ArcList(src, dst, None, outcome.status, REMOVED, len(src)), directed=True, most=len(src)
+    )
+    edges, (status, old) = added.edges, added.outcome
+    before = None if edges.weight is None else outcome.weight
+    _kernels(device).net_change(
+        device, gone.table(), (outcome.status, before), edges.src, edges.dst, status, edges.weight, old
+    )
+
+
+def _listed(edges: EdgeList) -> ArcList:
+    return ArcList(*edges, None, 0, len(edges.src))
+
+
+def _kernels(device: Device) -> Any:
+    """Return the module of the device: ``edge_set_cuda`` or ``edge_set_cpu``, with the same functions."""
+    if device.is_cuda:
+        from suricate.state.edges import edge_set_cuda
+
+        return edge_set_cuda
+    from suricate.state.edges import edge_set_cpu
+
+    return edge_set_cpu
+
+
+def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
+    """Return copies or views of valid arrays on the graph's device."""
+    sources, targets = _ids(graph, src, "src"), _ids(graph, dst, "dst")
+    if values is None:
+        same_length(sources, targets)
+        return EdgeList(sources, targets)
+    values = as_array(values, "values")
+    if values.dtype not in VALUE_DTYPES:
+        raise DTypeError(f"values has dtype {values.dtype}: use one of {', '.join(map(str, VALUE_DTYPES))}")
+    same_length(sources, targets, values)
+    return EdgeList(sources, targets, placed(values, graph.device, "values"))
+
+
+def _ids(graph: Graph, given: Any, name: str) -> Array:
+    ids = as_ids(given, name)
+    if isinstance(ids, np.ndarray):
+        return placed(checked_ids(ids, graph.num_vertices, name), graph.device, name)
+    return checked_on_device(placed(ids, graph.device, name), graph.device, graph.num_vertices, name)

@@ -1,0 +1,219 @@
+"""The frontier: the set of vertices an operator starts from, and the set it returns (Meerkat's ``Frontier``).
+
+A frontier that an operator returns on CUDA does not know its size yet: the kernel counted on the device. The next
+operator takes :attr:`Frontier.buffer` and :attr:`Frontier.device_count` and needs no host read; ``len()`` and
+:attr:`Frontier.vertices` read the count, once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.errors import DeviceError, ParameterError, VertexRangeError
+from suricate.base.parameters import shown
+from suricate.intake.arrays import as_ids, checked_ids, on_device, range_message
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class DeviceCount:
+    """A number on the device, ``uint32``, of which kernels take the address, and which seldom is wanted as an array.
+
+    Args:
+        block: ``uint32[]``, of which it is one entry.
+        at: which one.
+        address: where it lies, as kernels take it.
+    """
+
+    __slots__ = ("_at", "_block", "address")
+
+    def __init__(self, block: Array, at: int, address: np.uint64) -> None:
+        self._block, self._at, self.address = block, at, address
+
+    @property
+    def array(self) -> Array:
+        """The number as ``uint32[1]``."""
+        return self._block[self._at : self._at + 1]
+
+
+class Frontier:
+    """A set of vertices on a device.
+
+    Args:
+        device: where the arrays live.
+        vertices: ``uint32[capacity]``, the ids first; not copied.
+        count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device (or a
+            :class:`DeviceCount`) that is read only when the host asks, or None for all of them.
+        num_vertices: that of the graph it belongs to: all ids are below it. None: not known; it is worked out once when
+            an operator takes the frontier, which waits for the device.
+        distinct: whether no id is repeated. If False, operators drop repeats on the device.
+
+    Raises:
+        DeviceError: ``device`` is something else, such as a graph.
+
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
+    """
+
+    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "distinct", "is_all")
+
+    def __init__(
+        self,
+        device: Device,
+        vertices: Array,
+        count: Array | DeviceCount | int | None = None,
+        *,
+        num_vertices: int | None = None,
+        distinct: bool = True,
+    ) -> None:
+        if not hasattr(device, "is_cuda"):
+            raise DeviceError("Frontier(device, ...): the first argument is no device; see Frontier.from_vertices")
+        self.device = device
+        self.distinct = distinct  #: whether no id is repeated
+        self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
+        self._buffer: Array | None = vertices
+        self._capacity = len(vertices)
+        self._bound = num_vertices
+        self._count: int | None = None
+        self._device_count: Array | DeviceCount | None = None
+        if count is None:
+            self._count = self._capacity
+        elif isinstance(count, int | np.integer):
+            self._count = int(count)
+        else:
+            self._device_count = count
+
+    @classmethod
+    def all(cls, graph: Graph) -> Frontier:
+        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made when asked for.
+
+        Raises:
+            ParameterError: it is no graph.
+        """
+        if not hasattr(graph, "num_vertices"):
+            raise ParameterError(f"graph must be a graph, got {shown(graph)}")
+        return cls._of_all(graph.device, graph.num_vertices)
+
+    @classmethod
+    def _of_all(cls, device: Device, num_vertices: int) -> Frontier:
+        frontier = cls.__new__(cls)
+        frontier.device, frontier.is_all, frontier.distinct = device, True, True
+        frontier._buffer = None
+        frontier._capacity = frontier._count = frontier._bound = num_vertices
+        frontier._device_count = None
+        return frontier
+
+    @classmethod
+    def from_vertices(cls, graph: Graph, vertices: Any) -> Frontier:
+        """Return the frontier of ``vertices`` (ids in any order, repeats allowed), held in ascending order.
+
+        Args:
+            graph: gives the device and the range of ids.
+            vertices: integers, one-dimensional: a list, a NumPy array, or an array on the graph's device.
+
+        Raises:
+            VertexRangeError: an id is negative or not below ``graph.num_vertices``.
+            DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
+        """
+        with graph.device.current():
+            return cls._sorted(graph, as_ids(vertices, "vertices"))
+
+    @classmethod
+    def _sorted(cls, graph: Graph, array: Array) -> Frontier:
+        device = graph.device
+        if isinstance(array, np.ndarray):
+            distinct = np.unique(checked_ids(array, graph.num_vertices, "vertices"))
+            return cls(device, device.xp.asarray(distinct), num_vertices=graph.num_vertices)
+        if not device.is_cuda:
+            raise DeviceError("vertices are on a CUDA device, the graph is on the CPU: pass a NumPy array")
+        if not len(array):
+            return cls(device, device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
+        ordered = device.xp.sort(on_device(array, device, "vertices"))
+        ends = ordered[:: max(1, len(ordered) - 1)].tolist()  # the least and the greatest, in one read
+        if ends[0] < 0 or ends[-1] >= graph.num_vertices:
+            wrong = ends[0] if ends[0] < 0 else ends[-1]
+            raise VertexRangeError(range_message("vertices", int((array == wrong).argmax()), wrong, graph.num_vertices))
+        is_first = device.xp.ones(len(ordered), bool)
+        is_first[1:] = ordered[1:] != ordered[:-1]
+        return cls(device, ordered[is_first].astype(np.uint32), num_vertices=graph.num_vertices)
+
+    @property
+    def capacity(self) -> int:
+        """Length of :attr:`buffer`: an upper bound of the number of vertices, known without a host read."""
+        return self._capacity
+
+    @property
+    def known_count(self) -> int | None:
+        """Number of vertices, or None while only the device knows it."""
+        return self._count
+
+    @property
+    def at_most(self) -> int:
+        """The least upper bound of the number of vertices that is known without a host read."""
+        return self._capacity if self._count is None else self._count
+
+    @property
+    def num_vertices(self) -> int:
+        """A number of vertices that all ids are below; waits for the device if it was not given."""
+        if self._bound is None:
+            vertices = self.vertices
+            self._bound = int(vertices.max()) + 1 if len(vertices) else 0
+        return self._bound
+
+    @property
+    def buffer(self) -> Array:
+        """The vertices, ``uint32[capacity]``; only the first :attr:`device_count` of them belong to the set."""
+        if self._buffer is None:
+            with self.device.current():
+                self._buffer = self.device.xp.arange(self._capacity, dtype=np.uint32)
+        return self._buffer
+
+    @property
+    def device_count(self) -> Array:
+        """Number of vertices as a ``uint32[1]`` array on the device; no host read."""
+        if self._device_count is None:
+            with self.device.current():
+                self._device_count = self.device.xp.full(1, self._count, np.uint32)
+        elif isinstance(self._device_count, DeviceCount):
+            return self._device_count.array
+        return self._device_count
+
+    @property
+    def count_address(self) -> np.uint64:
+        """Where :attr:`device_count` lies on a CUDA device, as kernels take it."""
+        held = self._device_count
+        return held.address if isinstance(held, DeviceCount) else np.uint64(self.device_count.data.ptr)
+
+    @property
+    def vertices(self) -> Array:
+        """The vertices, ``uint32[len(self)]``; reads the count from the device if it is not known yet."""
+        return self.buffer[: len(self)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        vertices = None if self.is_all else self.device.to_numpy(self.vertices).copy()
+        return _restored, (self.device, vertices, self._bound, self.distinct)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = int(self.device.to_numpy(self.device_count)[0])
+        return self._count
+
+    def __repr__(self) -> str:
+        size = "size still on the device" if self._count is None else f"{self._count} vertices"
+        return f"<Frontier: {size}, {self.device}>"
+
+
+def _restored(device: Device, vertices: np.ndarray | None, num_vertices: int | None, distinct: bool) -> Frontier:
+    """Return a frontier of ``vertices`` (None: all below ``num_vertices``) on ``device``; for copies and pickles.
+
+    Raises:
+        DeviceError: a pickle comes from a machine with a device that this one lacks.
+    """
+    device = resolve_device(str(device))
+    if vertices is None:
+        return Frontier._of_all(device, num_vertices or 0)
+    with device.current():
+        return Frontier(device, device.xp.asarray(vertices), num_vertices=num_vertices, distinct=distinct)

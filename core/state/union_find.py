@@ -1,0 +1,211 @@
+"""Union-find: disjoint sets of the elements 0 to n - 1, united in batches (the auxiliary structure of Meerkat's WCC).
+
+A parent never has a larger id than its child, hence the root of a set is its smallest member and serves as its label.
+On CUDA the unions of a batch run asynchronously, by compare-and-swap; the sets do not depend on their order.
+Edge functions unite by ``suricate.unite(sets, u, v)``: ``unite`` of ``union_find.cuh`` and of ``union_find_cpu``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device, resolve_device
+from suricate.base.errors import DeviceError, VertexRangeError
+from suricate.base.parameters import integer
+from suricate.base.types import MAX_VERTICES, ArcList
+from suricate.cpu import threads
+from suricate.cuda.program import Program
+from suricate.edgefn.parameters import Argument, owned_by
+from suricate.intake.arrays import as_ids, checked_ids, on_device, range_message, same_length
+from suricate.state.frontier import Frontier
+
+owned_by("sets", "suricate.state.union_find_cpu", "unite")
+PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
+_BLOCK = 256
+_MAX_BLOCKS = 1 << 16  # beyond that a thread serves several elements
+_NULL = np.uint64(0)
+_NO_STATUS, _NO_LABEL = np.empty(0, np.uint8), np.empty(0, np.uint32)
+
+
+class UnionFind:
+    """Disjoint sets on one device; at first every element is a set of its own.
+
+    Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check of
+    a device array waits for the device. Pass ``trusted=True`` with ``uint32`` arrays of this device that are known to
+    be in range, and nothing waits.
+    """
+
+    def __init__(self, num_elements: int, device: str | Device = CPU) -> None:
+        self.device = resolve_device(device)
+        self.num_elements = 0
+        self._parent = self.device.xp.empty(0, np.uint32)  # uint32[capacity], the first num_elements in use
+        self._components = self.device.xp.zeros(1, np.uint64)  # what the last flattening counted
+        self.resize(num_elements)
+
+    edge_argument = Argument("sets", None)  #: how edge functions see it: see ``suricate.unite``
+
+    @property
+    def parent(self) -> Array:
+        """``uint32[num_elements]``: each element's parent, itself for a root; what kernels unite in, not a copy."""
+        return self._parent[: self.num_elements]
+
+    def union(self, src: Any, dst: Any, *, trusted: bool = False) -> None:
+        """Unite the sets of ``src[i]`` and ``dst[i]``, for each i; does not wait for the device.
+
+        Raises:
+            VertexRangeError, ShapeError, DTypeError: bad ids; nothing was united.
+        """
+        src, dst = self._pair(src, dst, ("src", "dst"), trusted)
+        self._unite(src, dst, None, 0, len(src))
+
+    def union_arcs(self, arcs: ArcList) -> None:
+        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device."""
+        self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
+
+    def flatten(self) -> Array:
+        """Make every element's root its parent; return the number of sets, ``uint64[1]`` on the device, not a copy.
+
+        Does not wait for the device.
+        """
+        return self._compress(None)
+
+    def labels(self) -> Array:
+        """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait."""
+        label = self.device.xp.empty(self.num_elements, np.uint32)
+        self._compress(label)
+        return label
+
+    def connected(self, a: Any, b: Any, *, trusted: bool = False) -> Array:
+        """Return ``bool[n]``: whether ``a[i]`` and ``b[i]`` are in one set.
+
+        Raises:
+            VertexRangeError, ShapeError, DTypeError: bad ids.
+        """
+        a, b = self._pair(a, b, ("a", "b"), trusted)
+        same = self.device.xp.empty(len(a), bool)
+        if len(a) and self.device.is_cuda:
+            self._launch("same_component", len(a), self._parent, a, b, same, np.int64(len(a)))
+        elif len(a):
+            threads.over(len(a), self._loops.same_component, self._parent, a, b, same)
+        return same
+
+    @property
+    def component_count(self) -> Array:
+        """``uint64[1]`` on the device: the number of sets when they were last flattened or labelled; not a copy."""
+        return self._components
+
+    @property
+    def num_components(self) -> int:
+        """Number of sets; on CUDA reading it waits for the device."""
+        return int(self.device.to_numpy(self.flatten())[0])
+
+    def resize(self, num_elements: int) -> None:
+        """Grow to ``num_elements``; the new ones are sets of their own.
+
+        Raises:
+            ParameterError: ``num_elements`` is no integer from 0 to ``MAX_VERTICES``.
+            VertexRangeError: there are more elements already.
+        """
+        num_elements = integer("num_elements", num_elements, low=0, high=MAX_VERTICES)
+        if num_elements < self.num_elements:
+            raise VertexRangeError(f"a union-find of {self.num_elements} elements cannot shrink to {num_elements}")
+        if num_elements > len(self._parent):
+            capacity = max(num_elements, 2 * len(self._parent))
+            grown = self.device.xp.empty(capacity, np.uint32)
+            grown[: self.num_elements] = self._parent[: self.num_elements]
+            self._parent = grown
+        self._make_singletons(self.num_elements, num_elements)
+        self.num_elements = num_elements
+
+    def reset(self) -> None:
+        """Make every element a set of its own again."""
+        self._make_singletons(0, self.num_elements)
+
+    def detach(self, vertices: Any, *, trusted: bool = False) -> None:
+        """Make each of ``vertices`` a set of its own again; no other element is touched, and nothing waits.
+
+        Args:
+            vertices: whole sets, as ids or as a :class:`~suricate.state.frontier.Frontier`, of which perhaps
+                only the device knows the size. An element of such a set that is left out may stay with the one it
+                was hooked to.
+            trusted: skip the check of ids, as in :meth:`union`; a frontier is always trusted.
+
+        Raises:
+            VertexRangeError, ShapeError, DTypeError: bad ids; nothing was detached.
+        """
+        count: Any = _NULL
+        if isinstance(vertices, Frontier):
+            ids, size = vertices.buffer, vertices.at_most
+            if self.device.is_cuda and vertices.known_count is None:
+                count = vertices.count_address
+        else:
+            ids = vertices if trusted else self._checked(vertices, "vertices")
+            size = len(ids)
+        if not self.device.is_cuda:
+            self._parent[ids[:size]] = ids[:size]
+        elif size:
+            self._launch("detach", size, self._parent, ids, count, np.int64(size))
+
+    @property
+    def _loops(self) -> Any:
+        from suricate.state import union_find_cpu
+
+        return union_find_cpu
+
+    def _unite(self, src: Array, dst: Array, status: Array | None, wanted: int, size: int) -> None:
+        if not size:
+            return
+        if self.device.is_cuda:
+            filtered = (_NULL if status is None else status, np.uint32(wanted))
+            self._launch("unite_pairs", size, self._parent, src, dst, *filtered, np.int64(size))
+        else:
+            status = _NO_STATUS if status is None else status
+            threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted)
+
+    def _compress(self, label: Array | None) -> Array:
+        """Flatten, write the labels if asked for, and return the number of sets."""
+        n, count = self.num_elements, self._components
+        if self.device.is_cuda:
+            count.data.memset_async(0, count.nbytes)
+            if n:
+                target = _NULL if label is None else label
+                self._launch("compress", n, self._parent, target, np.int64(n), count)
+        else:
+            label = _NO_LABEL if label is None else label
+            count[0] = sum(threads.over(n, self._loops.compress, self._parent, label))
+        return count
+
+    def _make_singletons(self, begin: int, end: int) -> None:
+        if not self.device.is_cuda:
+            self._parent[begin:end] = np.arange(begin, end, dtype=np.uint32)
+        elif end > begin:
+            self._launch("make_singletons", end - begin, self._parent, np.int64(begin), np.int64(end))
+
+    def _launch(self, name: str, size: int, *args: Any) -> None:
+        blocks = min(-(-size // _BLOCK), _MAX_BLOCKS)
+        PROGRAM.kernel(name)((blocks,), (_BLOCK,), args)
+
+    def _pair(self, a: Any, b: Any, names: tuple[str, str], trusted: bool) -> tuple[Array, Array]:
+        if trusted:
+            return a, b
+        a, b = as_ids(a, names[0]), as_ids(b, names[1])
+        same_length(a, b)
+        return self._checked(a, names[0]), self._checked(b, names[1])
+
+    def _checked(self, ids: Any, name: str) -> Array:
+        """Return ``ids`` as a ``uint32`` array on the device, all of them below ``num_elements``."""
+        ids = as_ids(ids, name)
+        if isinstance(ids, np.ndarray):
+            checked = checked_ids(ids, self.num_elements, name)
+            return on_device(checked, self.device, name) if self.device.is_cuda else checked
+        if not self.device.is_cuda:
+            raise DeviceError(f"{name} is on a CUDA device, the union-find on the CPU: pass a NumPy array")
+        ids = on_device(ids, self.device, name)
+        is_bad = (ids < 0) | (ids >= self.num_elements)
+        if bool(is_bad.any()):
+            at = int(is_bad.argmax())
+            raise VertexRangeError(range_message(name, at, int(ids[at]), self.num_elements))
+        return ids.astype(np.uint32, copy=False)

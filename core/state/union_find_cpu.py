@@ -1,0 +1,68 @@
+"""The loops of :class:`suricate.state.union_find.UnionFind` on the CPU; ``union_find.cu`` is the CUDA twin.
+
+Several threads may unite at once: a root is hooked by compare-and-swap, and what else is written are ancestors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.atomics import exchange
+from suricate.cpu.jit import inner, kernel
+
+
+@inner
+def root_of(parent, x):
+    """Return the root of ``x``, halving the path."""
+    above = parent[x]
+    while above != x:
+        higher = parent[above]
+        parent[x] = higher
+        x, above = higher, parent[higher]
+    return x
+
+
+@inner
+def unite(parent, u, v):
+    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller. Equal parents need no walk."""
+    if parent[u] == parent[v]:
+        return
+    a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
+    while a != b:
+        low, high = min(a, b), max(a, b)
+        if exchange(parent, high, high, low):
+            return
+        a, b = root_of(parent, low), root_of(parent, high)  # somebody else has hooked the larger one
+
+
+@kernel
+def unite_pairs(parent, src, dst, status, wanted, begin, end):
+    """Unite the pairs from ``begin`` to ``end`` whose ``status`` is ``wanted`` (an empty ``status``: all of them)."""
+    for i in range(begin, end):
+        if len(status) == 0 or status[i] == wanted:
+            unite(parent, src[i], dst[i])
+
+
+@kernel
+def compress(parent, label, begin, end):
+    """Make the root of each element from ``begin`` to ``end`` its parent, and its label unless ``label`` is empty.
+
+    Returns the number of roots. Parents have smaller ids, so that they mostly have been compressed before.
+    """
+    roots = 0
+    for i in range(begin, end):
+        root = parent[parent[i]]
+        while parent[root] != root:
+            root = parent[root]
+        parent[i] = root
+        roots += root == i
+        if len(label):
+            label[i] = root
+    return roots
+
+
+@kernel
+def same_component(parent, a, b, same, begin, end):
+    """Set ``same[i]`` to whether ``a[i]`` and ``b[i]`` have one root, for ``i`` from ``begin`` to ``end``."""
+    for i in range(begin, end):
+        same[i] = root_of(parent, a[i]) == root_of(parent, b[i])

@@ -1,0 +1,321 @@
+"""Words: per vertex one word of 64 or 128 bits with several numbers, compared, read and replaced together.
+
+A shortest path with its parent is one: the key (distance, hops) and the payload parent. Operators with
+``reduce="argmin"`` keep the smallest (keys, payload) of each vertex, by one compare-and-swap on CUDA, so that a parent
+always belongs to its distance. The encoding of the fields keeps the order of the numbers (``suricate.edgefn.layout``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device, resolve_device
+from suricate.base.errors import DeviceError, DTypeError, ParameterError, ShapeError, UnknownNameError, VertexRangeError
+from suricate.base.parameters import integer, named_dtype, shown
+from suricate.base.types import MAX_VERTICES
+from suricate.cpu import threads
+from suricate.cuda.program import Program
+from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
+from suricate.edgefn.parameters import Argument
+from suricate.intake.arrays import as_ids, checked_ids, fill, on_device, range_message
+
+BLOCK = 256  #: threads of a block on CUDA
+PROGRAM = Program(Path(__file__).with_name("words.cu"))
+
+
+def words(
+    n_or_graph: Any,
+    keys: Mapping[str, Any],
+    payload: Mapping[str, Any] | None = None,
+    *,
+    device: str | Device | None = None,
+) -> Words:
+    """Return one word per element, all fields at their largest value (infinity for floats).
+
+    >>> s = words(3, keys={"distance": "float32"}, payload={"parent": "uint32"})
+    >>> s.distance.tolist()
+    [inf, inf, inf]
+    >>> s.set([1], distance=[0.5], parent=[2])
+    >>> s.parent.tolist()
+    [4294967295, 2, 4294967295]
+
+    Args:
+        n_or_graph: number of elements, or a graph: one element per vertex, on its device.
+        keys: dtype by name of the fields that are compared, the most significant first; at least one.
+        payload: dtype by name of the fields that go with them; ties of the keys are broken by the smaller payload.
+        device: where the words live; default: the graph's device, else the CPU.
+
+    Raises:
+        ParameterError: fields that do not fit 128 bits, or bad names; a bad number of elements.
+        DTypeError: a dtype that is not one of uint32, int32, float32, uint64, int64, float64.
+    """
+    layout = _layout(keys, payload or {})
+    of_graph = hasattr(n_or_graph, "num_vertices")
+    where = getattr(n_or_graph, "device", CPU) if device is None else device
+    size = n_or_graph.num_vertices if of_graph else integer("the number of words", n_or_graph, low=0, high=MAX_VERTICES)
+    found = Words(layout, resolve_device(str(where)))
+    found.resize(size)
+    return found
+
+
+def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
+    for argument, part in (("keys", keys), ("payload", payload)):
+        if not isinstance(part, Mapping):
+            raise ParameterError(f"{argument} must be a dictionary of names and dtypes, got {shown(part)}")
+    if not keys:
+        raise ParameterError("words need at least one key: keys={'distance': 'float32'}")
+    both = [name for name in keys if name in payload]
+    if both:
+        raise ParameterError(f"field {both[0]} is a key and payload: give it once")
+    for name in (*keys, *payload):
+        if not isinstance(name, str) or not name.isidentifier() or name.startswith("_") or hasattr(Words, name):
+            raise ParameterError(f"{shown(name)} cannot be the name of a field: use another")
+    layout = layout_of(
+        *(tuple((name, _dtype(name, dtype)) for name, dtype in part.items()) for part in (keys, payload))
+    )
+    used = layout.fields[0].shift + layout.fields[0].bits
+    if used > 2 * HALF:
+        raise ParameterError(f"the fields take {used} bits: a word has at most 128")
+    return layout
+
+
+def _dtype(name: str, dtype: Any) -> str:
+    found = named_dtype(dtype)
+    if found is None or found.name not in FIELD_DTYPES:
+        raise DTypeError(f"field {name} has dtype {shown(dtype)}: use one of {', '.join(FIELD_DTYPES)}")
+    return found.name
+
+
+class Words:
+    """Words on one device, made by :func:`words`.
+
+    A field is read as an attribute: ``s.distance`` is a new array with the value of every element. In edge functions
+    ``s.distance[u]`` is the field of one element, and all fields of an element come from one load.
+
+    ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give independent words on the same device.
+
+    Attributes:
+        layout: the fields.
+        device: where the words live.
+        data: ``uint64[n]`` for fields of up to 64 bits, else ``uint64[n, 2]``, the less significant half first,
+            aligned to 16 bytes. A field that is written here must be encoded.
+    """
+
+    def __init__(self, layout: Layout, device: Device) -> None:
+        self.layout = layout
+        self.device = device
+        self.data: Array = self._new(0)
+
+    @cached_property
+    def edge_argument(self) -> Argument:
+        """How edge functions see it."""
+        return Argument("words", None, self.layout)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getattr__(self, name: str) -> Array:
+        layout = self.__dict__.get("layout")
+        field = layout.field(name) if layout is not None else None
+        if field is None:
+            raise AttributeError(f"words have no field {name}")
+        unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
+        signs = [np.uint64(top if field.dtype.kind == kind else 0) for kind in "if"]
+        if self.device.is_cuda:
+            return self._decoded_on_cuda(f"decode_{unsigned.itemsize}", field, unsigned, *signs).view(field.dtype)
+        from suricate.state.words_cpu import decode  # imports Numba, which CUDA does without
+
+        return self._decoded(decode, field, unsigned, *signs).view(field.dtype)
+
+    def ids(self, name: str) -> Array:
+        """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
+        field = self.layout.field(name)
+        assert field is not None
+        if self.device.is_cuda:
+            return self._decoded_on_cuda("decode_ids", field, np.dtype(np.int64))
+        from suricate.state.words_cpu import decode_ids  # as above
+
+        return self._decoded(decode_ids, field, np.dtype(np.int64))
+
+    def fill(self, **values: Any) -> None:
+        """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
+
+        Raises:
+            UnknownNameError: there is no such field.
+            DTypeError: a value does not fit the field.
+        """
+        with self.device.current():
+            self._put(slice(None), self._encoded(values, None))
+
+    def set(self, ids: Any, *, trusted: bool = False, **values: Any) -> None:
+        """Give fields of some elements new values; the other fields keep theirs.
+
+        Args:
+            ids: integers, without repeats.
+            trusted: the ids are a ``uint32`` array of this device, known to be in range; nothing waits.
+            **values: per field one number for all, or one per id.
+
+        Raises:
+            UnknownNameError: there is no such field.
+            VertexRangeError, DTypeError, ShapeError: bad ids or values; nothing was changed.
+        """
+        with self.device.current():
+            chosen = ids if trusted else self._checked(ids)
+            self._put(chosen, self._encoded(values, len(chosen)))
+
+    def resize(self, n: int) -> None:
+        """Grow to ``n`` elements; the fields of new ones have their largest value.
+
+        Raises:
+            ParameterError: ``n`` is no integer from 0 to ``MAX_VERTICES``.
+            VertexRangeError: there are more elements already.
+        """
+        if type(n) is int and n == len(self.data):
+            return
+        n = integer("n", n, low=0, high=MAX_VERTICES)
+        if n < len(self):
+            raise VertexRangeError(f"words of {len(self)} elements cannot shrink to {n}")
+        if n == len(self):
+            return
+        with self.device.current():
+            grown = self._new(n)
+            grown[: len(self)] = self.data
+            self.data = grown
+
+    def _new(self, n: int) -> Array:
+        """Return an array of ``n`` words that every other word replaces."""
+        low, high = self.layout.identity & (2**HALF - 1), self.layout.identity >> HALF
+        if self.layout.bits == HALF and self.device.is_cuda:
+            return self.device.xp.full(n, low, np.uint64)
+        if self.layout.bits == HALF:
+            found = np.empty(n, np.uint64)
+            fill(found, low)
+            return found
+        if self.device.is_cuda:
+            data = self.device.xp.empty((n, 2), np.uint64)
+        else:  # NumPy aligns to 16 bytes only where the allocator does
+            memory = np.empty(2 * n + 1, np.uint64)
+            start = memory.ctypes.data // 8 % 2
+            data = memory[start : start + 2 * n].reshape(n, 2)
+        data[:, 0], data[:, 1] = low, high
+        return data
+
+    def _half(self, half: int) -> Array:
+        return self.data if self.layout.bits == HALF else self.data[:, half]
+
+    def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
+        """Return what a kernel of ``words_cpu`` makes of a field, in a new array."""
+        found = np.empty(len(self), dtype)
+        threads.over(len(self), kernel, self.data.reshape(len(self), self._halves), *_place(field), *form, found)
+        return found
+
+    def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
+        """Return what a kernel of ``words.cu`` makes of a field, in a new array."""
+        with self.device.current():
+            found = self.device.xp.empty(len(self), dtype)
+            half, right, left = _place(field)
+            place = np.uint32(half), np.uint32(right), np.uint32(left)
+            given = self.data, np.uint64(len(self)), np.uint32(self._halves), *place, *form, found
+            PROGRAM.kernel(kernel)((-(-len(self) // BLOCK),), (BLOCK,), given)
+            return found
+
+    @property
+    def _halves(self) -> int:
+        return self.layout.bits // HALF
+
+    def _encoded(self, values: dict[str, Any], count: int | None) -> list[tuple[Field, Any]]:
+        """Return the bits of each field as ``uint64``; ``count`` values, or one (None: only one)."""
+        unknown = [name for name in values if self.layout.field(name) is None]
+        if unknown:
+            names = ", ".join(field.name for field in self.layout.fields)
+            raise UnknownNameError(f"words have no field {unknown[0]}: they have {names}")
+        return [
+            (field, self._bits(field, values[field.name], count))
+            for field in self.layout.fields
+            if field.name in values
+        ]
+
+    def _bits(self, field: Field, value: Any, count: int | None) -> Array:
+        xp = self.device.xp
+        if hasattr(value, "__cuda_array_interface__") and not self.device.is_cuda:
+            raise DeviceError(f"{field.name} is on a CUDA device, the words on the CPU: pass a NumPy array")
+        array = value if isinstance(value, xp.ndarray) else np.asarray(value)
+        if array.ndim > (count is not None) or (array.ndim and len(array) not in (count, 1)):
+            expected = "one number" if count is None else f"one number, or {count} of them"
+            raise ShapeError(f"{field.name} has shape {array.shape}: pass {expected}")
+        if array.dtype.kind not in "biuf" or (array.dtype.kind == "f" and field.dtype.kind != "f"):
+            raise DTypeError(f"{field.name} has dtype {field.dtype}, the values have {array.dtype}")
+        if isinstance(array, np.ndarray) and field.dtype.kind != "f" and array.size:
+            limits = np.iinfo(field.dtype)
+            if int(array.min()) < limits.min or int(array.max()) > limits.max:
+                raise DTypeError(f"{field.name} has dtype {field.dtype}, which a value does not fit")
+        return _encoded_bits(xp, xp.asarray(array.astype(field.dtype, copy=False)))
+
+    def _put(self, at: Any, encoded: list[tuple[Field, Any]]) -> None:
+        for field, bits in encoded:
+            for half, shift in field.parts():
+                kept = np.uint64(~(field.mask >> half * HALF) & (2**HALF - 1))
+                shifted = bits >> np.uint64(-shift) if shift < 0 else bits << np.uint64(shift)
+                target = self._half(half)
+                target[at] = (target[at] & kept) | shifted
+
+    def _checked(self, ids: Any) -> Array:
+        """Return ``ids`` on the device, all of them below the number of elements; waits for ids of the device."""
+        ids = as_ids(ids, "ids")
+        if isinstance(ids, np.ndarray):
+            checked = checked_ids(ids, len(self), "ids")
+            return on_device(checked, self.device, "ids") if self.device.is_cuda else checked
+        if not self.device.is_cuda:
+            raise DeviceError("ids are on a CUDA device, the words on the CPU: pass a NumPy array")
+        ids = on_device(ids, self.device, "ids")
+        is_bad = (ids < 0) | (ids >= len(self))
+        if bool(is_bad.any()):
+            at = int(is_bad.argmax())
+            raise VertexRangeError(range_message("ids", at, int(ids[at]), len(self)))
+        return ids.astype(np.uint32, copy=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.layout, self.device, self.device.to_numpy(self.data).copy())
+
+    def __repr__(self) -> str:
+        return f"<Words: {len(self)} of {self.layout.bits} bits ({self.layout}), {self.device}>"
+
+
+def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
+    """Return words with this content; for copies and pickles."""
+    found = Words(layout, resolve_device(str(device)))
+    found.resize(len(data))
+    with found.device.current():
+        found.data[:] = found.device.xp.asarray(data)
+    return found
+
+
+def _encoded_bits(xp: Any, values: Array) -> Array:
+    """Return the bits of numbers in the order of the numbers, as ``uint64``.
+
+    Floats are looked at by their bits only: CuPy's arithmetic takes subnormal numbers for zero.
+    """
+    dtype = values.dtype
+    unsigned = np.dtype(f"u{dtype.itemsize}")
+    top = unsigned.type(1 << (8 * dtype.itemsize - 1))
+    raw = values.view(unsigned)
+    if dtype.kind == "f":
+        infinity = np.array(np.inf, dtype).view(unsigned)[()]
+        magnitude = raw & unsigned.type(~top)
+        raw = xp.where(raw & top, ~raw, raw | top)
+        raw = xp.where(magnitude == 0, top, raw)  # of both signs
+        raw = xp.where(magnitude > infinity, unsigned.type(2 ** (8 * dtype.itemsize) - 1), raw)
+    elif dtype.kind == "i":
+        raw = raw ^ top
+    return raw.astype(np.uint64)
+
+
+def _place(field: Field) -> tuple[int, np.uint64, np.uint64]:
+    """Return the half in which a field begins, at which bit, and how far left its part in half 1 belongs (0: none)."""
+    (half, right), *rest = field.parts()
+    return half, np.uint64(right), np.uint64(-rest[0][1] if rest else 0)

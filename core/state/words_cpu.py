@@ -1,0 +1,39 @@
+"""Reading a field of words on the CPU (see ``suricate.state.words``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import inner, kernel
+
+
+@inner
+def field_of(data, i, half, right, left):
+    """Return the bits of a field of word ``i`` of ``data``, ``uint64[n, halves]``; bits above its width are arbitrary.
+
+    They begin in ``half``, at bit ``right``, and with ``left`` go on in half 1, where they belong so far to the left.
+    """
+    bits = data[i, half] >> right
+    return bits | data[i, 1] << left if left else bits
+
+
+@kernel
+def decode(data, half, right, left, flipped, sign, values, first, last):
+    """Write a field to ``values[first:last]``, of the unsigned dtype of its width.
+
+    ``flipped`` is the sign bit of integers with a sign, and ``sign`` that of floats; else they are 0.
+    """
+    for i in range(first, last):
+        bits = field_of(data, i, half, right, left) ^ flipped
+        if sign:
+            bits = bits ^ sign if bits & sign else ~bits
+        values[i] = bits
+
+
+@kernel
+def decode_ids(data, half, right, left, ids, first, last):
+    """Write a ``uint32`` field of vertices to ``ids[first:last]``, int64: -1 for EMPTY."""
+    for i in range(first, last):
+        v = np.uint32(field_of(data, i, half, right, left))
+        ids[i] = np.int64(v) if v != EMPTY else np.int64(-1)

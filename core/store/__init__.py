@@ -1,0 +1,375 @@
+"""The store protocol: what a storage backend implements.
+
+A *store* holds one directed out-adjacency on one device. Three methods are required (:meth:`Store.insert`,
+:meth:`Store.delete`, :meth:`Store.edges`); every other method has a generic implementation in
+``suricate.store.fallbacks``, derived from the cursor of :meth:`Store.view`. :meth:`Store.capabilities` says which
+methods a backend implements itself. ``suricate.store.batch_store`` is a base class for backends that work on sorted
+batches. The graph passes validated, contiguous arrays on the store's device: ``src`` and ``dst`` are ``uint32[n]``,
+``weight`` is ``weight_dtype[n]`` (or None on an unweighted store).
+
+The following holds for every method:
+
+- **Ids and positions.** Vertices are ids in ``[0, num_vertices)``, and ``num_vertices`` is at most
+  :data:`~suricate.base.types.MAX_VERTICES`: the two top ids are the sentinels ``EMPTY`` and ``TOMBSTONE``. A store may
+  hold more than 2^31 edges, so positions take 64 bits.
+- **Weights** are stored, compared and returned bit for bit: replacing ``0.0`` by ``-0.0``, or one subnormal number by
+  another, counts as a replacement.
+- **Results** (outcomes, edges, adjacencies, degrees) belong to the caller: no later call writes to them.
+- **Memory.** ``memory_limit`` bounds what the store has allocated at any time: its arrays, both copies while they grow
+  or move, and the log of insertions since :meth:`Store.mark`. In addition, a call may take scratch memory proportional
+  to its batch (64 bytes per edge on the CPU, results included), which is freed when it returns. A call that would
+  need more raises ``CapacityError`` before it has changed anything; so do ``reserve``, ``resize``, ``mark`` and
+  ``copy_to``, whose copy has the same limit. A deletion is never refused, and ``compact`` does what memory allows.
+- **Copies.** ``copy_to`` keeps the mark, ``memory_limit`` and the backend's options.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.errors import BackendError, CapacityError, DeviceError
+from suricate.base.parameters import dtype as checked_dtype
+from suricate.base.parameters import integer
+from suricate.base.types import (
+    MAX_VERTICES,
+    NEW,
+    REMOVED,
+    REPLACED,
+    WEIGHT_DTYPES,
+    Adjacency,
+    EdgeList,
+    Outcome,
+    StoreView,
+    edge_keys,
+)
+from suricate.intake.arrays import move
+from suricate.store import fallbacks
+
+if TYPE_CHECKING:
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+
+WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
+FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
+
+
+class Store(ABC):
+    """Base class of all backends: the protocol, with fallbacks for everything that is not required.
+
+    Args:
+        num_vertices: number of vertices, at most :data:`MAX_VERTICES`.
+        device: where the arrays live.
+        weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
+        degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
+        memory_limit: upper bound in bytes on what the store has allocated at any time, or None (see above).
+
+    Backend options are further keyword arguments of the subclass.
+
+    Raises:
+        ParameterError: an argument of the wrong type or out of range.
+        CapacityError: not even an empty store fits into ``memory_limit``.
+    """
+
+    name: ClassVar[str]
+    devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
+    #: whether :meth:`insert` and :meth:`delete` honour ``guard``; if False, the graph checks every batch eagerly
+    guarded: ClassVar[bool] = False
+    #: whether on CUDA the store has :meth:`apply_unvalidated`: kernels that check a batch in the launch that applies
+    #: it (see ``core/intake/ingest.cuh``), which saves small batches a launch
+    takes_unvalidated: ClassVar[bool] = False
+    #: whether :meth:`apply_unvalidated` takes a second store, so that graphs with in-edges use it as well
+    takes_unvalidated_pairs: ClassVar[bool] = False
+    #: of the backends that run on a device, the one of highest priority is the default
+    priority: ClassVar[int] = 0
+    #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
+    #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
+    #: the backend's storage units
+    knobs: ClassVar[dict[str, tuple]] = {}
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        label = self.name
+        self.num_vertices = integer(f"{label}: num_vertices", num_vertices, low=0, high=MAX_VERTICES)
+        self.device = device
+        self.weight_dtype = (
+            None if weight_dtype is None else checked_dtype(f"{label}: weight_dtype", weight_dtype, WEIGHTS)
+        )
+        self.memory_limit = None if memory_limit is None else integer(f"{label}: memory_limit", memory_limit, low=0)
+        self._marked: Array | None = None  # keys of the edges at the mark, of the generic mark()
+
+    # -- required ------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """Insert edges with set semantics; return per edge ``NEW``, ``REPLACED`` or ``UNCHANGED``.
+
+        An existing edge takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). Of the duplicates
+        of an edge in the batch at most one reports a change, and the weight of the LAST one wins. On a weighted store
+        the last one carries the status; on an unweighted store any of them may.
+
+        Memory is reserved before anything is written: after ``CapacityError`` nothing has changed. ``guard``, if given,
+        is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report ``UNCHANGED``.
+        In the steady state the host does not wait for the device. The store only reads the arrays of the batch and
+        keeps no reference to them.
+        """
+
+    @abstractmethod
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """Delete edges; return ``REMOVED`` for each stored edge, once per edge even if the batch repeats it."""
+
+    @abstractmethod
+    def edges(self) -> EdgeList:
+        """Return a copy of all edges, ordered by source (any order within a source)."""
+
+    # -- optional: batches that the store checks itself ----------------------------------------------------------------
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """Check a device batch and apply it, in one launch; if any entry is invalid the store stays as it is.
+
+        ``batch.operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The kernel records an invalid entry as
+        ``ingest.cuh`` specifies. The kernel of an insertion or deletion calls ``answer`` of ``ingest.cuh`` as soon as
+        it knows whether the batch is valid: an eager graph waits only for that.
+
+        Args:
+            batch: the batch.
+            into: with ``takes_unvalidated_pairs``, for an insertion or deletion: a store of the same class, which takes
+                the arcs in the reverse direction, or None. Both stores are changed, or neither: the worst-case demand
+                of both is reserved before anything is queued. The guard of the batch keeps launches queued behind the
+                validation from changing anything if the batch is invalid.
+
+        Returns:
+            For ``"insert"`` and ``"delete"`` a callable that makes the :class:`~suricate.base.types.Change` on its
+            first use; for ``"find"`` ``(found, weight)`` as :meth:`find` does, invalid edges not found. None, with
+            nothing done, if the store declines the batch, for instance because it may not have enough memory reserved:
+            the graph then validates the batch and calls :meth:`insert`, :meth:`delete` or :meth:`find`.
+        """
+        raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """Check both halves of a device batch; return two steps, which delete the one half and then insert the other.
+
+        The insertion is checked first. The deletion is checked last and reports the result, so the launch that checks
+        it may apply it as well. Both halves share one guard: if either is invalid, launches behind it change nothing.
+
+        Args:
+            removed: the edges to delete.
+            added: the edges to insert.
+            copy: launches a kernel that checks a batch, and copies it to the addresses of src, dst and weight.
+            into: as in :meth:`apply_unvalidated`.
+
+        Returns:
+            Two callables, to be called in order, each of which returns what :meth:`apply_unvalidated` would. Memory for
+            the insertion is reserved. A callable that fails has changed nothing, and the graph then undoes the
+            deletion. None, with nothing done, if the store declines the batch, which is the default.
+        """
+        return None
+
+    # -- optional: a deletion and an insertion at once --
+
+    def changes_at_once(self) -> bool:
+        """Return whether :meth:`change` is faster than a deletion followed by an insertion."""
+        return False
+
+    def change(
+        self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
+    ) -> tuple[Outcome, Outcome] | None:
+        """Delete edges and then insert edges, both or neither; return what :meth:`delete` and :meth:`insert` would.
+
+        None, with nothing done, if the store declines the batch: the graph then calls those two methods.
+        """
+        raise NotImplementedError(f"backend {self.name!r} does not change both halves of a batch at once")
+
+    # -- optional: batches that are applied on the host ----------------------------------------------------------------
+
+    def takes_host_batch(self, size: int) -> bool:
+        """Return whether a store on CUDA takes the next batch, of ``size`` edges in host arrays, without an upload.
+
+        Then :meth:`insert` or :meth:`delete` is called with NumPy arrays and returns an outcome in NumPy arrays. A
+        store that keeps a mirror of its arrays on the host accepts small batches; it updates the device arrays when a
+        view, or anything else on the device, is next needed.
+        """
+        return False
+
+    def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
+        """Answer as :meth:`find`, in NumPy arrays, by a mirror that a store on CUDA keeps; None: ask the device."""
+        return None
+
+    # -- optional: generic implementations derived from the cursor -----------------------------------------------------
+
+    def view(self) -> StoreView:
+        """Return the arrays that kernels walk, valid until the store changes, and the cursor that walks them.
+
+        For a backend without a cursor, the view is a sorted copy of :meth:`edges`, made by every call.
+        """
+        return fallbacks.snapshot(self.edges(), self.num_vertices, self.device)
+
+    def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """Return ``(found, weight)``: ``bool[n]``, and the weights (unspecified for edges not found) or None."""
+        return fallbacks.find(self.view(), self.device, src, dst)
+
+    def degrees(self) -> Array:
+        """Return the exact out-degrees, ``uint32[num_vertices]``."""
+        return fallbacks.degrees(self.view(), self.device)
+
+    @property
+    def num_edges(self) -> int:
+        """Exact number of edges; on CUDA reading it waits for the device."""
+        return int(self.degrees().sum(dtype=np.int64))
+
+    def adjacency(self, vertices: Array) -> Adjacency:
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), without gaps."""
+        return fallbacks.adjacency(self.view(), self.device, vertices)
+
+    def delete_vertices(self, vertices: Array) -> None:
+        """Delete the out-edges of the distinct ``vertices`` (uint32[k]) and free their storage; in-edges stay."""
+        _, edges = fallbacks.edges_of(self.view(), self.device, vertices)
+        self.delete(edges.src, edges.dst)
+
+    def resize(self, num_vertices: int) -> None:
+        """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied.
+
+        Also shrinks to fewer vertices, if those removed have no edges.
+        """
+        self.num_vertices = num_vertices
+
+    def mark(self) -> None:
+        """Start recording insertions for :meth:`updated`; earlier ones are forgotten."""
+        edges = self.edges()
+        self.admit(8 * len(edges.src))
+        self._marked = edge_keys(edges.src, edges.dst)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether :meth:`mark` was called. A backend that overrides :meth:`mark` must override this property too."""
+        return self._marked is not None
+
+    def updated(self) -> EdgeList:
+        """Return the edges inserted since :meth:`mark` that are still stored, in any order; without a mark all edges.
+
+        An edge that was stored at the mark, deleted and inserted again may be missing. A backend that overrides
+        :meth:`mark` must have a cursor with an updated-edges iterator, or override this method.
+        """
+        if not self.has_mark:
+            return self.edges()
+        if self._marked is None:
+            return fallbacks.updated(self.view(), self.device)
+        return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
+
+    def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
+        """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
+
+    def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
+        """Remove tombstones and repack the storage; the edges do not change."""
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """Return ``{part: (bytes used, bytes allocated)}`` of all arrays that the store holds."""
+        edges = sum(part.nbytes for part in self.edges() if part is not None)
+        marked = {} if self._marked is None else {"mark": (self._marked.nbytes, self._marked.nbytes)}
+        return {"edges": (edges, edges), **marked}
+
+    def admit(self, size: int) -> None:
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed ``memory_limit``."""
+        if self.memory_limit is None:
+            return
+        held = sum(allocated for _, allocated in self.memory().values())
+        if held + size > self.memory_limit:
+            raise CapacityError(f"{self.name} needs {held + size} bytes, memory_limit is {self.memory_limit}")
+
+    def copy_to(self, device: Device) -> Store:
+        """Return a copy of this store on ``device``; the fallback inserts the edges into an empty store."""
+        other = self.empty_on(device)
+        edges = self.edges()
+        if not self.has_mark:
+            other.insert(*_moved(edges, self.device, device))
+            return other
+        inserted = self.updated()
+        keys = edge_keys(inserted.src, inserted.dst)
+        other.insert(*_moved(fallbacks.inserted_since(edges, keys, self.device.xp), self.device, device))
+        other.mark()
+        other.insert(*_moved(inserted, self.device, device))
+        return other
+
+    def empty_on(self, device: Device) -> Self:
+        """Return an empty store on ``device`` with the vertices, weights, memory limit and options of this one."""
+        if device.kind not in self.devices:
+            raise DeviceError(f"backend {self.name!r} runs on {', '.join(self.devices)}, not on {device}")
+        return type(self)(
+            self.num_vertices,
+            device=device,
+            weight_dtype=self.weight_dtype,
+            memory_limit=self.memory_limit,
+            **self.options(),
+        )
+
+    def options(self) -> dict[str, Any]:
+        """Return the backend options this store was built with, as keyword arguments."""
+        return {}
+
+    def check(self) -> None:
+        """Verify every structural invariant on the CPU; the fallback checks the edges and degrees.
+
+        Raises:
+            CheckFailed: naming the invariant that does not hold.
+        """
+        fallbacks.check_edges(self.edges(), self.degrees(), self.device)
+
+    # -- which is which ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def capabilities(cls) -> dict[str, str]:
+        """Return ``{operation: "native" | "fallback"}`` for every operation of the protocol."""
+        return {op: "native" if getattr(cls, op) is not getattr(Store, op) else "fallback" for op in OPERATIONS}
+
+
+OPERATIONS = (
+    "insert", "delete", "edges", "find", "degrees", "delete_vertices", "resize", "adjacency", "mark", "updated", "view",
+    "reserve", "compact", "memory", "copy_to", "check",
+)  # fmt: skip
+
+
+def checked_outcome(
+    store: Store, outcome: Outcome, count: int, *, deletion: bool = False, on_host: bool = False
+) -> Outcome:
+    """Return the ``outcome`` of ``store`` for a batch of ``count`` edges, checked against the protocol.
+
+    ``on_host``: the batch was on the host. Status values are checked only there: on CUDA the check would wait.
+
+    Raises:
+        BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.
+    """
+    if not isinstance(outcome, tuple) or len(outcome) != 2:
+        got = type(outcome).__name__
+        raise BackendError(f"backend {store.name!r} returned {got} instead of an Outcome (status, weight)")
+    status, weight = outcome
+    ndarray = np.ndarray if on_host else store.device.xp.ndarray
+    _require_array(store, status, "status", count, np.dtype(np.uint8), ndarray)
+    if store.weight_dtype is not None:
+        _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
+    elif weight is not None:
+        raise BackendError(f"backend {store.name!r} reported weights, and the store has none")
+    if count and ndarray is np.ndarray:
+        largest = max(status.tobytes()) if count <= FEW else int(np.maximum.reduce(status))
+        if largest > (REMOVED if deletion else max(NEW, REPLACED)):
+            raise BackendError(f"backend {store.name!r} reported status {largest}, which does not exist")
+    return outcome
+
+
+def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.dtype, ndarray: Any) -> None:
+    if not isinstance(array, ndarray) or array.dtype != dtype or array.shape != (count,):
+        got = f"{array.dtype}{array.shape}" if hasattr(array, "dtype") else type(array).__name__
+        wanted = f"{dtype}({count},) on {store.device}"
+        raise BackendError(f"backend {store.name!r} reported {name} as {got} instead of {wanted}")
+
+
+def _moved(edges: EdgeList, source: Device, target: Device) -> EdgeList:
+    return EdgeList(*(None if part is None else move(part, source, target) for part in edges))

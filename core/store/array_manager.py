@@ -1,0 +1,151 @@
+"""The arrays of a store: one place that admits, allocates, grows, moves and counts them.
+
+A layout declares groups of arrays that have the same length and grow together. Weights are held as bit patterns
+(unsigned integers of their size; ``uint8[0]`` on an unweighted store), so that kernels need no variant per dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.errors import CapacityError
+from suricate.primitives import bits_dtype, out_of_memory
+
+WEIGHT = "weight"  #: stands for the dtype of the bit patterns of weights in a layout
+Layout = Mapping[str, Mapping[str, Any]]  #: {part of memory(): {array: dtype, or WEIGHT}}
+LOG: Layout = {
+    "log": {"log": np.uint64}
+}  #: the log of insertions, in every layout (see ``suricate.store.batch_store``)
+GROWTH = 1.25  #: a group that must grow gets at least this many times its length, memory permitting
+
+
+class ArrayManager:
+    """The arrays of one store.
+
+    Args:
+        backend: name of the backend, for messages.
+        device: where the arrays live.
+        weight_dtype: dtype of the weights, or None.
+        limit: upper bound in bytes of everything allocated at a time, or None.
+        layout: the groups of arrays. All are empty at first.
+    """
+
+    def __init__(
+        self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None, layout: Layout
+    ) -> None:
+        self.backend, self.device, self.weight_dtype, self.limit = backend, device, weight_dtype, limit
+        self.layout: Layout = {**layout, **LOG}
+        self._dtypes = {
+            group: {
+                name: bits_dtype(weight_dtype) if kind == WEIGHT else np.dtype(kind) for name, kind in arrays.items()
+            }
+            for group, arrays in self.layout.items()
+        }
+        self._absent = {  # arrays that keep length 0
+            name
+            for arrays in self.layout.values()
+            for name, kind in arrays.items()
+            if kind == WEIGHT and weight_dtype is None
+        }
+        self._arrays: dict[str, Array] = {
+            name: device.xp.empty(0, dtype) for dtypes in self._dtypes.values() for name, dtype in dtypes.items()
+        }
+
+    def __getitem__(self, name: str) -> Array:
+        return self._arrays[name]
+
+    def length(self, group: str) -> int:
+        """Return the length of the arrays of a group."""
+        return max(len(self._arrays[name]) for name in self._dtypes[group])
+
+    def entry_bytes(self, group: str) -> int:
+        """Return the bytes of one entry of all arrays of a group."""
+        return sum(dtype.itemsize for name, dtype in self._dtypes[group].items() if name not in self._absent)
+
+    @property
+    def allocated(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self._arrays.values())
+
+    def kept_back(self) -> int:
+        """Return the bytes that :meth:`admit` keeps free for deletions, which are never refused."""
+        return 0
+
+    def admit(self, size: int) -> None:
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed the limit."""
+        if self.limit is None:
+            return
+        wanted = self.allocated + self.kept_back() + size
+        if wanted > self.limit:
+            raise CapacityError(f"{self.backend} needs {wanted} bytes, memory_limit is {self.limit}")
+
+    def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
+        """Return new arrays for a group, which :meth:`attach` puts in place; raises ``CapacityError``."""
+        self.admit(length * self.entry_bytes(group))
+        return self.allocate(group, length, fill)
+
+    def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
+        """Return new arrays for a group without asking the limit: from memory that is admitted or kept back."""
+        xp = self.device.xp
+        try:
+            return {
+                name: self._arrays[name]
+                if name in self._absent
+                else xp.empty(length, dtype)
+                if fill is None
+                else xp.full(length, fill, dtype)
+                for name, dtype in self._dtypes[group].items()
+            }
+        except (MemoryError, ValueError, OverflowError) as error:  # a size beyond 63 bits is no MemoryError
+            raise CapacityError(f"{self.backend}: out of memory ({error})") from error
+
+    def attach(self, arrays: Mapping[str, Array]) -> None:
+        """Let arrays take the place of those of the same names."""
+        self._arrays.update(arrays)
+
+    def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
+        """Give a group arrays of ``length`` entries, the first ``keep`` of them copied, the others ``fill``.
+
+        Old and new arrays exist side by side while the copy is made, and the limit covers both.
+        """
+        arrays = self.new(group, length, fill)
+        for name, array in arrays.items():
+            array[:keep] = self._arrays[name][:keep]
+        self.attach(arrays)
+
+    def grow(self, group: str, length: int, keep: int) -> None:
+        """Make a group at least ``length`` long: by :data:`GROWTH` if memory allows it, else exactly."""
+        held = self.length(group)
+        if length <= held:
+            return
+        try:
+            self.resize(group, max(length, int(GROWTH * held)), keep)
+        except CapacityError:
+            self.resize(group, length, keep)
+
+    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
+        """Copy the arrays of another manager, which may be on another device; raises ``CapacityError``.
+
+        ``lengths`` says how many entries of a group are copied; all of one that it does not name.
+        """
+        for group, dtypes in self._dtypes.items():
+            length = lengths.get(group, other.length(group))
+            self.admit(length * self.entry_bytes(group))
+            with out_of_memory(self.backend):
+                self._arrays.update({name: self._copy(other, name, length) for name in dtypes})
+
+    def _copy(self, other: ArrayManager, name: str, length: int) -> Array:
+        part = other[name][:length]
+        host = other.device.to_numpy(part)
+        return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)
+
+    def memory(self, used: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+        """Return ``{group: (bytes used, bytes allocated)}``; ``used``: entries in use, all of a group not named."""
+        return {
+            group: (used.get(group, self.length(group)) * size, self.length(group) * size)
+            for group, size in ((group, self.entry_bytes(group)) for group in self.layout)
+        }

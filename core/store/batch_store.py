@@ -1,0 +1,454 @@
+"""Base of backends that work on sorted batches.
+
+:class:`BatchStore` does what such backends share, on both devices: it sorts a batch, has it located, reserves memory,
+reports the outcome, and logs insertions since the mark. A backend brings the layout and the mutation: its arrays (an
+:class:`~suricate.store.array_manager.ArrayManager`), how entries are located (by the cursor's ``find`` unless it knows
+better), what a change needs at most (``reserve_insertion`` and ``reserve_deletion``: nothing has changed when they
+fail), and how it is carried out (``apply_insertion`` and ``apply_deletion``, which must not fail). What remains of
+the protocol falls back on the cursor of its view.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.types import EdgeList, Outcome
+from suricate.primitives import bits_dtype, out_of_memory, sort_batch
+from suricate.primitives.counters import Counters
+from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
+from suricate.store import Store, fallbacks
+from suricate.store.array_manager import ArrayManager
+from suricate.store.insert_log import InsertLog
+
+if TYPE_CHECKING:
+    from suricate.cuda.batch_memory import LazyChange
+    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.store.sorter import Sorter
+
+Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
+Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
+
+SMALL_BATCH = 1 << 14  #: edges of a batch for which memory is reserved several times over on CUDA,
+BATCHES_AHEAD = 4  #: so many times
+
+
+class Taken(NamedTuple):
+    """A batch that was checked, copied and sorted, by a store and perhaps one for the arcs in the other direction."""
+
+    kind: int
+    guard: int
+    change: LazyChange
+    stores: tuple[tuple[BatchStore, Array, Array], ...]  #: with the sorted keys, and their order
+
+    def planned(self) -> list[tuple[LocatedBatch, Any]]:
+        """Reserve memory in all stores."""
+        return [store._planned(keys, order, self.guard, self.kind) for store, keys, order in self.stores]
+
+    def carry_out(self, planned: list[tuple[LocatedBatch, Any]]) -> LazyChange:
+        """Apply the batch to all stores."""
+        for place, ((store, _, _), plan) in enumerate(zip(self.stores, planned, strict=True)):
+            store._apply_taken(plan, self.change, self.kind, reverse=place > 0)
+        return self.change
+
+
+def reversed_change(change: LazyChange) -> tuple[EdgeList, Outcome]:
+    """Return the arcs in the other direction, and what the second store reports of them."""
+    (src, dst, weight), (_, old), _ = change()
+    return EdgeList(dst, src, weight), Outcome(
+        change.array(5, np.uint8), old if old is None else change.array(6, old.dtype)
+    )
+
+
+class BatchStore(Store, Generic[Insertion, Deletion]):
+    """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
+
+    The array ``weight`` of the layout is indexed by the slots of the view's cursor.
+    """
+
+    guarded: ClassVar[bool] = True
+    num_counters: ClassVar[int]  #: length of :meth:`counters_array`
+
+    def __init__(
+        self,
+        num_vertices: int,
+        *,
+        device: Device = CPU,
+        weight_dtype: np.dtype | None = None,
+        degree_hints: Array | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        super().__init__(
+            num_vertices,
+            device=device,
+            weight_dtype=weight_dtype,
+            degree_hints=degree_hints,
+            memory_limit=memory_limit,
+        )
+        self.pool: ArrayManager = self.make_pool()
+        self.kernels: object = self.make_kernels()
+        self.counters = Counters(device, self.num_counters)
+        self.log: InsertLog | None = None
+        self.sorter = _sorter(device)
+        self._shared = _building_blocks(device)
+        self._bits_dtype = bits_dtype(self.weight_dtype)
+        self._no_weights = device.xp.empty(0, np.uint8)
+
+    # -- what a backend brings -----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def make_pool(self) -> ArrayManager:
+        """Return the arrays of an empty store; raises ``CapacityError``."""
+
+    def make_kernels(self) -> object:
+        """Return what the backend calls on its device (each has a protocol of its own), if anything."""
+        return None
+
+    @abstractmethod
+    def counters_array(self) -> Array:
+        """Return the counters, ``int64[num_counters]``, where they live at the moment; allocates nothing."""
+
+    @abstractmethod
+    def used(self) -> dict[str, int]:
+        """Return how many entries of each group of arrays are in use; a group that is not named is used up."""
+
+    def extents(self) -> dict[str, int]:
+        """Return how many entries of each group a copy takes; a group that is not named is copied whole."""
+        return self.used()
+
+    def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
+        """Locate a sorted batch; its entries of this ``kind`` are going to change the graph (``LOOKUP``: none).
+
+        ``guard`` is an array, or its address.
+        """
+        batch = self.new_batch(keys, order, guard)
+        fallbacks.locate(self.view(), self.device, batch)
+        if kind != LOOKUP:
+            self._shared.rank(batch, kind)
+        return batch
+
+    @abstractmethod
+    def reserve_edges(self, num_edges: int) -> None:
+        """Make the arrays large enough for any ``num_edges`` more edges; raises ``CapacityError``."""
+
+    @abstractmethod
+    def reserve_insertion(self, batch: LocatedBatch) -> Insertion:
+        """Reserve memory for an insertion; return what :meth:`apply_insertion` needs, or raise ``CapacityError``."""
+
+    @abstractmethod
+    def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Any, report: Report) -> None:
+        """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and report.
+
+        ``weight`` has the bit patterns of the batch in its own order. :meth:`report_insertion` does all but the first.
+        """
+
+    @abstractmethod
+    def reserve_deletion(self, batch: LocatedBatch) -> Deletion:
+        """Reserve memory for a deletion, within what is kept back for it; return what :meth:`apply_deletion` needs."""
+
+    @abstractmethod
+    def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
+        """Delete the ``PRESENT`` entries and report, which :meth:`report_deletion` does."""
+
+    # -- updates and queries -------------------------------------------------------------------------------------------
+
+    def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.insert`; the last duplicate carries the status."""
+        return self._change(EdgeList(src, dst, weight), guard, ABSENT)
+
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """See :meth:`suricate.store.Store.delete`; the last duplicate carries the status."""
+        return self._change(EdgeList(src, dst), guard, PRESENT)
+
+    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.apply_unvalidated`, for backends that set ``takes_unvalidated`` (and pairs).
+
+        The batch is checked, copied and sorted at once. A second store sorts the copies in the other direction.
+        """
+        if self.sorter is None or not self.sorter.takes(batch.size, self.num_vertices):
+            return None
+        if batch.operation == "find":
+            return self.find_unvalidated(batch)
+        with out_of_memory(self.name):
+            taken = self._taken(batch, into)
+            planned = taken.planned()
+        return taken.carry_out(planned)
+
+    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
+        """See :meth:`suricate.store.Store.halves`; both are taken as :meth:`apply_unvalidated` takes one of them."""
+        sorter, vertices = self.sorter, self.num_vertices
+        if sorter is None or not (sorter.takes(removed.size, vertices) and sorter.takes(added.size, vertices)):
+            return None
+        for store in (self,) if into is None else (self, into):
+            store.reserve(added.size)
+        with out_of_memory(self.name):
+            new, gone = self._taken(added, into), self._taken(removed, into)
+            planned = gone.planned()
+
+        def insert() -> LazyChange:
+            with out_of_memory(self.name):
+                behind = new.planned()
+            return new.carry_out(behind)
+
+        return partial(gone.carry_out, planned), insert
+
+    def _taken(self, batch: UnvalidatedBatch, into: Any) -> Taken:
+        """Check, copy and sort an insertion or deletion, for two stores if there is a second one."""
+        assert self.sorter is not None
+        operation, vertices = batch.operation, self.num_vertices
+        kind = ABSENT if operation == "insert" else PRESENT
+        keys, order, change = self.sorter.take(batch, vertices, self.weight_dtype, paired=into is not None)
+        stores: tuple[tuple[BatchStore, Array, Array], ...] = ((self, keys, order),)
+        if into is not None:
+            src, dst = change.batch.addresses[:2]
+            if into.sorter.is_sorted_here(change.size, vertices):
+                again = into.sorter.sort_at(change.size, dst, src, vertices, operation)
+            else:
+                again = into.sorter.sort(change.array(1, np.uint32), change.array(0, np.uint32), vertices)
+            stores = *stores, (into, *again)
+        return Taken(kind, batch.guard, change, stores)
+
+    def _apply_taken(
+        self, planned: tuple[LocatedBatch, Any], change: LazyChange, kind: int, *, reverse: bool = False
+    ) -> None:
+        """Carry out a planned batch that was taken; ``reverse``: as the second store, arcs in the other direction."""
+        if self.log is None and self.reads_addresses():
+            _, _, weight, status, before, second, second_before = change.batch.addresses
+            report = Report(second, second_before) if reverse else Report(status, before)
+            self._carry_out(planned, weight, report, kind)
+            return
+        edges, outcome = reversed_change(change) if reverse else change()[:2]
+        self._apply(planned, edges, outcome, kind)
+
+    def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
+        """Check a batch and look it up; see :meth:`suricate.store.Store.apply_unvalidated`.
+
+        By a binary search per edge where the layout has :meth:`rows`, else sorted.
+        """
+        assert self.sorter is not None
+        found, weight = self.new_answer(batch.size)
+        rows = self.rows()
+        if rows is not None:
+            self.sorter.find(batch, rows, found, self.bits(weight))
+            return found, weight
+        with out_of_memory(self.name):
+            self.poll()
+            keys, order, _ = self.sorter.take(batch, self.num_vertices, None, paired=False)
+            located = self.locate(keys, order, None, LOOKUP)
+        self._shared.answer(located, self.pool["weight"], found, self.bits(weight))
+        return found, weight
+
+    def reads_addresses(self) -> bool:
+        """Return whether weights and reports of taken batches may be addresses: arrays cost small batches time."""
+        return False
+
+    def rows(self) -> tuple[Array | int, ...] | None:
+        """Return begin and end by vertex (int64), dst and weight bits by slot, or their addresses.
+
+        For layouts that keep each adjacency ascending in one range of slots; None for others.
+        """
+        return None
+
+    def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
+        """Look a batch up like :meth:`find`, sorted: for layouts that then read long adjacencies only once."""
+        found, weight = self.new_answer(len(src))
+        if len(src):
+            self.poll()
+            batch = self.locate(*self._sorted(src, dst), None, LOOKUP)
+            self._shared.answer(batch, self.pool["weight"], found, self.bits(weight))
+        return found, weight
+
+    def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
+        """Return for how many edges :meth:`reserve_edges` should try to reserve memory, the most first.
+
+        On CUDA that waits for exact counters. So small batches have it reserve for later ones too, which the host's
+        bounds then cover, although the counters of the last batch are still under way.
+        """
+        ahead = self.device.is_cuda and num_edges <= SMALL_BATCH
+        return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)
+
+    def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
+        """Report an insertion and replace weights, for layouts whose kernels do not do so themselves."""
+        self._shared.report_insertion(batch, self.pool["weight"], weight, report)
+
+    def report_deletion(self, batch: LocatedBatch, report: Report) -> None:
+        """Report a deletion, for layouts whose kernels do not do so themselves."""
+        self._shared.report_deletion(batch, self.pool["weight"], report)
+
+    def queued(self, inserted: int, deleted: int) -> None:
+        """Note how many edges the kernels just queued on CUDA insert and delete at most."""
+        if self.device.is_cuda:
+            self.counters.charge(inserted, deleted)
+            self.counters.post(self.counters_array())
+
+    def poll(self) -> None:
+        """Bring :attr:`counters` up to date as far as that needs no waiting."""
+        if self.device.is_cuda:
+            self.counters.poll()
+        else:
+            self.counters.read(self.counters_array())
+
+    def known(self) -> np.ndarray:
+        """Return the exact counters; on CUDA waits for the device."""
+        return self.counters.read(self.counters_array())
+
+    def edges(self) -> EdgeList:
+        """See :meth:`suricate.store.Store.edges`; on CUDA waits for the device."""
+        return fallbacks.edges_of(self.view(), self.device)[1]
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    def new_batch(self, keys: Array, order: Array, guard: Array | int | None) -> LocatedBatch:
+        """Return a batch whose kinds, slots and ranks are not filled in yet."""
+        xp, size = self.device.xp, len(keys)
+        rank = xp.empty(size, np.int32) if self.device.is_cuda else None
+        return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
+
+    def new_answer(self, size: int) -> tuple[Array, Array | None]:
+        """Return the arrays that answer ``size`` queries, to be filled in."""
+        xp, dtype = self.device.xp, self.weight_dtype
+        fresh = xp.empty if self.device.is_cuda else xp.zeros
+        return fresh(size, bool), None if dtype is None else fresh(size, dtype)
+
+    def bits(self, weight: Array | None) -> Array:
+        """Return weights as bit patterns (no copy); ``uint8[0]`` for None."""
+        return self._no_weights if weight is None else weight.view(self._bits_dtype)
+
+    def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
+        """Insert (``ABSENT``) or delete (``PRESENT``) a batch."""
+        with out_of_memory(self.name):
+            outcome = self._new_outcome(len(edges.src))
+            if not len(edges.src) or self._is_invalid(guard):
+                return outcome
+            planned = self._planned(*self._sorted(edges.src, edges.dst), guard, kind)
+        self._apply(planned, edges, outcome, kind)
+        return outcome
+
+    def _planned(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> tuple[LocatedBatch, Any]:
+        """Locate a sorted batch and reserve memory for it; changes nothing."""
+        self.poll()
+        batch = self.locate(keys, order, guard, kind)
+        if kind == PRESENT:
+            return batch, self.reserve_deletion(batch)
+        if self.log is not None:
+            self.log.reserve(batch.most, self)
+        return batch, self.reserve_insertion(batch)
+
+    def _apply(self, planned: tuple[LocatedBatch, Any], edges: EdgeList, outcome: Outcome, kind: int) -> None:
+        """Carry a planned batch out, and log what is new."""
+        self._carry_out(planned, self.bits(edges.weight), self._report(outcome), kind)
+        if kind == ABSENT and self.log is not None:
+            self.log.add(edges.src, edges.dst, outcome.status)
+
+    def _report(self, outcome: Outcome) -> Report:
+        return Report(outcome.status, self.bits(outcome.weight))
+
+    def _carry_out(self, planned: tuple[LocatedBatch, Any], weight: Array | int, report: Report, kind: int) -> None:
+        """Carry a planned batch out; ``weight`` is of no use to a deletion."""
+        batch, reservation = planned
+        if kind == PRESENT:
+            self.apply_deletion(batch, reservation, report)
+            self.queued(0, batch.most)
+        else:
+            self.apply_insertion(batch, reservation, weight, report)
+            self.queued(batch.most, 0)
+
+    def _sorted(self, src: Array, dst: Array) -> tuple[Array, Array]:
+        """Return keys and order of a batch."""
+        if self.sorter is not None:
+            return self.sorter.sort(src, dst, self.num_vertices)
+        return sort_batch(self.device, src, dst, self.num_vertices)
+
+    def _is_invalid(self, guard: Array | None) -> bool:
+        """Return whether the guard forbids the batch; on CUDA the kernels look at it."""
+        return guard is not None and not self.device.is_cuda and bool(guard[0])
+
+    def _new_outcome(self, size: int) -> Outcome:
+        xp = self.device.xp
+        fresh = xp.empty if self.device.is_cuda else xp.zeros  # the kernels write every status
+        weight = None if self.weight_dtype is None else fresh(size, self.weight_dtype)
+        return Outcome(fresh(size, np.uint8), weight)
+
+    # -- memory, marks, copies -----------------------------------------------------------------------------------------
+
+    @property
+    def memory_limit(self) -> int | None:
+        """Upper bound in bytes of what the store has allocated at any time, or None."""
+        return self._memory_limit
+
+    @memory_limit.setter
+    def memory_limit(self, limit: int | None) -> None:
+        self._memory_limit = limit
+        if hasattr(self, "pool"):  # else the pool is about to be made
+            self.pool.limit = limit
+
+    def admit(self, size: int) -> None:
+        """See :meth:`suricate.store.Store.admit`."""
+        self.pool.admit(size)
+
+    def memory(self) -> dict[str, tuple[int, int]]:
+        """See :meth:`suricate.store.Store.memory`; on CUDA waits for the device."""
+        if self.log is not None:
+            return self.pool.memory({**self.used(), "log": self.log.count()})
+        parts = self.pool.memory(self.used())
+        del parts["log"]
+        return parts
+
+    def reserve(self, num_edges: int) -> None:
+        """See :meth:`suricate.store.Store.reserve`; on CUDA waits if there may be too little memory."""
+        with out_of_memory(self.name):
+            if self.log is not None:
+                self.log.reserve(num_edges, self)
+            self.reserve_edges(num_edges)
+
+    def compact(self) -> None:
+        """See :meth:`suricate.store.Store.compact`; here the log of insertions."""
+        if self.log is not None:
+            self.log.compact(self)
+
+    def mark(self) -> None:
+        """Start to log insertions; forgets those before."""
+        self.log = InsertLog(self.pool)
+
+    @property
+    def has_mark(self) -> bool:
+        """Whether insertions are being logged."""
+        return self.log is not None
+
+    def updated(self) -> EdgeList:
+        """See :meth:`suricate.store.Store.updated`; visits the logged insertions only."""
+        return self.edges() if self.log is None else self.log.edges(self)
+
+    def copy_to(self, device: Device) -> Self:
+        """See :meth:`suricate.store.Store.copy_to`: the arrays, nothing rebuilt."""
+        other = self.empty_on(device)
+        logged = 0 if self.log is None else self.log.count()
+        other.pool.copy_from(self.pool, {**self.extents(), "log": logged})
+        other.counters.read(other.counters_array())
+        if self.log is not None:
+            other.log = InsertLog(other.pool, logged)
+        return other
+
+
+def _sorter(device: Device) -> Sorter | None:
+    """Return what sorts the batches of a store on CUDA; None on the CPU."""
+    if not device.is_cuda:
+        return None
+    from suricate.store.sorter import Sorter
+
+    return Sorter(device)
+
+
+def _building_blocks(device: Device) -> BatchKernels:
+    """Return the module of the building blocks for a device."""
+    if device.is_cuda:
+        from suricate.primitives import cuda
+
+        return cuda
+    from suricate.primitives import cpu
+
+    return cpu

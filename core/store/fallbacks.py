@@ -1,0 +1,227 @@
+"""What a store can do without its backend's help: generic operations, derived from the cursor of its view.
+
+The work is proportional to the answer, on both devices: Numba loops (``cursors/loops.py``) and CUDA kernels
+(``cursors/loops.cu``) over the functions of the cursor. A backend without a cursor is read through a snapshot of
+``Store.edges``, which costs a pass over all edges and a sort per call.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.errors import require
+from suricate.base.types import Adjacency, EdgeList, StoreView, edge_keys
+from suricate.cpu import threads
+from suricate.primitives import copy_segments
+
+if TYPE_CHECKING:
+    from suricate.cuda.program import Program
+    from suricate.cuda.structs import ViewStruct
+    from suricate.primitives.located import LocatedBatch
+
+CURSORS = Path(__file__).parents[1] / "cursors"
+PRIMITIVES = CURSORS.with_name("primitives")
+BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
+CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
+BLOCK = 256
+MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
+
+
+def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
+    """Return a contiguous view over a sorted copy of ``edges`` (in any order)."""
+    from suricate.cursors.contiguous import view_of_edges
+
+    return view_of_edges(edges, num_vertices, device.xp)
+
+
+def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
+    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; on CUDA those of all are computed."""
+    if device.is_cuda:
+        result = device.xp.empty(view.num_vertices, np.uint32)
+        _launch(view, "list_degrees", len(result), np.int64(len(result)), result)
+        return result if vertices is None else result[vertices]
+    result = np.empty(view.num_vertices if vertices is None else len(vertices), np.uint32)
+    some = np.empty(0, np.uint32) if vertices is None else vertices
+    threads.over(len(result), _loops(view, "loops").list_degrees, view.data, some, result)
+    return result
+
+
+def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array, Array | None]:
+    """Look up edges (``uint32[n]``); return ``bool[n]`` and the weights, zero where not found, or None."""
+    xp, count = device.xp, len(src)
+    found = xp.empty(count, bool)
+    weight = None if view.weight_dtype is None else xp.zeros(count, view.weight_dtype)
+    if device.is_cuda:
+        _launch(view, "find_edges", count, np.int64(count), src, dst, found, weight)
+    else:
+        threads.over(count, _loops(view, "loops").find_edges, view.data, src, dst, found, _or_none(weight))
+    return found, weight
+
+
+def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
+    """Fill in the kinds and slots of a sorted batch, -1 for what is not stored."""
+    if device.is_cuda:
+        from suricate.primitives.cuda import packed_batch
+
+        _launch(view, "locate", len(batch), packed_batch(batch))
+    else:
+        threads.over(len(batch), _loops(view, "loops").locate, view.data, batch.keys, batch.kind, batch.slot)
+
+
+def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
+    """Return the out-edges of ``vertices`` (``uint32[k]``, repeats allowed); on CUDA waits for the device."""
+    offsets, edges = edges_of(view, device, vertices)
+    return Adjacency(offsets, edges.dst, edges.weight)
+
+
+def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> tuple[Array, EdgeList]:
+    """Return the out-edges of ``vertices`` (None: of all, in order) and where those of each begin.
+
+    The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is
+    ``int64[k + 1]``. On CUDA waits for the device.
+    """
+    xp, lengths = device.xp, degrees(view, device, vertices)
+    offsets = xp.zeros(len(lengths) + 1, np.int64)
+    xp.cumsum(lengths.astype(np.int64), out=offsets[1:])
+    edges = _empty_edges(view, xp, int(offsets[-1]))
+    if view.cursor == CONTIGUOUS:
+        _copy_ranges(view, device, vertices, offsets, edges)
+        return offsets, edges
+    if vertices is None:
+        vertices = xp.arange(view.num_vertices, dtype=np.uint32)
+    if device.is_cuda:
+        count = len(vertices)
+        _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
+    else:
+        given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
+        threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in _parts(offsets)])
+    return offsets, edges
+
+
+def _parts(offsets: np.ndarray) -> list[threads.Range]:
+    """Return ranges of vertices with about equally many edges, which begin at ``offsets``: one if they are few."""
+    size = len(offsets) - 1
+    number = threads.parts(size + int(offsets[-1]))
+    marks = offsets[-1] * np.arange(1, number) // number
+    cuts = np.searchsorted(offsets[:-1], marks).tolist() if number > 1 else []
+    return list(pairwise([0, *cuts, size]))
+
+
+def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
+    """Copy the adjacencies of a contiguous view, which are ranges of slots."""
+    begin, _, dst, weight, _ = view.data
+    if vertices is not None:
+        begin = begin[vertices]
+    stored = EdgeList(dst[:0], dst, None if edges.weight is None else weight)
+    copy_segments(device, offsets, begin, offsets[:-1], len(edges.dst), stored, edges)
+    if vertices is not None:
+        edges.src[:] = vertices[edges.src]  # from the number of the range
+
+
+def updated(view: StoreView, device: Device) -> EdgeList:
+    """Return the edges inserted since the mark, in any order, by the cursor's iterator; on CUDA waits."""
+    xp, count = device.xp, 0
+    edges = _empty_edges(view, xp, 0)
+    for _ in range(2):  # count, then list
+        edges = _empty_edges(view, xp, count)
+        if device.is_cuda:
+            listed = xp.zeros(1, np.uint64)
+            _launch(view, "list_updated", MOST_THREADS, np.uint32(view.num_vertices), listed, np.uint64(count), *edges)
+            count = int(listed[0])
+        else:
+            loops = _loops(view, "updated_loops")
+            count = loops.list_updated(view.data, view.num_vertices, edges.src, edges.dst, _or_none(edges.weight))
+    return edges
+
+
+def inserted_since(edges: EdgeList, marked: Array, xp: Any) -> EdgeList:
+    """Return those of ``edges`` whose keys are not among ``marked`` (``uint64``)."""
+    fresh = ~xp.isin(edge_keys(edges.src, edges.dst), marked)
+    return EdgeList(edges.src[fresh], edges.dst[fresh], None if edges.weight is None else edges.weight[fresh])
+
+
+def check_edges(edges: EdgeList, degrees: Array, device: Device) -> None:
+    """Verify what holds for the edges and degrees of every store; raises ``CheckFailed``."""
+    src, dst, degrees = (device.to_numpy(part) for part in (edges.src, edges.dst, degrees))
+    require(bool(np.all(src[:-1] <= src[1:])), "edges() is ordered by source")
+    keys = np.sort(edge_keys(src, dst))  # np.unique would take ten times as long
+    require(bool(np.all(keys[:-1] < keys[1:])), "every edge is stored once")
+    require(not len(src) or max(src.max(), dst.max()) < len(degrees), "every id is below num_vertices")
+    require(np.array_equal(degrees, np.bincount(src, minlength=len(degrees))), "degrees() counts the edges")
+
+
+def program(view: StoreView) -> Program:
+    """Return the CUDA program of ``cursors/loops.cu`` over the cursor of ``view``; assembling it needs no GPU."""
+    from suricate.cuda.program import Program
+    from suricate.cuda.structs import view_prelude
+    from suricate.primitives.located import PRELUDE
+
+    prelude, include = f"{PRELUDE}\n{view_prelude(view)}", (view.header.parent, PRIMITIVES)
+    return Program(CURSORS / "loops.cu", prelude, defines=(("WEIGHT_BITS", 0),), include=include)
+
+
+_walks: dict[tuple, tuple[Program, ViewStruct]] = {}
+
+
+def _walk_of(view: StoreView) -> tuple[Program, ViewStruct]:
+    """Return the program over the cursor of ``view`` and the packer of its data, made once per kind of view."""
+    from suricate.cuda.structs import view_struct
+
+    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
+    key = (
+        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
+        *view.constants.items(),
+    )  # fmt: skip
+    walk = _walks.get(key)
+    if walk is None:
+        walk = _walks[key] = program(view), view_struct(view.data)
+    return walk
+
+
+def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
+    """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``size`` threads; nothing for 0."""
+    if size:
+        code, struct = _walk_of(view)
+        grid = (min(size, MOST_THREADS) + BLOCK - 1) // BLOCK
+        values = tuple(np.uint64(0) if arg is None else arg for arg in args)
+        code.kernel(kernel)((grid,), (BLOCK,), (struct.pack(view.data), *values))
+
+
+_instances: dict[tuple[str, str, bool, str], ModuleType] = {}
+
+
+def _loops(view: StoreView, template: str) -> ModuleType:
+    """Return the Numba module of a template in ``cursors`` over the cursor of ``view``."""
+    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
+    module = _instances.get(key)
+    if module is None:
+        module = _instances[key] = _instance(view, template)
+    return module
+
+
+def _instance(view: StoreView, template: str) -> ModuleType:
+    from suricate.kernels.generated import cursor_functions, load_module
+
+    text = (CURSORS / f"{template}.py").read_text()
+    found = BINDINGS_IMPORT.search(text)
+    assert found is not None, f"{template}.py imports no bindings"
+    functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=0)
+    bindings = f"from suricate.cpu.jit import inner\n\n{functions}\n"
+    return load_module(template, text.replace(found[0], bindings))
+
+
+def _or_none(weight: Array | None) -> Array:
+    """Return the weights as the loops take them: an empty array for none."""
+    return np.empty(0, np.uint8) if weight is None else weight
+
+
+def _empty_edges(view: StoreView, xp: Any, size: int) -> EdgeList:
+    weight = None if view.weight_dtype is None else xp.empty(size, view.weight_dtype)
+    return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), weight)

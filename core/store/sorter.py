@@ -1,0 +1,301 @@
+"""Sorting the batches of a store on CUDA, and taking unvalidated ones, queries included.
+
+A batch of up to :data:`MOST_LARGE` edges is sorted by one cooperative launch, which checks and copies an unvalidated
+one as well: small ones by tiles, larger ones by buckets, and those by digits where buckets would need too many
+samples. A still larger one is sorted by CuPy, between a launch that packs words and one that unpacks them. Nothing
+waits.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.cuda.barrier import GridBarrier
+from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
+from suricate.cuda.launch import StructKernel
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct, constants, joined
+from suricate.intake.ingest import COPIES, UNVALIDATED, UnvalidatedBatch, Variant, sample_variants
+from suricate.primitives import cuda
+from suricate.primitives.changing import KEPT, address
+
+HERE = Path(__file__).parent
+INCLUDE = (cuda.HERE,)
+THREADS = 512
+TILE = 2 * THREADS  #: words that a block sorts in shared memory
+LANES = 4  #: threads that look for the place of a word
+MOST_SMALL = 1 << 15  #: edges of a batch that is sorted by tiles,
+MOST_BUCKETED = 1 << 18  #: of one that is sorted by buckets,
+MOST_WIDE = 1 << 21  #: also if it has words of more than 64 bits, for which there is nothing else,
+MOST_LARGE = 1 << 24  #: and of one that is sorted by digits: CuPy's sort looks at all 64 bits
+BUCKET = 1 << 10  #: words of a bucket, about
+MOST_BUCKETS = 1 << 11
+BUCKET_BARRIERS = 5
+SAMPLE_RATE = 32  #: words of the sample per bucket
+MOST_OF_BLOCK = (1 << 16) - 1  #: words that a block puts into buckets
+DIGIT_BITS = 8
+DIGIT_GROUP = 16  #: blocks whose words of a digit are summed
+MOST_BLOCKS = 2048  #: of a grid-stride loop
+MOST_FINDING = 1 << 16  #: the same, where more of them hide more latency
+CONSTANTS = {
+    "SORT_BLOCK": THREADS, "SORT_TILE": TILE, "SORT_LANES": LANES,
+    "MOST_BUCKETS": MOST_BUCKETS, "SAMPLE_RATE": SAMPLE_RATE,
+    "BUCKET_WORDS": 1 << 12,  # that are sorted in shared memory
+    "DIGIT_BITS": DIGIT_BITS, "DIGIT_GROUP": DIGIT_GROUP, "DIGIT_ITEMS": 8,
+}  # fmt: skip
+
+SORTING = Struct("Sorting", {
+    "words": "uint64_t*",  # [size], of a small batch rounded up to whole tiles
+    "keys": "uint64_t*", "order": "uint32_t*",  # [size]: the result
+    "middle": "uint32_t*",  # [size], if words have more than 64 bits: the places between two passes
+    "spare": "uint64_t*", "place": "uint32_t*",  # [size] (spare as words); place, sample and splitters: for buckets
+    "sample": "uint64_t*", "splitters": "uint64_t*",  # [SAMPLE_RATE * buckets], [buckets]
+    "totals": "uint32_t*",  # [buckets], or by block and digit
+    "offsets": "uint32_t*",  # [buckets], or by pass, group of blocks, and digit
+    "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
+    "bits": "uint32_t", "low": "uint32_t",  # of an id in a word, of the place in the batch
+    "buckets": "uint32_t",  # a power of two
+})  # fmt: skip
+EDGE_SORTING = Struct(
+    "EdgeSorting", {"size": "long long", "src": "const uint32_t*", "dst": "const uint32_t*"}, base=SORTING
+)
+FINDING = Struct("Finding", {
+    "begin": "const long long*", "end": "const long long*",  # by vertex: first slot, one past the last
+    "dst": "const uint32_t*", "weight": "const bits_t*",  # by slot
+    "found": "bool*", "result": "bits_t*",  # [n]
+})  # fmt: skip
+FINDING_ARGUMENTS = joined(FINDING.packer, UNVALIDATED)
+ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
+
+
+@cache
+def taking_program(variant: Variant, *, cooperative: bool) -> Program:
+    """Return the program that takes unvalidated batches of a variant; the launches of huge ones are not cooperative."""
+    prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
+    return Program(HERE / "take.cu", prelude, variant.defines(), INCLUDE, cooperative)
+
+
+@cache
+def sorting_program() -> Program:
+    """Return the program of ``sort.cu``."""
+    prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}\n{EDGE_SORTING.declaration}"
+    return Program(HERE / "sort.cu", prelude, include=INCLUDE, cooperative=True)
+
+
+@cache
+def finding_program(variant: Variant, bits: int) -> Program:
+    """Return the program that looks unvalidated batches of a variant up, with weights of this many bits."""
+    prelude = f'#include "bits.cuh"\n{FINDING.declaration}'
+    return Program(HERE / "find_sorted.cu", prelude, (*variant.defines(), ("WEIGHT_BITS", bits)), INCLUDE)
+
+
+def programs(weight_dtype: np.dtype | None) -> list[Program]:
+    """Return representative programs for the batches of a store."""
+    plain = sample_variants(None)
+    weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
+    variants = [plain[0], *weighted[:2]]
+    taking = (taking_program(variant, cooperative=together) for variant in variants for together in (True, False))
+    finding = (finding_program(variant, cuda.weight_bits(weight_dtype)) for variant in plain[:2])
+    return [sorting_program(), *taking, *finding]
+
+
+class SortMemory(NamedTuple):
+    """Memory for a launch that sorts, which keys and order keep, and the values of the struct ``Sorting``."""
+
+    blocks: int
+    barriers: int
+    keys: Array
+    order: Array
+    places: tuple[int, ...]  #: the values up to the address of the barrier
+    sizes: tuple[int, ...]  #: those behind its count
+
+
+class Taking(NamedTuple):
+    """What batches of one kind share, for small ones from one to the next; all follow each other in one stream."""
+
+    traits: tuple[Any, ...]
+    offsets: tuple[int, ...]  #: of the copies and the outcome
+    kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
+    sorting: SortMemory | None
+
+
+class Sorter:
+    """Sorts the batches of one store, and takes unvalidated ones, all in one stream."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._barrier = GridBarrier(device)
+        self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
+        self._resident: dict[StructKernel, int] = {}
+        self._kept: dict[tuple[int, str], Taking] = {}
+        self._kept_sorting: dict[tuple[int, int, str], tuple[StructKernel, SortMemory]] = {}
+        self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+
+    def takes(self, size: int, num_vertices: int) -> bool:
+        """Return whether unvalidated batches can be taken: huge ones only if their words have 64 bits at most."""
+        return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
+
+    def is_sorted_here(self, size: int, num_vertices: int) -> bool:
+        """Return whether our own launches sort so many edges; a multiprocessor has two blocks at least."""
+        if _is_wide(size, num_vertices):
+            return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
+        return size <= MOST_LARGE
+
+    def take(
+        self, batch: UnvalidatedBatch, num_vertices: int, held: np.dtype | None, *, paired: bool
+    ) -> tuple[Array, Array, LazyChange]:
+        """Check, copy and sort a batch that the sorter :meth:`takes`; return keys, order, and its copies and outcome.
+
+        ``held`` is the dtype of the weights; ``paired``: a second store will report as well.
+        """
+        key, traits = (batch.size, batch.operation), (num_vertices, batch.variant, held, paired)
+        taking = self._kept.get(key)
+        if taking is None or taking.traits != traits:
+            taking = self._taking_of(*key, traits)
+        change = memory_of_batch(self._device, batch, held, taking.offsets)
+        sorting, copies = taking.sorting, change.batch.addresses[:3]
+        if taking.kernel is None or sorting is None:
+            return *self._take_huge(batch, copies, num_vertices), change
+        self._launch(taking.kernel, ARGUMENTS, copies, sorting, batch.words)
+        return sorting.keys, sorting.order, change
+
+    def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant, np.dtype | None, bool]) -> Taking:
+        """Return what batches of a kind share, and keep that of small ones."""
+        num_vertices, variant, held, paired = traits
+        offsets = batch_offsets(size, operation, held, paired=paired)
+        if not self.is_sorted_here(size, num_vertices):
+            return Taking(traits, offsets, None, None)
+        kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
+        taking = Taking(traits, offsets, kernel, self._memory_for(kernel, size, num_vertices))
+        if size <= MOST_SMALL:
+            if len(self._kept) == KEPT:
+                self._kept.clear()
+            self._kept[size, operation] = taking
+        return taking
+
+    def _launch(
+        self, kernel: StructKernel, packer: struct.Struct, first: Any, sorting: SortMemory, last: tuple[int, ...]
+    ) -> None:
+        barrier, blocks = self._barrier, sorting.blocks
+        count = barrier.expected(blocks, sorting.barriers)
+        packer.pack_into(
+            kernel.buffer, 0, *first, *sorting.places, barrier.address, count, *sorting.sizes, *last
+        )  # fmt: skip
+        kernel.launch(blocks, THREADS)
+
+    def _take_huge(self, batch: UnvalidatedBatch, copies: tuple[int, ...], num_vertices: int) -> tuple[Array, Array]:
+        size, empty = batch.size, self._device.xp.empty
+        words, keys, order = empty(size, np.uint64), empty(size, np.uint64), empty(size, np.uint32)
+        bits, low, places = _id_bits(num_vertices), (size - 1).bit_length(), map(address, (words, keys, order))
+        values = (*copies, *places, *(0,) * 9, bits, low, 0, *batch.words)
+        for name in ("take_words", "unpack_words"):
+            kernel = self._kernel(name, batch.variant)
+            ARGUMENTS.pack_into(kernel.buffer, 0, *values)
+            kernel.launch(MOST_BLOCKS, THREADS)
+            if name == "take_words":
+                words.sort()
+        return keys, order
+
+    def sort(self, src: Array, dst: Array, num_vertices: int) -> tuple[Array, Array]:
+        """Return keys and order of validated edges (``uint32[m]``); see :func:`suricate.primitives.sort_batch`."""
+        size = len(src)
+        if not self.is_sorted_here(size, num_vertices):
+            return cuda.sort_batch(src, dst, _id_bits(num_vertices))
+        return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
+
+    def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
+        """Return keys and order of validated edges at these addresses, so many that they are sorted here.
+
+        Memory for a few is used again by the next sort that is to be ``kept`` under the same name.
+        """
+        found = self._kept_sorting.get((size, num_vertices, kept)) if kept else None
+        if found is None:
+            kernel = self._kernel(f"sort_{_way(size, num_vertices, 'tiles')}", None)
+            found = kernel, self._memory_for(kernel, size, num_vertices)
+            if kept and size <= MOST_SMALL:
+                if len(self._kept_sorting) == KEPT:
+                    self._kept_sorting.clear()
+                self._kept_sorting[size, num_vertices, kept] = found
+        kernel, sorting = found
+        self._launch(kernel, EDGE_SORTING.packer, (), sorting, (size, src, dst))
+        return sorting.keys, sorting.order
+
+    def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
+        """Return memory for a launch that sorts so many edges."""
+        resident = self._resident.get(kernel)
+        if resident is None:
+            resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)
+        wide, padded = _is_wide(size, num_vertices), 8 * (-(-size // TILE) * TILE)
+        if size <= MOST_SMALL:
+            blocks = 1 if size <= TILE else min(resident, -(-size * LANES // THREADS))
+            buckets, barriers = 0, 4 if wide else int(blocks > 1)
+            places = offsets_of(8 * size, 4 * size, padded, wide * 4 * size, wide * padded)
+        elif not _is_bucketed(size, num_vertices):
+            blocks, buckets, passes = resident, 0, -(-2 * _id_bits(num_vertices) // DIGIT_BITS)
+            barriers, groups = 2 * passes, -(-blocks // DIGIT_GROUP)
+            row = 4 << DIGIT_BITS
+            places = offsets_of(
+                8 * size, 4 * size, padded, 0, padded, 0, 0, 0, blocks * row, passes * groups * row
+            )  # fmt: skip
+        else:
+            blocks, buckets = resident, min(MOST_BUCKETS, 1 << ((size - 1) // BUCKET).bit_length())
+            barriers, sample = BUCKET_BARRIERS << wide, 8 * SAMPLE_RATE * buckets
+            places = offsets_of(
+                8 * size, 4 * size, padded, wide * 4 * size, padded, 4 * size,
+                sample, 8 * buckets, 4 * buckets, 4 * buckets,
+            )  # fmt: skip
+        ndarray, memory = self._device.xp.ndarray, self._device.xp.cuda.alloc(places[-1])
+        keys, order = ndarray((size,), np.uint64, memory), ndarray((size,), np.uint32, memory + places[1])
+        start = memory.ptr
+        words, middle, *addresses = (*(start + place for place in places[2:-1]), *(0,) * 6)[:8]
+        values = words, start, start + places[1], middle if wide else 0, *addresses
+        sizes = _id_bits(num_vertices), (size - 1).bit_length(), buckets
+        return SortMemory(blocks, barriers, keys, order, values, sizes)
+
+    def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
+        """Check a batch and look it up in ascending rows; see ``BatchStore.rows``."""
+        variant, bits = batch.variant, cuda.bits_of(result)
+        kernel = self._kernels.get(("find_sorted", variant))
+        if kernel is None:
+            kernel = StructKernel(finding_program(variant, bits), "find_sorted", FINDING_ARGUMENTS.size)
+            self._kernels["find_sorted", variant] = kernel
+        FINDING_ARGUMENTS.pack_into(kernel.buffer, 0, *map(address, (*rows, found, result)), *batch.words)
+        kernel.launch(min(MOST_FINDING, -(-batch.size // cuda.BLOCK)), cuda.BLOCK)
+
+    def _kernel(self, name: str, variant: Variant | None) -> StructKernel:
+        kernel = self._kernels.get((name, variant))
+        if kernel is None:
+            if variant is None:
+                kernel = StructKernel(sorting_program(), name, EDGE_SORTING.size)
+            else:
+                cooperative = name in ("take_sorted", "take_buckets", "take_digits")
+                kernel = StructKernel(taking_program(variant, cooperative=cooperative), name, ARGUMENTS.size)
+            self._kernels[name, variant] = kernel
+        return kernel
+
+
+def _id_bits(num_vertices: int) -> int:
+    return max(1, (num_vertices - 1).bit_length())
+
+
+def _is_bucketed(size: int, num_vertices: int) -> bool:
+    """Return whether a batch that is not small is sorted by buckets, not by digits."""
+    return size <= MOST_BUCKETED or _is_wide(size, num_vertices)
+
+
+def _way(size: int, num_vertices: int, small: str) -> str:
+    """Return how a batch is sorted, as the names of kernels have it; ``small``: how those of small batches call it."""
+    if size <= MOST_SMALL and not _is_wide(size, num_vertices):
+        return small
+    return "buckets" if _is_bucketed(size, num_vertices) else "digits"
+
+
+def _is_wide(size: int, num_vertices: int) -> bool:
+    """Return whether the words of a batch have more than 64 bits."""
+    return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64

@@ -1,1 +1,0 @@
-"""Data structures that operators and algorithms share: frontier, union-find, workspace."""
