@@ -73,6 +73,7 @@ def test_machine_code_is_kept_in_the_cache_folder(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in folder.glob("entries/*")} == files
 
 
+@pytest.mark.slow
 def test_damaged_entries_are_made_again(tmp_path):
     folder = tmp_path / "cache"
     first = run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))
@@ -82,11 +83,13 @@ def test_damaged_entries_are_made_again(tmp_path):
     assert run_script(tmp_path, SURICATE_CACHE_DIR=str(folder))[2] == "1 0"
 
 
+@pytest.mark.slow
 def test_cache_follows_xdg(tmp_path):
     found = run_script(tmp_path, XDG_CACHE_HOME=str(tmp_path / "xdg"))
     assert found[:2] == ["[6.0, 4.0, 0.0]", str(tmp_path / "xdg" / "suricate")]
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_is_replaced(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
