@@ -30,6 +30,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Forest": "suricate.repair.forest",
     "Frontier": "suricate.state.frontier",
     "Graph": "suricate.graph",
+    "Names": "suricate.intake.names",
     "Requirements": "suricate.plugins.algorithm",
     "Scalar": "suricate.state.scalar",
     "Store": "suricate.store",
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
     from suricate.graph.delta import Batch as Batch
     from suricate.graph.delta import Delta as Delta
     from suricate.graph.tracker import Tracker as Tracker
+    from suricate.intake.names import Names as Names
     from suricate.io import read as read
     from suricate.io import write as write
     from suricate.operators import advance as advance

@@ -1,0 +1,196 @@
+"""Names as users hand them in, made ``uint64`` keys for the table: lists, NumPy, pandas, polars, Arrow.
+
+A key is an integer, or the place of a text in a buffer (``start << 32 | length``). Texts are UTF-8; characters that
+stand for bytes that are none (``surrogateescape``) become these bytes again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import DTypeError, ParameterError, ShapeError
+from suricate.base.parameters import shown
+from suricate.intake.arrays import as_array, on_host
+
+TEXT, NUMBERS = "text", ("int64", "uint64")
+KINDS = (TEXT, *NUMBERS)
+LONGEST = (1 << 24) - 1  #: bytes of a text
+NUM_IDS, NUM_NAMES, NUM_FREE, FIRST_FREE, USED, DEAD, SLIDE = range(
+    7
+)  #: what the table counts (``head``, ``int64[7]``)
+BLOCK = 1 << 16  #: names whose keys are made at a time
+_NO_BYTES = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class Values:
+    """Names of one kind: integers, or texts ``data[offsets[i]:offsets[i + 1]]`` (``offsets`` int32 or int64)."""
+
+    kind: str
+    numbers: np.ndarray  #: 64-bit integers; for texts the offsets
+    data: np.ndarray = field(default_factory=lambda: _NO_BYTES)
+
+    def __len__(self) -> int:
+        return len(self.numbers) - (self.kind == TEXT)
+
+    def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield keys (uint64) and the bytes that they point into, block by block."""
+        if self.kind != TEXT:
+            yield self.numbers.view(np.uint64), _NO_BYTES
+            return
+        for begin in range(0, len(self), BLOCK):
+            yield from self._keys(self.numbers[begin : begin + BLOCK + 1])
+
+    def _keys(self, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        first, last = int(offsets[0]), int(offsets[-1])
+        if last - first >= 1 << 32:  # a place has 32 bits
+            half = len(offsets) // 2
+            yield from self._keys(offsets[: half + 1])
+            yield from self._keys(offsets[half:])
+            return
+        starts = (offsets[:-1] - first).astype(np.uint64)
+        yield (starts << np.uint64(32)) | np.diff(offsets).astype(np.uint64), self.data[first:last]
+
+
+def as_values(values: Any, kind: str | None) -> Values:
+    """Return one-dimensional ``values`` as names of this kind, or, if it is None, of the kind that they have.
+
+    Raises:
+        DTypeError: they are neither texts nor integers, not of the kind, or some are missing.
+        ShapeError: they are not one-dimensional.
+        ParameterError: a text of 16 MiB or more.
+    """
+    found = _of_arrow(values) if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__") else None
+    if found is None:
+        found = _of_array(values)
+    if not len(found):
+        return replace(found, kind=kind) if kind in NUMBERS and found.kind in NUMBERS else _empty(kind or found.kind)
+    if found.kind == TEXT and int(np.diff(found.numbers).max()) > LONGEST:
+        raise ParameterError(f"a name has more than {LONGEST} bytes")
+    return found if kind in (None, found.kind) else _as_kind(found, kind)
+
+
+def _empty(kind: str) -> Values:
+    return Values(kind, np.zeros(int(kind == TEXT), np.int64))
+
+
+def _as_kind(values: Values, kind: str) -> Values:
+    """Return integers as integers of the other sign."""
+    if TEXT in (kind, values.kind):
+        have = "texts" if kind == TEXT else "integers"
+        raise DTypeError(f"the names are {have}, got {'integers' if kind == TEXT else 'texts'}")
+    if int(values.numbers.min() if values.kind == "int64" else values.numbers.max()) in range(1 << 63):
+        return replace(values, kind=kind)
+    raise DTypeError(f"the names are {kind} and cannot be {shown(_misfit(values.numbers))}: make Names('text')")
+
+
+def _misfit(numbers: np.ndarray) -> int:
+    return int(numbers.min() if numbers.dtype == np.int64 else numbers.max())
+
+
+def _of_array(values: Any) -> Values:
+    """Return the names of a list, a NumPy array or anything that NumPy makes an array of."""
+    if isinstance(values, (str, bytes)):
+        raise ShapeError(f"one name, {shown(values)}, where several are taken: put it into a list")
+    if isinstance(values, (list, tuple)) and not any(map(np.ndim, values[:1])):
+        return _of_objects(values) if values else _empty(TEXT)  # NumPy would make texts or floats of mixtures
+    array = np.asarray(on_host(as_array(values, "names")))
+    if array.ndim != 1:
+        raise ShapeError(f"names have shape {array.shape}: pass a one-dimensional array or a list")
+    if array.dtype.kind in "iu":
+        kind = "uint64" if array.dtype == np.uint64 and len(array) and int(array.max()) >= 1 << 63 else "int64"
+        return Values(kind, np.ascontiguousarray(array, dtype=kind))
+    if not len(array):
+        return _empty(TEXT)
+    if array.dtype.kind in "SUTO":
+        return _of_objects(array.tolist())
+    raise DTypeError(f"names have dtype {array.dtype}: they are texts or integers")
+
+
+def _of_objects(items: list[Any] | tuple[Any, ...]) -> Values:
+    kinds = set(map(type, items))
+    if not all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        return _of_texts(items)
+    low, high = int(min(items)), int(max(items))
+    if low < -(1 << 63) or high >= 1 << (63 if low < 0 else 64):
+        raise DTypeError("names that are integers have at most 64 bits: make them texts")
+    kind = "uint64" if high >= 1 << 63 else "int64"
+    return Values(kind, np.array(items, kind))
+
+
+def _of_texts(items: list[Any] | tuple[Any, ...]) -> Values:
+    """Return the names of ``str`` and ``bytes``."""
+    try:
+        joined = "".join(items)
+        data = joined.encode("utf-8", "surrogateescape")
+        if len(data) == len(joined):
+            return _joined(map(len, items), len(items), data)
+    except TypeError:
+        pass  # some are bytes, or no texts at all
+    except UnicodeEncodeError as error:
+        raise DTypeError(f"a name cannot be written as UTF-8: {shown(error.object[error.start])}") from None
+    parts = [_encoded(item, index) for index, item in enumerate(items)]
+    return _joined(map(len, parts), len(parts), b"".join(parts))
+
+
+def _joined(lengths: Iterator[int], count: int, data: bytes) -> Values:
+    offsets = np.fromiter(itertools.chain((0,), itertools.accumulate(lengths)), np.int64, count + 1)
+    return Values(TEXT, offsets, np.frombuffer(data, np.uint8))
+
+
+def _encoded(item: Any, index: int) -> bytes:
+    if isinstance(item, str):
+        return item.encode("utf-8", "surrogateescape")
+    if isinstance(item, bytes):
+        return item
+    if item is None or item != item or type(item).__name__ == "NAType":
+        raise DTypeError(f"names[{index}] is missing ({shown(item)}): leave such rows out, or give a name to them")
+    raise DTypeError(f"names[{index}] is {shown(item)}: names are all texts, or all integers")
+
+
+def _of_arrow(values: Any) -> Values | None:
+    """Return the names in the buffers of an Arrow array or chunked array, or of a series; None: NumPy shall do it."""
+    pa = sys.modules.get("pyarrow") or _pyarrow()
+    if pa is None:
+        return None
+    if not isinstance(values, (pa.Array, pa.ChunkedArray)):
+        if hasattr(values, "to_numpy") and getattr(values, "dtype", None) in (object, np.int64):
+            return None  # a series of pandas over NumPy
+        values = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
+    if isinstance(values, pa.ChunkedArray):
+        values = values.chunk(0) if values.num_chunks == 1 else values.combine_chunks()
+        if isinstance(values, pa.ChunkedArray):  # more texts than one array can hold
+            values = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in values.chunks])
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    if values.null_count:
+        index = int(np.flatnonzero(np.asarray(values.is_null()))[0])
+        raise DTypeError(f"names[{index}] is missing (null): leave such rows out, or give a name to them")
+    kind = values.type
+    if pa.types.is_integer(kind):
+        return _of_array(values.to_numpy(zero_copy_only=False))
+    wide = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    if not (wide or pa.types.is_string(kind) or pa.types.is_binary(kind)):
+        if kind not in (getattr(pa, "string_view", lambda: None)(), getattr(pa, "binary_view", lambda: None)()):
+            raise DTypeError(f"names have type {kind}: they are texts or integers")
+        values, wide = values.cast(pa.large_binary()), True
+    _, offsets, data = values.buffers()
+    dtype = np.dtype(np.int64 if wide else np.int32)
+    if not len(values):
+        return _empty(TEXT)
+    places = np.frombuffer(offsets, dtype, len(values) + 1, values.offset * dtype.itemsize)
+    return Values(TEXT, places, _NO_BYTES if data is None else np.frombuffer(data, np.uint8))
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+    except ImportError:
+        return None
+    return pyarrow

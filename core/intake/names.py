@@ -1,0 +1,500 @@
+"""``Names``: texts or integers <-> vertices, in one hash table that grows and forgets."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, require
+from suricate.base.parameters import flag, integer, shown
+from suricate.base.types import EMPTY, MAX_VERTICES
+from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.name_values import (
+    DEAD,
+    FIRST_FREE,
+    KINDS,
+    LONGEST,
+    NUM_FREE,
+    NUM_IDS,
+    NUM_NAMES,
+    SLIDE,
+    TEXT,
+    USED,
+    Values,
+    as_values,
+)
+
+FORMAT = 1  #: of :meth:`Names.state`
+_ARRAYS = {"ids": np.uint32, "counts": np.int64, "since": np.int64, "freed": np.uint32}  # of a state, with dtypes
+_LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
+
+
+class Names:
+    """A one-to-one map between names and vertices. Names are texts, or integers of 64 bits.
+
+    A name that is added gets the lowest free id, or the next one. The id of a name that is forgotten is free from the
+    next slide on (:meth:`next_slide`), so that within a slide an id means one vertex. Each name has a count, which
+    :meth:`add` and :meth:`retain` raise and :meth:`release` lowers; at 0 it is forgotten, unless ``keep``.
+
+    Values are lists, arrays of NumPy, or columns of Arrow, pandas or polars; a single ``str`` or ``int`` gives a single
+    answer. Texts are UTF-8, up to 16 MiB each. Ids and answers are in host memory. Several threads may use a map.
+
+    Args:
+        dtype: ``"text"``, ``"int64"``, ``"uint64"``, or None: what the first values are.
+        keep: whether :meth:`release` keeps names whose count comes to 0.
+
+    Raises:
+        ParameterError: another ``dtype``.
+    """
+
+    def __init__(self, dtype: str | None = None, *, keep: bool = False) -> None:
+        if dtype not in (None, *KINDS):
+            raise ParameterError(f"dtype must be 'text', 'int64', 'uint64' or None, got {shown(dtype)}")
+        self._kind, self.keep = dtype, flag("keep", keep)
+        from suricate.intake import name_loops  # imports Numba
+
+        self._loops, self._lock = name_loops, threading.RLock()
+        self._head = np.zeros(7, np.int64)
+        self._words, self._counts = np.zeros(1 << 10, np.uint64), np.full(1 << 10, -1, np.int64)
+        self._since, self._free = np.zeros(1 << 10, np.int64), np.zeros(1 << 4, np.uint64)
+        self._heap = np.empty(1 << 14, np.uint8)
+        self._table, self._shift = np.zeros((1 << 11, 2), np.uint64), 32 - 11
+        self._freed: list[np.ndarray] = []  # ids that are free from the next slide on
+
+    # -- what it is ----------------------------------------------------------------------------------------------------
+
+    @property
+    def dtype(self) -> str | None:
+        """``"text"``, ``"int64"`` or ``"uint64"``; None as long as there are no names to tell."""
+        return self._kind
+
+    @property
+    def num_ids(self) -> int:
+        """One more than the largest id that was ever given out: a graph of these names has so many vertices."""
+        return int(self._head[NUM_IDS])
+
+    @property
+    def version(self) -> int:
+        """Number of calls of :meth:`next_slide`."""
+        return int(self._head[SLIDE])
+
+    def __len__(self) -> int:
+        return int(self._head[NUM_NAMES])
+
+    def __repr__(self) -> str:
+        return f"<Names: {len(self)} of dtype {self._kind}, {self.num_ids} ids, version {self.version}>"
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids that have a name, ascending, ``uint32``."""
+        with self._lock:
+            return np.flatnonzero(self._counts[: self.num_ids] >= 0).astype(np.uint32)
+
+    # -- names to ids --------------------------------------------------------------------------------------------------
+
+    def intern(self, values: Any) -> Any:
+        """Return the ids of names, ``uint32[n]``; unknown names are added, with count 0.
+
+        Raises:
+            DTypeError, ShapeError, ParameterError: the values are no names, or names of the other kind.
+            VertexRangeError: there would be more ids than vertices; the names before are added.
+        """
+        return self._resolved(values, adds=True)
+
+    def add(self, values: Any) -> Any:
+        """Return the ids of names as :meth:`intern` does, and raise the count of each by one per occurrence."""
+        with self._lock:
+            ids = self._resolved(values, adds=True)
+            self._loops.count_up(np.atleast_1d(np.asarray(ids, np.uint32)), self._counts)
+            return ids
+
+    def find(self, values: Any) -> Any:
+        """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises :meth:`intern`'s errors of values."""
+        ids = self._resolved(values, adds=False)
+        if isinstance(ids, int):
+            return -1 if ids == EMPTY else ids
+        found = ids.astype(np.int64)
+        found[ids == EMPTY] = -1
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return bool(self.find([name])[0] >= 0)
+        except (DTypeError, ShapeError, ParameterError):
+            return False
+
+    def _resolved(self, values: Any, *, adds: bool) -> Any:
+        if isinstance(values, (str, bytes, int, np.integer)):
+            return int(self._resolved([values], adds=adds)[0])
+        with self._lock:
+            given = as_values(values, self._kind)
+            return self._ids_of(given, adds=adds)
+
+    def _ids_of(self, given: Values, *, adds: bool) -> np.ndarray:
+        if len(given):
+            self._kind = self._kind or (given.kind if adds else None)
+        ids, done = np.empty(len(given), np.uint32), 0
+        if self._kind is None:
+            ids.fill(EMPTY)
+            return ids
+        for keys, data in given.blocks() if len(given) else ():
+            self._resolve(keys, data, ids[done : done + len(keys)], adds=adds)
+            done += len(keys)
+        return ids
+
+    def intern_spans(self, data: np.ndarray, spans: np.ndarray) -> np.ndarray:
+        """Return the ids, ``uint32[n]``, of texts at ``start << 32 | length`` (``uint64[n]``) of ``data`` (bytes)."""
+        with self._lock:
+            if self._kind != TEXT:
+                raise DTypeError("the names are no texts")
+            if len(spans) and int((spans & _LENGTH).max()) > LONGEST:
+                raise ParameterError(f"a name has more than {LONGEST} bytes")
+            ids = np.empty(len(spans), np.uint32)
+            self._resolve(spans, data, ids, adds=True)
+            return ids
+
+    def _resolve(self, keys: np.ndarray, data: np.ndarray, ids: np.ndarray, *, adds: bool) -> None:
+        codes, text, done = np.empty(len(keys), np.uint32), self._kind == TEXT, 0
+        self._loops.hash_names(keys, data, text, codes)
+        while True:
+            done = self._loops.resolve(keys, data, text, codes, done, ids, adds, self._table, self._shift, self._words,
+                self._heap, self._counts, self._since, self._free, self._head)  # fmt: skip
+            if done == len(keys):
+                return
+            self._grow(int(keys[done] & _LENGTH) if text else 0)
+
+    # -- room ----------------------------------------------------------------------------------------------------------
+
+    def _grow(self, length: int) -> None:
+        """Grow what is full for one more name, and its text of this length."""
+        head = self._head
+        if head[NUM_IDS] == len(self._words) and not head[NUM_FREE]:
+            if head[NUM_IDS] >= MAX_VERTICES:
+                raise VertexRangeError(f"more than {MAX_VERTICES} names")
+            self._allot(min(2 * len(self._words), MAX_VERTICES))
+        if head[USED] + length > len(self._heap):
+            needed = head[USED] - head[DEAD] + length
+            self._compact(max(len(self._heap), 2 * int(needed)))
+        if head[NUM_NAMES] >= len(self._table) // 2:
+            old, self._shift = self._table, max(self._shift - 1, 0)
+            self._table = np.zeros((2 * len(old), 2), np.uint64)
+            self._loops.rehash(old, self._table, self._shift)
+
+    def _allot(self, size: int) -> None:
+        """Make the arrays by id longer."""
+        self._words, self._since = _longer(self._words, size, 0), _longer(self._since, size, 0)
+        self._counts, self._free = _longer(self._counts, size, -1), _longer(self._free, (size + 63) // 64, 0)
+
+    def _compact(self, size: int) -> None:
+        """Move the texts to a new heap of ``size`` bytes, one behind the other."""
+        heap, moved = np.empty(size, np.uint8), self._head[DEAD] > 0
+        if moved:
+            self._head[USED] = self._loops.compact(self._words, self.ids, self._heap, heap)
+            self._loops.repoint(self._table, self._words)
+        else:
+            heap[: self._head[USED]] = self._heap[: self._head[USED]]
+        self._heap, self._head[DEAD] = heap, 0
+
+    # -- counts, forgetting, slides ------------------------------------------------------------------------------------
+
+    def counts(self, ids: Any) -> np.ndarray:
+        """Return the counts of ids, ``int64[n]``. Raises :meth:`retain`'s errors."""
+        with self._lock:
+            return self._counts[self._known(ids)]
+
+    def retain(self, ids: Any) -> None:
+        """Raise the count of ids by one per occurrence.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name.
+        """
+        with self._lock:
+            self._loops.count_up(self._known(ids), self._counts)
+
+    def release(self, ids: Any) -> np.ndarray:
+        """Lower the count of ids by one per occurrence, forget those that come to 0 unless ``keep``; return these.
+
+        Returns:
+            The ids that came to 0, ascending, ``uint32``. Add what a slide brings before you release what it loses.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
+            ParameterError: a count would be negative; nothing is changed.
+        """
+        with self._lock:
+            known = self._known(ids)
+            zeros = np.empty(len(known), np.uint32)
+            count = self._loops.count_down(known, self._counts, zeros)
+            if count < 0:
+                index = -1 - count
+                raise ParameterError(f"ids[{index}] is {known[index]}, which is released more often than it was added")
+            zeros = np.sort(zeros[:count])
+            if not self.keep:
+                self._erase(zeros)
+            return zeros
+
+    def forget(self, ids: Any) -> None:
+        """Forget the names of ids, whatever their counts; the ids are free from the next slide on.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
+        """
+        with self._lock:
+            self._erase(np.unique(self._known(ids)))
+
+    def withdraw(self, ids: Any) -> None:
+        """Forget names that were added in this slide and that no graph has seen: their ids are free at once.
+
+        Raises:
+            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
+            ParameterError: an id was given out in an earlier slide; nothing is changed.
+        """
+        with self._lock:
+            known = np.unique(self._known(ids))
+            old = known[self._since[known] < self.version]
+            if len(old):
+                raise ParameterError(f"id {old[0]} was given out in an earlier slide: forget it")
+            self._erase(known)
+            if len(known):
+                self._freed.pop()
+                self._set_free(known)
+
+    def next_slide(self) -> int:
+        """Begin the next slide: ids that were freed are given out from here on; return the new :attr:`version`."""
+        with self._lock:
+            for ids in self._freed:
+                self._set_free(ids)
+            self._freed.clear()
+            self._head[SLIDE] += 1
+            return self.version
+
+    def _erase(self, ids: np.ndarray) -> None:
+        if len(ids):
+            text = self._kind == TEXT
+            self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
+            self._freed.append(ids)
+
+    def _set_free(self, ids: np.ndarray) -> None:
+        wide = ids.astype(np.int64)
+        np.bitwise_or.at(self._free, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
+        first = int(wide.min()) >> 6
+        self._head[FIRST_FREE] = min(first, int(self._head[FIRST_FREE])) if self._head[NUM_FREE] else first
+        self._head[NUM_FREE] += len(ids)
+
+    # -- ids to names --------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        """``names[ids]``: the names that ids have now; ``names[ids, version]``: those they had at that version.
+
+        Ids are an array, a list or a slice, which gives an array (integers of :attr:`dtype`, or ``str`` in an object
+        array), or one id, which gives one name. Bytes that are not UTF-8 become surrogates.
+
+        Raises:
+            VertexRangeError: an id has no name, or with ``version``: was given out again since.
+            DTypeError, ShapeError, ParameterError: the ids or the version are none.
+        """
+        ids, version = key if isinstance(key, tuple) and len(key) == 2 else (key, None)
+        with self._lock:
+            if isinstance(ids, slice):
+                ids = np.arange(*ids.indices(self.num_ids))
+            one = np.ndim(ids) == 0
+            known = self._known([ids] if one else ids)
+            if version is not None:
+                self._check_version(known, integer("version", version, low=0, high=self.version))
+            named = self._named(known)
+            return (named[0] if self._kind == TEXT else int(named[0])) if one else named
+
+    def _named(self, known: np.ndarray) -> np.ndarray:
+        if self._kind != TEXT:
+            return self._words[known].view(self._kind or "int64")
+        data, offsets = self._texts(known)
+        ends, names = offsets.tolist(), np.empty(len(known), object)
+        if len(data) and int(data.max()) > 127:
+            raw = data.tobytes()
+            names[:] = [raw[a:b].decode("utf-8", "surrogateescape") for a, b in itertools.pairwise(ends)]
+        else:
+            text = data.tobytes().decode("ascii")
+            names[:] = [text[a:b] for a, b in itertools.pairwise(ends)]
+        return names
+
+    def _texts(self, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        offsets = np.zeros(len(known) + 1, np.int64)
+        np.cumsum((self._words[known] & _LONGEST).astype(np.int64), out=offsets[1:])
+        data = np.empty(int(offsets[-1]), np.uint8)
+        self._loops.copy_texts(known, self._words, self._heap, offsets, data)
+        return data, offsets
+
+    def to_arrow(self, ids: Any) -> Any:
+        """Return the names of ids as an Arrow array; needs pyarrow. Raises ``names[ids]``'s errors."""
+        import pyarrow as pa
+
+        with self._lock:
+            known = self._known(ids)
+            if self._kind != TEXT:
+                return pa.array(self._named(known))
+            data, offsets = self._texts(known)
+            parts = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+            return pa.Array.from_buffers(pa.large_string(), len(known), parts)
+
+    def has(self, ids: Any) -> np.ndarray:
+        """Return ``bool[n]``: which ids have a name; ids are integers that are not negative."""
+        with self._lock:
+            given = on_host(as_ids(ids, "ids")).astype(np.int64)
+            inside = (given >= 0) & (given < self.num_ids)
+            inside[inside] = self._counts[given[inside]] >= 0
+            return inside
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self[self.ids].tolist())
+
+    def _known(self, ids: Any) -> np.ndarray:
+        """Return ids on the host as ``uint32``; raises unless each has a name."""
+        given = on_host(as_ids(ids, "ids"))
+        if len(given):
+            low, high = int(given.min()), int(given.max())
+            if low < 0 or high >= self.num_ids:
+                raise VertexRangeError(f"ids: {low if low < 0 else high} has no name; there are {self.num_ids} ids")
+        known = given.astype(np.uint32, copy=False)
+        nameless = self._counts[known] < 0
+        if nameless.any():
+            index = int(nameless.argmax())
+            raise VertexRangeError(f"ids[{index}] is {known[index]}, which has no name (any more)")
+        return known
+
+    def _check_version(self, known: np.ndarray, version: int) -> None:
+        recycled = self._since[known] > version
+        if recycled.any():
+            index = int(recycled.argmax())
+            raise VertexRangeError(
+                f"ids[{index}] is {known[index]}, which was given out again in version {self._since[known[index]]}: "
+                f"at version {version} it had another name, or none"
+            )
+
+    # -- copies and checkpoints ----------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Return all of it as arrays by name, which ``numpy.savez`` takes without pickle; see :meth:`restore`."""
+        with self._lock:
+            ids = self.ids
+            text = self._kind == TEXT
+            data, offsets = self._texts(ids) if text else (np.empty(0, np.uint8), np.empty(0, np.int64))
+            freed = np.sort(np.concatenate([np.empty(0, np.uint32), *self._freed]))
+            return {
+                "about": np.array([FORMAT, (None, *KINDS).index(self._kind), self.keep, self.num_ids, self.version]),
+                "ids": ids,
+                "counts": self._counts[ids],
+                "since": self._since[ids],
+                "freed": freed,
+                "data": data if text else self._words[ids],
+                "offsets": offsets,
+            }
+
+    @classmethod
+    def restore(cls, state: Any) -> Names:
+        """Return the map that :meth:`state` was called on.
+
+        Raises:
+            ParameterError: it is no such state, of a later version, or a damaged one.
+        """
+        try:
+            about = [int(value) for value in state["about"]]
+            if about[0] > FORMAT:
+                raise ParameterError(f"the names have format {about[0]}, this suricate reads up to {FORMAT}")
+            names = cls((None, *KINDS)[about[1]], keep=bool(about[2]))
+            names._take(about[3], about[4], {name: np.asarray(part) for name, part in dict(state).items()})
+        except ParameterError:
+            raise
+        except (ValueError, LookupError, TypeError, OverflowError) as error:
+            raise ParameterError(f"this is no state of names, or a damaged one: {error}") from error
+        return names
+
+    def _take(self, num_ids: int, version: int, parts: dict[str, np.ndarray]) -> None:
+        """Take over a state; raises ``ValueError`` if it is damaged."""
+        ids, freed = parts["ids"], parts["freed"]
+        both = np.sort(np.concatenate((ids, freed)))
+        _demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
+        _demand(
+            0 <= num_ids <= MAX_VERTICES and version >= 0 and len(ids) == len(parts["counts"]) == len(parts["since"])
+        )
+        _demand(not len(both) or (int(both[-1]) < num_ids and bool((both[1:] > both[:-1]).all())))
+        _demand(not len(ids) or bool((parts["counts"] >= 0).all() and (parts["since"] <= version).all()))
+        self._allot(max(num_ids, len(self._words)))
+        text, data = self._kind == TEXT, parts["data"]
+        if text:
+            offsets = parts["offsets"]
+            lengths = np.diff(offsets)
+            _demand(data.dtype == np.uint8 and len(offsets) == len(ids) + 1 and int(offsets[0]) == 0)
+            _demand(int(offsets[-1]) == len(data) and bool((lengths >= 0).all() and (lengths <= LONGEST).all()))
+            self._heap = np.concatenate((data, np.empty(len(data) // 2 + 1024, np.uint8)))
+            self._words[ids] = (offsets[:-1].astype(np.uint64) << np.uint64(24)) | lengths.astype(np.uint64)
+        else:
+            _demand(data.dtype == np.uint64 and len(data) == len(ids))
+            self._words[ids] = data
+        self._counts[ids], self._since[ids] = parts["counts"], parts["since"]
+        self._head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
+        self._head[USED] = len(data) if text else 0
+        self._freed = [freed.copy()] if len(freed) else []
+        free = np.setdiff1d(np.arange(num_ids, dtype=np.uint32), both, assume_unique=True)
+        if len(free):
+            self._set_free(free)
+        slots = max(11, (2 * len(ids)).bit_length())
+        self._table, self._shift = np.zeros((1 << slots, 2), np.uint64), 32 - slots
+        self._loops.enter(self._words, ids, self._heap, text, self._table, self._shift)
+        _demand(np.array_equal(self._find_all(ids), ids))
+
+    def _find_all(self, ids: np.ndarray) -> np.ndarray:
+        """Return the ids that the table has for the names of ``ids``."""
+        found = np.empty(len(ids), np.uint32)
+        if self._kind is not None:
+            values = Values(TEXT, *self._texts(ids)[::-1]) if self._kind == TEXT else Values(
+                self._kind, self._named(ids))  # fmt: skip
+            found = self._ids_of(values, adds=False)
+        return found
+
+    def copy(self) -> Names:
+        """Return an independent copy."""
+        return Names.restore(self.state())
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Names:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Names.restore, (self.state(),)
+
+    def memory_usage(self) -> dict[str, int]:
+        """Return the bytes of each part: ``table``, ``texts``, ``ids``."""
+        with self._lock:
+            by_id = sum(part.nbytes for part in (self._words, self._counts, self._since, self._free, *self._freed))
+            return {"table": self._table.nbytes, "texts": self._heap.nbytes, "ids": by_id}
+
+    def check(self) -> None:
+        """Verify every invariant; raises ``CheckFailed``."""
+        with self._lock:
+            ids, free = self.ids, np.flatnonzero(np.unpackbits(self._free.view(np.uint8), bitorder="little"))
+            everything = np.sort(np.concatenate((ids, free.astype(np.uint32), *self._freed)))
+            require(np.array_equal(everything, np.arange(self.num_ids)), "an id has a name, is free or will be")
+            require(len(ids) == len(self), "the number of names is that of ids with a name")
+            require(len(free) == self._head[NUM_FREE], "the number of free ids is that of the bitmap")
+            require(not len(free) or self._head[FIRST_FREE] <= free[0] >> 6, "no free id is before the first one")
+            require(np.count_nonzero(self._table[:, 0]) == len(ids), "the table has an entry per name")
+            require(np.array_equal(self._find_all(ids), ids), "the table finds every name")
+            if self._kind == TEXT:
+                used = int((self._words[ids] & _LONGEST).sum())
+                require(used == self._head[USED] - self._head[DEAD], "the bytes of forgotten texts are counted")
+
+
+def _longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:
+    grown = np.full(size, fill, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def _demand(holds: bool) -> None:
+    if not holds:
+        raise ValueError("its arrays do not fit together")
