@@ -125,6 +125,7 @@ class Eigenvector(FixedPoint):
         directed: bool,
         *,
         weighted: bool | None = None,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
         """Return ``A^T`` as a SciPy matrix, by which :meth:`mismatch` checks an answer."""

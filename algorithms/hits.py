@@ -145,6 +145,7 @@ class HITS(FixedPoint):
         directed: bool,
         *,
         weighted: bool | None = None,
+        live: np.ndarray | None = None,
         **_: Any,
     ) -> Any:
         """Return the SciPy matrix, by which :meth:`mismatch` checks an answer."""

@@ -35,7 +35,7 @@ from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
 from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
-from suricate.bench.workloads.vertices import VERTEX_TASKS
+from suricate.bench.workloads.vertices import VERTEX_TASKS, KeptCurrentWithout
 from suricate.bench.workloads.windows import LongWindow
 from suricate.graph import Graph
 from suricate.plugins import algorithm, algorithms, backend, backends
@@ -232,6 +232,7 @@ def _algorithms(selection: Selection, fixture: Fixture) -> list[Task]:
         ]
         size = min(constants.SPEEDUP_BATCH, sizes[-1])
         tasks += [TenBatches(fixture, name, size, kind) for kind in (INSERTIONS, DELETIONS)]
+        tasks.append(KeptCurrentWithout(fixture, name, min(sizes[0], max(1, fixture.data.num_vertices // 2))))
     if fixture.data.temporal:
         tasks += [kind(fixture, name) for kind in (Stream, Window) for name in (None, *names)]
     return tasks

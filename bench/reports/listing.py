@@ -33,8 +33,8 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
         *vertices.VERTEX_TASKS,
     ),
     "algorithms": (
-        algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches, streams.Stream,
-        streams.Window,
+        algorithms.FromScratch, algorithms.KeptCurrent, algorithms.UpdateAlone, algorithms.TenBatches,
+        vertices.KeptCurrentWithout, streams.Stream, streams.Window,
     ),
     "methods": (methods.Method, methods.StreamedMethod),
     "crossover": (crossover.Crossing,),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from suricate.base.devices import Device
 from suricate.bench.verify.edges import EdgeModel, expect
@@ -17,18 +20,26 @@ def check_result(
     model: EdgeModel,
     num_vertices: int,
     device: Device,
+    live: np.ndarray | None = None,
 ) -> float | None:
     """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``; return its error.
 
-    The reference is computed once per set of edges, whatever batch and backend led to it.
+    The reference is computed once per set of edges and live vertices (None: all), whatever batch and backend led to it.
+    It must take the mask ``live`` if one is given (:func:`takes_live`).
     """
-    key = (kind, num_vertices, repr(params), model.content)
+    told: dict[str, Any] = {**params} if live is None else {**params, "live": live}
+    key = (kind, num_vertices, repr(params), model.content, None if live is None else live.tobytes())
     if key not in model.references:
-        model.references[key] = kind.reference(*model.arcs(), num_vertices, model.directed, **params)
+        model.references[key] = kind.reference(*model.arcs(), num_vertices, model.directed, **told)
     found = on_host(result, device)
     wrong = kind.mismatch(found, model.references[key], **params)
     expect(wrong is None, f"{kind.name}: {wrong}")
     return kind.error(found, model.references[key])
+
+
+def takes_live(kind: type[Algorithm]) -> bool:
+    """Return whether the reference of an algorithm can be told which vertices are live."""
+    return "live" in inspect.signature(kind.reference).parameters
 
 
 def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, anew: Any, device: Device) -> None:

@@ -61,9 +61,13 @@ class Subject:
         except ParameterError as error:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
-    def check(self, result: Any, model: EdgeModel) -> float | None:
-        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one."""
-        return check_result(self.kind, self.params, result, model, self.fixture.data.num_vertices, self.fixture.device)
+    def check(self, result: Any, model: EdgeModel, live: np.ndarray | None = None) -> float | None:
+        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one.
+
+        ``live`` says which vertices are, None: all.
+        """
+        num_vertices, device = self.fixture.data.num_vertices, self.fixture.device
+        return check_result(self.kind, self.params, result, model, num_vertices, device, live)
 
 
 class FromScratch(FixtureTask):

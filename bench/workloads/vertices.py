@@ -10,7 +10,10 @@ from suricate.base.devices import Array
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.verify.edges import check_content, expect
+from suricate.bench.verify.results import takes_live
+from suricate.bench.workloads.algorithms import KeptCurrent
 from suricate.bench.workloads.base import FixtureTask
+from suricate.graph.delta import Delta
 
 
 class DeleteVertices(FixtureTask):
@@ -84,6 +87,59 @@ class InsertVertices(DeleteVertices):
     def restore(self, delta: Any, result: Any) -> None:
         """Insert the edges again."""
         self.graph.insert_edges(*delta.deleted)
+
+
+class KeptCurrentWithout(KeptCurrent):
+    """An algorithm kept current while random vertices are deleted, but not those that its parameters may name."""
+
+    workload = "kept current without vertices"
+    does = (
+        "deletes distinct random vertices, with all their edges, with a tracker on; then, untimed, undoes it. The "
+        "result is compared with that of a graph without them"
+    )
+
+    def __init__(self, fixture: Fixture, algorithm: str, batch: int) -> None:
+        super().__init__(fixture, algorithm, batch)
+        self.label_row()
+
+    def setup(self) -> None:
+        """Build a graph of its own and track."""
+        if not takes_live(self.subject.kind):
+            raise Skipped(f"reference() of {self.algorithm} does not take the mask of live vertices")
+        super().setup()
+
+    def draw_from(self) -> None:
+        """Make the source of vertices."""
+        assert self.batch is not None
+        self.items = self.batch
+        values = [np.ravel(value) for value in self.subject.params.values()]
+        named = [np.empty(0, int), *(value for value in values if value.dtype.kind in "iu")]
+        self.others = np.setdiff1d(np.arange(self.fixture.data.num_vertices), np.concatenate(named))
+        if len(self.others) < self.batch:
+            raise Skipped("the parameters of the algorithm may name most vertices")
+        self.rng, self.input_model = self.fixture.rng(self.workload, self.batch), self.fixture.model(**self.form)
+
+    def prepare(self) -> Array:
+        """Draw vertices."""
+        return self.device.xp.asarray(self.rng.choice(self.others, self.batch, replace=False).astype(np.uint32))
+
+    def apply(self, ids: Array) -> Delta:
+        """Delete them."""
+        return self.graph.delete_vertices(ids)
+
+    def check(self, ids: Array, delta: Delta) -> None:
+        """Verify the edges that are left, and the result by the reference, which is told the live vertices."""
+        live = np.ones(self.fixture.data.num_vertices, bool)
+        live[self.device.to_numpy(ids)] = False
+        model = self.input_model.only(live[self.input_model.src] & live[self.input_model.dst])
+        check_content(self.graph, model)
+        self.error = self.subject.check(self.current(), model, live)
+
+    def restore(self, ids: Array, delta: Delta) -> None:
+        """Give the ids out again, and insert the edges."""
+        self.graph.insert_vertices(len(ids), recycle=True)
+        self.graph.insert_edges(*delta.deleted)
+        self.housekeeper.tidy(self.items)
 
 
 VERTEX_TASKS = (InsertVertices, DeleteVertices)

@@ -7,6 +7,8 @@ notices and errors, one line each, to stderr.
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -39,5 +41,13 @@ for _command in (advise, convert, info, run, show_plugins, warmup):
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line with ``args`` (default: those of the process); ends in ``SystemExit``."""
+    _replace_closed_streams()
     warnings.formatwarning = lambda message, *_, **__: f"suricate: warning: {message}\n"
     cli.main(None if args is None else list(args), prog_name="suricate")
+
+
+def _replace_closed_streams() -> None:
+    """Have the null device stand for standard streams that the caller has closed (``>&-``)."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 (until the process ends)

@@ -385,7 +385,7 @@ class Graph:
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
         self._updater.raise_found()
-        return memory_usage(self._stores, self._updater.count_edges(), sum(self.workspace.memory().values()))
+        return memory_usage(self._updater, sum(self.workspace.memory().values()))
 
     @on_graph_device
     def check(self) -> None:

@@ -15,12 +15,14 @@ from suricate.store import Store
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.liveness import LiveVertices
+    from suricate.graph.update import Updater
 
 
 class MemoryUsage(NamedTuple):
     """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
 
-    Beside the stores ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
+    The part ``live`` is the mask of live vertices, which is there once a vertex was deleted. Beside all parts,
+    ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
     """
 
     parts: dict[str, tuple[int, int]]
@@ -30,14 +32,17 @@ class MemoryUsage(NamedTuple):
     workspace: int = 0
 
 
-def memory_usage(stores: tuple[Store, ...], num_edges: int, workspace: int = 0) -> MemoryUsage:
-    """Return the memory of the store of out-edges and, if there is a second one, of in-edges."""
+def memory_usage(updater: Updater, workspace: int) -> MemoryUsage:
+    """Return the memory of the store of out-edges, of that of in-edges if there is one, and of the live vertices."""
     parts = {
         f"{name}.{part}": size
-        for name, store in zip(("out", "in"), stores, strict=False)
+        for name, store in zip(("out", "in"), updater.stores, strict=False)
         for part, size in store.memory().items()
     }
+    if any(updater.live.memory()):
+        parts["live"] = updater.live.memory()
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
+    num_edges = updater.count_edges()
     return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
 
 

@@ -3,11 +3,12 @@
 Python raises ``KeyboardInterrupt`` between any two steps of the main thread, which may be half-way through a change.
 No other thread runs signal handlers, so they need no protection.
 
-On CUDA the calls that change stores do not use this: to replace the handler and put it back takes the host up to 5 us,
-and a whole batch takes it 6. A batch is a few launches, microseconds apart, and what was launched is carried out. An
-interrupt between two of them may leave the stores of a graph with in-edges apart, or a vertex deleted that was given an
-edge (``Graph.check`` tells); the graph's version grows where a batch may have been launched, so that trackers compute
-anew. An interrupt while the host waits for a batch does no harm.
+On CUDA only changes of the live set use this: deleted and added vertices, and batches of edges while there may be
+deleted vertices, which edges revive. Other batches do not: to replace the handler and put it back takes the host up to
+5 us, and a whole batch takes it 6. A batch is a few launches, microseconds apart, and what was launched is carried out.
+An interrupt between two of them may leave the stores of a graph with in-edges apart (``Graph.check`` tells); the
+graph's version grows where a batch may have been launched, so that trackers compute anew. An interrupt while the host
+waits for a batch does no harm.
 """
 
 from __future__ import annotations

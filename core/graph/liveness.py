@@ -205,6 +205,12 @@ class LiveVertices:
         self._pinned_vertices, self._unread = self.num_vertices, True
         return Revived(self.device, revival)
 
+    def memory(self) -> tuple[int, int]:
+        """Return the bytes used and allocated for the mask and the number, ``(0, 0)`` before they are made."""
+        if self._buffer is None:
+            return 0, 0
+        return self.num_vertices + self._count.nbytes, self._buffer.nbytes + self._count.nbytes
+
     def _make(self, num_vertices: int) -> None:
         """Make the arrays, or make the mask larger, with room to grow."""
         xp, old = self.device.xp, self._buffer

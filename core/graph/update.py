@@ -39,7 +39,7 @@ from suricate.intake.arrays import (
     same_length,
 )
 from suricate.intake.ingest import Ingest
-from suricate.intake.upload import fits_one_transfer
+from suricate.intake.upload import fits_one_transfer, lies_on_host
 from suricate.state.locks import Lock
 from suricate.store import Store
 
@@ -88,9 +88,9 @@ class Updater:
         self.live.inherit(deleted)
         self._counted, self._added = self.out.num_edges, 0
 
-    def whole(self) -> AbstractContextManager[Any]:
-        """Return what goes around changes of the stores."""
-        return nullcontext() if self.device.is_cuda else Changing(self)
+    def whole(self, *, live: bool = False) -> AbstractContextManager[Any]:
+        """Return what goes around changes of the stores; ``live``: the live set changes with them."""
+        return Changing(self) if live or not self.device.is_cuda else nullcontext()
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
 
@@ -113,19 +113,17 @@ class Updater:
         try:
             if self._fuses and insert is not None and self.live.most_deleted:
                 revival = self.live.revival(*insert[:2])
-            changes = self._fused_changes(delete, insert, parts) if self._fuses else None
+            changes, revived = self._launched(delete, insert, parts, revival) if self._fuses else (None, None)
             if changes is None:
                 delete = None if delete is None else self._arrays(delete, parts[0])
                 insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
                 stays = self._stays_on_host(delete, insert)
                 if self._fuses and not stays:
                     delete, insert = self._uploaded(delete, insert, parts)
-                    changes = self._fused_changes(delete, insert, parts)
+                    changes, revived = self._launched(delete, insert, parts, revival)
             if changes:
                 self._added += 0 if insert is None else insert[0].size << self._symmetric
                 assert ingest is not None
-                revival = None if changes[1] is None else revival  # an empty insertion
-                revived = None if revival is None else self.live.revive(revival, changes[1], ingest.guard)
                 delta = self._delta(None, changes[0], changes[1], revived_vertices=revived)
                 if eager:
                     ingest.raise_pending(fused=True)
@@ -135,6 +133,14 @@ class Updater:
             self.version += self._fuses  # the batch may have been launched; the end of a wait does not end it
             raise
         return self._apply_in_steps(delete, insert, parts, stays=stays)
+
+    def _launched(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], revival: Any) -> Any:
+        """Return what :meth:`_fused_changes` returns, and what reads the revived vertices or None."""
+        assert self.ingest is not None
+        with self.whole(live=revival is not None):
+            changes = self._fused_changes(delete, insert, parts)
+            revives = revival is not None and changes and changes[1] is not None  # not an empty insertion
+            return changes, self.live.revive(revival, changes[1], self.ingest.guard) if revives else None
 
     def _fused_changes(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Any:
         """Have the stores validate and apply a batch; return both changes, or what ``Ingest.fused`` returns else."""
@@ -176,7 +182,7 @@ class Updater:
         revival = None
         if added is not None and self.live.most_deleted:
             revival = self.live.revival(added.src, added.dst)
-        with self.whole():
+        with self.whole(live=revival is not None):
             try:
                 gone, new = self._all.change(removed, added, guard, stays=stays)
             except MemoryError:
@@ -209,7 +215,7 @@ class Updater:
 
     def _fits_one_transfer(self, edges: Given) -> bool:
         """Return whether a batch lies on the host and goes to the device in one transfer."""
-        return _on_host(edges) and fits_one_transfer(len(edges[0]), self.options.weight_dtype)
+        return lies_on_host(edges) and fits_one_transfer(len(edges[0]), self.options.weight_dtype)
 
     def _stays_on_host(self, delete: Given | None, insert: Given | None) -> bool:
         """Return whether all stores take both parts of a batch, which lie on the host, as they are."""
@@ -218,7 +224,7 @@ class Updater:
         size = 0
         for part in (delete, insert):
             if part is not None:
-                if not _on_host(part):
+                if not lies_on_host(part):
                     return False
                 size += len(part[0]) << self._symmetric
         return size > 0 and self.out.takes_host_batch(size) and (self.into is None or self.into.takes_host_batch(size))
@@ -325,7 +331,7 @@ class Updater:
         if after > MAX_VERTICES:
             raise VertexRangeError(f"{after} vertices are too many: there are {MAX_VERTICES} ids")
         ids = xp.concatenate((revived, xp.arange(before, after, dtype=np.uint32)))
-        with self.whole():
+        with self.whole(live=True):
             self._resize(after)
             if edit is not None:
                 self.live.apply(edit)
@@ -368,7 +374,7 @@ class Updater:
         inside = member(self.device, self.num_vertices, vertices)
         edges = incident_edges(arcs, inside, self.device, directed=directed)
         edit = self.live.deletion(distinct)
-        with self.whole():
+        with self.whole(live=True):
             try:
                 self._cut(vertices, arcs, inside)
             except BaseException as error:
@@ -406,7 +412,7 @@ class Updater:
         weight = as_weights(weight, self.options.weight_dtype, names[2]) if inserting else None
         if not same_length(src, dst, weight, PARTS[part]):
             return None
-        if self.ingest is None or _on_host((src, dst, weight)):
+        if self.ingest is None or lies_on_host((src, dst, weight)):
             return src, dst, weight
         return self.ingest.prepare(src, dst, weight)
 
@@ -419,7 +425,7 @@ class Updater:
         validated in the stream, ahead of what is queued next.
         """
         symmetric = self._symmetric and not query
-        if self.ingest is not None and not _on_host(edges):
+        if self.ingest is not None and not lies_on_host(edges):
             return self._validated_on_device(self.ingest, edges, part, inserting, symmetric)
         drops, xp = self.options.self_loops == "drop", self.device.xp
         batch = self._checked(edges, part, inserting=inserting)
@@ -441,7 +447,7 @@ class Updater:
     def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList:
         """Return copies of a batch on the host, validated there."""
         options, (src, dst, weight) = self.options, edges
-        if not _on_host(edges):
+        if not lies_on_host(edges):
             src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
         refuse_loops = inserting and options.self_loops == "error"
         return checked_edges(
@@ -491,10 +497,3 @@ class Updater:
             self.lock,
             revived_vertices,
         )
-
-
-def _on_host(edges: Given) -> bool:
-    src, dst, weight = edges
-    if not isinstance(src, np.ndarray) or not isinstance(dst, np.ndarray):
-        return False
-    return weight is None or isinstance(weight, (np.ndarray, np.generic))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from suricate.base.devices import Device
@@ -10,6 +12,14 @@ from suricate.cuda.staging import Staging
 
 MOST_BYTES = 1 << 20  #: of a transfer; larger batches go a column at a time
 AT_ONCE = 1 << 16  #: bytes of pageable memory that the driver copies before it returns, without a wait for the device
+
+
+def lies_on_host(edges: tuple[Any, Any, Any]) -> bool:
+    """Return whether all arrays of a batch lie on the host."""
+    src, dst, weight = edges
+    if not isinstance(src, np.ndarray) or not isinstance(dst, np.ndarray):
+        return False
+    return weight is None or isinstance(weight, (np.ndarray, np.generic))
 
 
 def fits_one_transfer(num_edges: int, weight_dtype: np.dtype | None) -> bool:

@@ -28,6 +28,7 @@ from suricate.bench.workloads.algorithms import (
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.references import Peer
 from suricate.bench.workloads.streams import Stream, Window
+from suricate.bench.workloads.vertices import KeptCurrentWithout
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
 STREAM = Limits(min_repeats=7, max_repeats=7, warmups=1)  # past the end of a stream of five batches
@@ -50,7 +51,7 @@ class Strength(su.Algorithm):
         return self._sums.copy()
 
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         assert directed
         matrix = EdgeModel(src, dst, weight).csr(num_vertices, np.float64)
         return matrix @ np.ones(num_vertices)
@@ -83,7 +84,7 @@ class Undirected(Strength):
     requires = su.Requirements(undirected=True, weighted=True)
 
     @classmethod
-    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+    def reference(cls, src, dst, weight, num_vertices, directed, live=None, **params):
         assert not directed
         return np.bincount(src, weight, num_vertices)
 
@@ -162,7 +163,8 @@ def test_what_cannot_be_verified_or_run_is_skipped(data, temporal_file, strange,
 @pytest.mark.slow
 def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
     fixture = fixture_of(backend, data, device)
-    tasks = [kind(fixture, name, 20) for name in BUILT_IN_ALGORITHMS for kind in (KeptCurrent, UpdateAlone)]
+    kinds = (KeptCurrent, UpdateAlone, KeptCurrentWithout)
+    tasks = [kind(fixture, name, 20) for name in BUILT_IN_ALGORITHMS for kind in kinds]
     timed = [FromScratch(fixture, name) for name in BUILT_IN_ALGORITHMS]
     timed += [Reduce(fixture, "sum", "float32"), Reduce(fixture, "product", "float64"), Propagate(fixture)]
     for task in (*tasks, *timed):
@@ -181,6 +183,7 @@ def test_algorithms_of_plugins_are_verified_on_the_graphs_they_need(data, tempor
         FromScratch(fixture, name),
         KeptCurrent(fixture, name, 40),
         UpdateAlone(fixture, name, 40),
+        KeptCurrentWithout(fixture, name, 15),
     ):
         found = measure(task, QUICK)
         assert (found.status, found.reason) == ("ok", "")
@@ -199,7 +202,7 @@ def test_a_wrong_update_is_noticed(data, temporal_file, strange):
     fixture = fixture_of("csr_baseline", data)
     assert measure(FromScratch(fixture, "frozen"), QUICK).status == "ok"
     temporal = fixture_of("csr_baseline", inputs.load(str(temporal_file)))
-    wrong = [kind(fixture, "frozen", 40) for kind in (KeptCurrent, UpdateAlone, TenBatches)]
+    wrong = [kind(fixture, "frozen", 40) for kind in (KeptCurrent, UpdateAlone, TenBatches, KeptCurrentWithout)]
     for task in (*wrong, Stream(temporal, "frozen", 5)):
         found = measure(task, QUICK)
         assert (found.status, found.timing) == ("FAIL", None)

@@ -16,6 +16,7 @@ import pytest
 from cli_calls import call, rows, shell
 
 import suricate as su
+from suricate.cli import main
 
 
 @pytest.fixture
@@ -42,6 +43,14 @@ def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Pa
     call("run", "wcc", weighted, "--relabel", "--device", "cpu", "--output", tmp_path / "wcc.npz")
     with np.load(tmp_path / "wcc.npz") as found:
         assert (found["name"].tolist(), found["label"].tolist()) == (["ann", "bob", "cid"], [0, 0, 0])
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_closed_stream_is_the_null_device(path_graph: Path, monkeypatch: pytest.MonkeyPatch, stream: str) -> None:
+    monkeypatch.setattr(sys, stream, None)
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main(["run", "bfs", str(path_graph), "--device", "cpu"])
+    getattr(sys, stream).close()
 
 
 def test_names_that_are_no_text(tmp_path: Path) -> None:

@@ -185,6 +185,10 @@ def test_memory_usage_adds_up(make):
     assert usage.allocated == sum(size for _, size in usage.parts.values()) >= usage.used > 0
     assert usage.bytes_per_edge == usage.allocated / 9
     assert np.isnan(make(3).memory_usage().bytes_per_edge)
+    graph.delete_vertices([3])
+    used, allocated = graph.memory_usage().parts["live"]
+    assert used == 10 + 4
+    assert allocated >= used
 
 
 def test_views_are_kept_until_the_graph_changes(make):

@@ -111,6 +111,24 @@ def test_a_change_is_whole_and_trackers_follow(backend, change, monkeypatch):
     assert [tracker.stale for tracker in trackers] == [False, False]
 
 
+@pytest.mark.parametrize("fused", [True, False], ids=["fused", "in-steps"])
+def test_an_interrupt_comes_after_the_revival_of_vertices(device, monkeypatch, fused):
+    graph = su.Graph(4, device=device, backend="slabhash" if fused else "gpma")
+    graph.delete_vertices([2])
+    live = graph._updater.live
+    monkeypatch.setattr(live, "revive", interrupting(live.revive))
+    edge = (device.xp.asarray([end], np.int64) for end in (0, 2))
+    with pytest.raises(KeyboardInterrupt):
+        graph.insert_edges(*edge)
+    graph.check()
+    assert (graph.num_live, graph.num_edges) == (4, 1)
+    monkeypatch.setattr(live, "apply", interrupting(live.apply))
+    with pytest.raises(KeyboardInterrupt):
+        graph.delete_vertices([2])
+    graph.check()
+    assert (graph.num_live, graph.num_edges) == (3, 0)
+
+
 class Interrupted(su.Algorithm):
     """Sees Ctrl-C in its updates."""
 
