@@ -68,6 +68,7 @@ class BFS(Algorithm):
     """
 
     name = "bfs"
+    pointers = ("parent",)
     suites = ("algorithms", "crossover", "demo")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True

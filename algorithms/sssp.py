@@ -124,6 +124,7 @@ class SSSP(Algorithm):
     """
 
     name = "sssp"
+    pointers = ("parent",)
     suites = ("algorithms", "ablations")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True

@@ -62,7 +62,8 @@ def run(
     """
     kind = plugins.algorithm(algorithm)
     arguments = parse_params(kind, params)
-    original = {"source": arguments["source"]} if reading["relabel"] and "source" in arguments else {}
+    texts = dict(param.partition("=")[::2] for param in params)
+    original = {"source": texts["source"]} if reading["relabel"] and "source" in arguments else {}
     try:
         kind(**{**arguments, **dict.fromkeys(original, 0)})  # a bad parameter shows before the file is read
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -87,7 +88,7 @@ def run(
     if kind.groups in columns:
         grids.append(largest_groups(kind.groups, columns[kind.groups], labels, top))
     elif columns:
-        grids.append(Grid("vertices", ("vertex", *columns), top_rows(columns, vertices, labels, top)))
+        grids.append(Grid("vertices", ("vertex", *columns), top_rows(columns, vertices, labels, top, kind.pointers)))
     if output == STDOUT:
         click.echo(facts["graph"], err=True)  # stdout has the values, and nothing else
     else:
@@ -136,13 +137,13 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def vertex_of(label: Any, labels: Any, path: Path) -> int:
+def vertex_of(text: str, labels: Any, path: Path) -> int:
     """Return the vertex of an original id; raises ``click.BadParameter`` if there is none."""
     import numpy as np
 
-    found = np.flatnonzero(labels == (str(label) if labels.dtype == object else label))
+    found = np.flatnonzero(labels == (text if labels.dtype == object else literal(text)))
     if not len(found):
-        raise click.BadParameter(f"{path} has no vertex {str(label)!r}", param_hint="--param")
+        raise click.BadParameter(f"{path} has no vertex {text!r}", param_hint="--param")
     return int(found[0])
 
 
@@ -183,17 +184,21 @@ def list_rows(array: Any, labels: Any, top: int) -> list[list[Any]]:
     return [[i, " ".join(str(names(v)) for v in row[: (*row, EMPTY).index(EMPTY)])] for i, row in rows]
 
 
-def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int) -> list[list[Any]]:
-    """Return the cells of the ``top`` of these ``vertices`` by the first column, ties by id."""
+def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int, pointers: Sequence[str]) -> list[list[Any]]:
+    """Return the cells of the ``top`` of these ``vertices`` by the first column, ties by id.
+
+    Vertices are shown by their original ids, those of the columns ``pointers`` too.
+    """
     import numpy as np
 
     ranked = next(iter(columns.values()))
     best = np.lexsort((np.arange(len(ranked)), -ranked.astype(np.float64)))[:top]
-    names = vertices[best] if labels is None else labels[vertices[best]]
-    return [
-        list(row)
-        for row in zip(*(part.tolist() for part in (names, *(c[best] for c in columns.values()))), strict=True)
-    ]
+    shown = {"vertex": vertices[best], **{name: column[best] for name, column in columns.items()}}
+    if labels is not None:
+        for name in ("vertex", *(name for name in pointers if name in columns)):
+            ids = shown[name].tolist()
+            shown[name] = np.array([labels[v] if v >= 0 else v for v in ids], object)
+    return [list(row) for row in zip(*(part.tolist() for part in shown.values()), strict=True)]
 
 
 def largest_groups(name: str, values: Any, labels: Any, top: int) -> Grid:
@@ -237,4 +242,4 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
 
 def quoted(text: str) -> str:
     """Return ``text`` as a CSV field."""
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n') else text
+    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text

@@ -15,20 +15,21 @@ from suricate.io.formats import BY_SUFFIX, TABLE_FORMATS
 def parts_of(path: Path) -> list[Path] | None:
     """Return the files that a folder or a pattern stands for, in natural order; None if ``path`` is neither.
 
-    In a folder these are the files with the extension of a table, those of its folders ``KEY=VALUE`` included; hidden
-    files and those that start with ``_`` (marks of Spark) are left out.
+    In a folder, which a pattern may match too, these are the files with the extension of a table, those of its folders
+    ``KEY=VALUE`` included; hidden files and those that start with ``_`` (marks of Spark) are left out.
 
     Raises:
         OSError: there are none.
         FileFormatError: a file that a pattern matches is no table, or they are of several formats.
     """
     if path.is_dir():
-        found = [file for file in _files_in(path) if file.suffix.lower() in _TABLE_SUFFIXES]
+        found = _tables_in(path)
         if not found:
             reason = f"it is a directory, and none of its files is named {' or '.join(_TABLE_SUFFIXES)}"
             raise IsADirectoryError(errno.EISDIR, reason, str(path))
     elif glob.has_magic(str(path)) and not path.exists():
-        found = [Path(name) for name in glob.glob(str(path), recursive=True)]
+        names = map(Path, glob.glob(str(path), recursive=True))
+        found = list({file for name in names for file in (_tables_in(name) if name.is_dir() else [name])})
         if not found:
             raise FileNotFoundError(errno.ENOENT, "no file matches", str(path))
     else:
@@ -48,6 +49,11 @@ _DIGITS = re.compile(r"(\d+)")
 def _natural(file: Path) -> list[int | str]:
     """Return what files are ordered by: texts and the numbers between them, by turns."""
     return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))]
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """Return the tables among the files of a folder."""
+    return [file for file in _files_in(folder) if file.suffix.lower() in _TABLE_SUFFIXES]
 
 
 def _files_in(folder: Path) -> Iterator[Path]:

@@ -112,7 +112,7 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
     for role, column in first.columns.items():
         found = [part.columns[role].plain() for part in parts]
         if text and role in ("src", "dst"):
-            found = [each._replace(values=each.cast(pa.large_string())) for each in found]
+            found = [each._replace(values=each.texts()) for each in found]
         for each in found:
             if _family(each.values.type) != _family(found[0].values.type):
                 raise each.error(f"has type {each.values.type}, in the first part {found[0].values.type}")
@@ -203,6 +203,15 @@ class _Column(NamedTuple):
             raise self.error("is missing", pa.compute.index(pa.compute.is_null(values), True).as_py())
         return self._replace(values=values)
 
+    def texts(self) -> pa.ChunkedArray:
+        """Return the values as texts; raises ``FileFormatError`` if one is NaN, by which pandas marks missing ids."""
+        pa = load_pyarrow()
+        if pa.types.is_floating(self.values.type):
+            at = pa.compute.index(pa.compute.is_nan(self.values), True).as_py()
+            if at >= 0:
+                raise self.error("is missing", at)
+        return self.cast(pa.large_string())
+
     def cast(self, type: Any) -> pa.ChunkedArray:
         """Return the values with another type; raises ``FileFormatError`` if one does not fit."""
         try:
@@ -237,7 +246,7 @@ def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, 
         most = MAX_VERTICES if options.num_vertices is None else options.num_vertices
         return _numbered(src, options, most), _numbered(dst, options, most), None
     if options.relabel == "text" or not all(pa.types.is_integer(column.values.type) for column in (src, dst)):
-        return _mapped([column.cast(pa.large_string()) for column in (src, dst)], text=True)
+        return _mapped([column.texts() for column in (src, dst)], text=True)
     for column in (src, dst):
         _check_lowest(column, options.first_id)
     lowest = min((_least(column.values.to_numpy()) for column in (src, dst)), default=0)

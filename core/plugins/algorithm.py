@@ -80,6 +80,8 @@ class Algorithm(ABC):
             computation give the same result.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
             group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
+        pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints the
+            original ids of these vertices.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
@@ -90,6 +92,7 @@ class Algorithm(ABC):
     recompute_share: ClassVar[float] = math.inf
     learns: ClassVar[bool] = False
     groups: ClassVar[str] = ""
+    pointers: ClassVar[tuple[str, ...]] = ()
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
     _why = "its update calls compute()"  # the reason to give for the next computation from scratch

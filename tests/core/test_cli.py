@@ -233,7 +233,7 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
     output = tmp_path / "values.csv"
     result = call("run", "bfs", weighted, "--relabel", "--device", "cpu", "--top", 1, "--output", output)
     assert result.exit_code == 0, result.stderr
-    assert rows(result) == [["cid", "2", "1"]]
+    assert rows(result) == [["cid", "2", "bob"]]
     assert output.read_text().splitlines() == [
         "vertex,name,level,parent", "0,ann,0,0", "1,bob,1,0", "2,cid,2,1",
     ]  # fmt: skip
@@ -242,10 +242,10 @@ def test_run_keeps_the_original_ids(weighted: Path, tmp_path: Path) -> None:
 
 def test_a_source_is_named_by_its_original_id(weighted: Path, tmp_path: Path) -> None:
     options = ("--relabel", "--device", "cpu", "--top", 1)
-    assert rows(call("run", "bfs", weighted, *options, "--param", "source=bob")) == [["cid", "1", "1"]]
+    assert rows(call("run", "bfs", weighted, *options, "--param", "source=bob")) == [["cid", "1", "bob"]]
     numbers = tmp_path / "numbers.txt"
     numbers.write_text("70 50\n50 60\n")
-    assert rows(call("run", "bfs", numbers, *options, "--param", "source=50")) == [["60", "1", "1"]]
+    assert rows(call("run", "bfs", numbers, *options, "--param", "source=50")) == [["60", "1", "50"]]
     for file, wrong in ((weighted, "dan"), (weighted, "1"), (numbers, "1"), (numbers, "ann"), (numbers, "5.5")):
         result = call("run", "bfs", file, *options, "--param", f"source={wrong}")
         assert (result.exit_code, len(result.stderr.splitlines())) == (2, 1)
@@ -408,7 +408,7 @@ def test_convert_and_run_on_columns_and_parquet(tmp_path: Path) -> None:
     assert facts["times"].endswith("us (2024-05-17T13:45:00.000000Z to 2024-05-18T00:00:00.000000Z)")
     for file, options in ((payments, columns), (table, ("--relabel",))):
         result = call("run", "bfs", file, "--device", "cpu", "--top", 1, *options)
-        assert rows(result) == [["cid", "2", "1"]]
+        assert rows(result) == [["cid", "2", "ann"]]
 
 
 def test_info_of_a_pipe(tmp_path: Path) -> None:

@@ -34,6 +34,16 @@ def weighted(tmp_path: Path) -> Path:
     return file
 
 
+def test_vertices_go_by_their_names(tmp_path: Path) -> None:
+    """In every column of a printed table, and in parameters, where a name may look like a literal of Python."""
+    file = tmp_path / "named.csv"
+    file.write_text("src,dst\n1e3,true\ntrue,ann\n")
+    found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=1e3", "--format", "csv").stdout
+    assert found.splitlines()[-3:] == ["ann,2,true", "true,1,1e3", "1e3,0,1e3"]
+    found = call("run", "bfs", file, "--relabel", "--device", "cpu", "--param", "source=true", "--format", "csv").stdout
+    assert found.splitlines()[-1] == "1e3,-1,-1"
+
+
 def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
     for algorithm, second in (("pagerank", "0,ann,"), ("wcc", "0,ann,0")):
         done = shell("run", algorithm, "-", "--relabel", "--device", "cpu", "--output", "-", stdin=weighted.open())

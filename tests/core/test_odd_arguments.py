@@ -66,7 +66,7 @@ def test_a_path_may_be_bytes(tmp_path: Path) -> None:
         (UnknownNameError, lambda: su.neighbor_reduce(graph(), one, reduce=np.arange(2))),
         (UnknownNameError, lambda: su.neighbor_reduce(graph(), one, over=np.arange(2))),
         (ParameterError, lambda: graph().compute("pagerank", dtype="a")),
-        (DTypeError, lambda: graph().compute("katz", nstart=[[1], [1, 2]])),
+        (ShapeError, lambda: graph().compute("katz", nstart=[[1], [1, 2]])),
         (ShapeError, lambda: su.Batch(insert=(np.array(0), [1]))),
         (ShapeError, lambda: su.generators.existing_edges(3, 1)),
         (ShapeError, lambda: su.generators.mixed(None, 3, 1)),
@@ -87,6 +87,15 @@ def test_edges_may_be_lists() -> None:
 def test_what_cannot_be_shown_is_named_by_its_type() -> None:
     assert shown(Unprintable()) == "an object of type Unprintable"
     assert shown(10**5000) == "a number of thousands of digits"
+
+
+def test_parts_of_folders_that_a_pattern_matches(tmp_path: Path) -> None:
+    for year in (2020, 2021):
+        (tmp_path / f"year={year}").mkdir()
+        (tmp_path / f"year={year}" / "part.parquet").touch()
+    names = [path.parent.name for path in parts_of(tmp_path / "year=*") or []]
+    assert names == ["year=2020", "year=2021"]
+    assert parts_of(tmp_path / "**") == parts_of(tmp_path / "year=*")  # each file once
 
 
 def test_digits_that_are_no_numbers_are_part_of_a_name(tmp_path: Path) -> None:
