@@ -143,6 +143,28 @@ def test_colliding_keys_never_outrun_the_pool(device: Device) -> None:
         store.check()
 
 
+def test_tombstones_do_not_move(device: Device) -> None:
+    """Neither to more buckets, when a vertex outgrows its own, nor when all storage is made again."""
+    store = SlabHashStore(2000, device=device, slab_bytes=32)
+
+    def tombstones() -> int:
+        return int(np.count_nonzero(device.to_numpy(store.slabs.pool) == TOMBSTONE))
+
+    store.insert(*star_batch(store, 7, 0, 60))
+    store.delete(*star_batch(store, 7, 0, 40))
+    before = bucket_counts(store)[7]
+    assert tombstones() == 40
+    store.insert(*star_batch(store, 7, 1000, 1400))
+    assert bucket_counts(store)[7] > before
+    assert tombstones() == 0
+    store.delete(*star_batch(store, 7, 1000, 1200))
+    assert tombstones() == 200
+    store.compact()
+    assert tombstones() == 0
+    assert store.num_edges == 220
+    store.check()
+
+
 @pytest.mark.parametrize("quota", [0, 20, 30, 40, 60, 70, 80, 200])
 def test_rehashing_leaves_what_the_batch_needs(quota: int) -> None:
     """Slots that a batch was counted to use are gone when its vertex moves: the quota has to cover that as well."""
