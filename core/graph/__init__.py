@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
-from suricate.base.errors import ParameterError, RequirementError, ShapeError, UnknownNameError, WeightError
+from suricate.base.errors import ParameterError, RequirementError, UnknownNameError, WeightError
 from suricate.base.parameters import flag, integer, shown
-from suricate.base.types import Adjacency, EdgeList, StoreView
-from suricate.graph import interop, snapshot
+from suricate.base.types import EdgeList, StoreView
+from suricate.graph import interop, naming, neighborhoods, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
@@ -26,7 +26,7 @@ from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
 from suricate.graph.update import Given, Updater
-from suricate.intake.arrays import absent_weight, as_ids, bits, checked_ids, on_host, picked
+from suricate.intake.arrays import absent_weight, bits, picked
 from suricate.intake.ingest import Ingest
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
@@ -65,7 +65,7 @@ class Graph:
     without trackers; a pickled graph is loaded on the kind of device that it was on.
 
     Raises:
-        ParameterError, UnknownNameError, DeviceError, DTypeError, ShapeError, VertexRangeError: an argument is invalid.
+        ParameterError, UnknownNameError, DeviceError, DTypeError, VertexRangeError: an argument is invalid.
         CapacityError: there is not enough memory.
     """
 
@@ -101,6 +101,7 @@ class Graph:
         self._updater = Updater(stores, options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
+        self._names: naming.Names | None = None
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         rehearse_updates(self)
 
@@ -152,6 +153,7 @@ class Graph:
     live = property(live)
     live_arrays = property(live_arrays)
     num_live = property(num_live)
+    names = property(naming.names, naming.set_names)
     live_vertices = property(live_vertices)
     deleted_vertices = property(deleted_vertices)
     most_deleted = property(most_deleted)
@@ -228,7 +230,7 @@ class Graph:
                 stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
+            VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
             CapacityError: there is not enough memory; the graph is unchanged.
         """
         return self._update(None, (src, dst, weight))
@@ -318,7 +320,7 @@ class Graph:
 
         Raises:
             WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
-            VertexRangeError, DTypeError, ShapeError, DeviceError: the ids are invalid.
+            VertexRangeError, DTypeError, DeviceError: the ids are invalid.
         """
         if self.weight_dtype is None:
             raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
@@ -336,24 +338,8 @@ class Graph:
         """
         return self.store(direction).degrees()
 
-    @on_graph_device
-    def neighbors(self, vertex: int, direction: str = "out") -> Array:
-        """Return the ids of the out-neighbours of ``vertex`` (``"in"``: of its in-neighbours), in no given order."""
-        if np.ndim(vertex):
-            raise ShapeError("vertex is one id: adjacency(vertices) takes several")
-        return self.adjacency([vertex], direction).dst
-
-    @on_graph_device
-    def adjacency(self, vertices: Any, direction: str = "out") -> Adjacency:
-        """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
-
-        Raises:
-            RequirementError: ``"in"``, and the graph keeps no in-edges.
-            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
-        """
-        self._updater.raise_found()
-        ids = checked_ids(on_host(as_ids(vertices, "vertices")), self.num_vertices, "vertices")
-        return self.store(direction).adjacency(self.device.xp.asarray(ids))
+    neighbors = neighborhoods.neighbors
+    adjacency = neighborhoods.adjacency
 
     @on_graph_device
     def edges(self) -> EdgeList:
@@ -434,6 +420,7 @@ class Graph:
         other = object.__new__(type(self))
         other._assemble(self._options, stores)
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
+        other._names = None if self._names is None else self._names.copy()
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:

@@ -28,6 +28,7 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES, Adjacency
 from suricate.graph.delta import both_directions
+from suricate.graph.naming import nodes_of
 from suricate.intake.arrays import as_array, as_ids
 from suricate.state.locks import on_graph_device
 
@@ -305,15 +306,31 @@ def to_scipy_sparse(graph: Graph) -> Any:
 
 @on_graph_device
 def to_networkx(graph: Graph) -> Any:
-    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``."""
-    networkx = _library("networkx", "networkx")
-    result = networkx.DiGraph() if graph.directed else networkx.Graph()
-    result.add_nodes_from(graph.device.to_numpy(graph.live_vertices).tolist())
-    parts = [graph.device.to_numpy(part).tolist() for part in graph.edges() if part is not None]
-    if len(parts) == 2:
-        result.add_edges_from(zip(*parts, strict=True))
+    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``.
+
+    Nodes are the names of the vertices, where they have names, else their ids.
+
+    Raises:
+        RequirementError: the id of a vertex without a name is the name of another one.
+    """
+    networkx = library("networkx", "networkx")
+    result, live = (
+        networkx.DiGraph() if graph.directed else networkx.Graph(),
+        graph.device.to_numpy(graph.live_vertices),
+    )
+    nodes = nodes_of(graph, live)
+    result.add_nodes_from(nodes)
+    edges = graph.edges()
+    src, dst = graph.device.to_numpy(edges.src), graph.device.to_numpy(edges.dst)
+    if graph.names is not None:
+        known = np.empty(graph.num_vertices, object)
+        known[live] = nodes
+        src, dst = known[src], known[dst]
+    if edges.weight is None:
+        result.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
     else:
-        result.add_weighted_edges_from(zip(*parts, strict=True))
+        weight = graph.device.to_numpy(edges.weight)
+        result.add_weighted_edges_from(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
     return result
 
 
@@ -324,7 +341,7 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
     Raises:
         ParameterError: two columns have the same name, or one is no name.
     """
-    pandas = _library("pandas", "pandas")
+    pandas = library("pandas", "pandas")
     _check_names(source=source, target=target, weight=weight)
     if len({source, target, weight}) < 3:
         raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
@@ -388,7 +405,8 @@ def _module(array: Array) -> Any:
     return np if isinstance(array, np.ndarray) else importlib.import_module("cupy")
 
 
-def _library(name: str, extra: str) -> Any:
+def library(name: str, extra: str) -> Any:
+    """Return an installed library; raises ``MissingLibraryError`` that names the extra which brings it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

@@ -16,6 +16,8 @@ import numpy as np
 
 from suricate import plugins
 from suricate.base.errors import ParameterError, SuricateError
+from suricate.base.parameters import real
+from suricate.graph import frames
 from suricate.graph.ahead import REHEARSALS, rehearse_tracking
 from suricate.graph.delta import Delta
 from suricate.plugins.algorithm import Algorithm
@@ -181,6 +183,7 @@ class Tracker:
 
     def __init__(self, graph: Graph, kept: Kept) -> None:
         self.graph, self._kept, self.closed = graph, kept, False
+        self._seen: frames.Seen | None = None  # at the last call of ``changed``
         kept.trackers.add(self)
 
     @property
@@ -227,6 +230,61 @@ class Tracker:
         """
         return _result(self.graph, self)
 
+    def at(self, ids: Any = None, *, names: Any = None) -> Any:
+        """Return the result at vertices: its arrays with ``k`` entries, on the graph's device; the rest as it is.
+
+        Args:
+            ids: ``k`` ids, or names that are texts; integers are always ids. A single one gives plain numbers.
+            names: ``k`` names of any type, or one, in place of ``ids``.
+
+        Raises:
+            UnknownNameError: the graph has no vertex of such a name.
+            ParameterError: the algorithm gives no value per vertex.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+        """
+        return _at(self.graph, self, ids, names)
+
+    def top(self, k: int = 10, by: str | None = None, *, largest: bool = True) -> frames.Frame:
+        """Return the ``k`` live vertices with the largest values, or all, with columns rank, vertex and the result's.
+
+        Components and other groups are ranked by size: columns rank, vertex (which the group is called after) and size.
+        If the graph has names, there is a column ``name``. Ties go by id, and NaN comes last.
+
+        Args:
+            k: number of rows.
+            by: which array of the result is ranked; None: the first one, or the sizes of groups.
+            largest: False: the smallest values.
+
+        Raises:
+            ParameterError: an argument is invalid, or the algorithm gives no value per vertex.
+        """
+        return _top(self.graph, self, k, by, largest)
+
+    def changed(self, atol: float = 0.0) -> frames.Frame:
+        """Return the vertices whose values changed since the last call; all live ones at the first.
+
+        Columns are vertex, name (if the graph has names), the arrays of the result, and ``change``: ``"changed"``: by
+        more than ``atol`` since the last call; ``"new"``: it was not live then; ``"left"``: it is not live any more,
+        with its values of that time. From the first call on, the tracker keeps a copy of the result's arrays.
+
+        Raises:
+            ParameterError: ``atol`` is invalid, or the algorithm gives no value per vertex.
+        """
+        return _changed(self.graph, self, real("atol", atol, low=0))
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame`` of live vertices: vertex, name (if the graph has names), the result's arrays.
+
+        Raises:
+            MissingLibraryError: pandas is not installed.
+            ParameterError: the algorithm gives no value per vertex.
+        """
+        return _full(self.graph, self).to_pandas()
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table`` of the same columns; raises likewise."""
+        return _full(self.graph, self).to_arrow()
+
     def refresh(self) -> None:
         """Compute from scratch."""
         _refresh(self.graph, self)
@@ -254,6 +312,29 @@ class Tracker:
 @on_graph_device
 def _result(graph: Graph, tracker: Tracker) -> Any:
     return tracker._kept.result()
+
+
+@on_graph_device
+def _at(graph: Graph, tracker: Tracker, ids: Any, names: Any) -> Any:
+    return frames.at(graph, tracker.result, tracker.name, ids, names)
+
+
+@on_graph_device
+def _top(graph: Graph, tracker: Tracker, k: int, by: str | None, largest: bool) -> frames.Frame:
+    return frames.top(graph, tracker.result, tracker.name, tracker.algorithm.groups, k, by, largest)
+
+
+@on_graph_device
+def _full(graph: Graph, tracker: Tracker) -> frames.Frame:
+    return frames.full(graph, tracker.result, tracker.name)
+
+
+@on_graph_device
+def _changed(graph: Graph, tracker: Tracker, atol: float) -> frames.Frame:
+    before, now = tracker._seen, frames.seen(graph, tracker.result, tracker.name)
+    frame = frames.changed(graph, before, now, atol)
+    tracker._seen = now
+    return frame
 
 
 @on_graph_device

@@ -194,3 +194,31 @@ def _pyarrow() -> Any:
     except ImportError:
         return None
     return pyarrow
+
+
+def readable(kind: str | None, stored: Any) -> np.ndarray:
+    """Return integers of this kind from ``uint64[n]``, or texts (``str`` in an object array) from (bytes, offsets)."""
+    if kind != TEXT:
+        return stored.view(kind or "int64")
+    data, offsets = stored
+    ends, names = offsets.tolist(), np.empty(len(offsets) - 1, object)
+    if len(data) and int(data.max()) > 127:
+        raw = data.tobytes()
+        names[:] = [raw[a:b].decode("utf-8", "surrogateescape") for a, b in itertools.pairwise(ends)]
+    else:
+        text = data.tobytes().decode("ascii")
+        names[:] = [text[a:b] for a, b in itertools.pairwise(ends)]
+    return names
+
+
+def longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:
+    """Return a longer copy of an array, filled up."""
+    grown = np.full(size, fill, array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def demand(holds: bool) -> None:
+    """Raise ``ValueError`` about arrays of a state unless ``holds``."""
+    if not holds:
+        raise ValueError("its arrays do not fit together")

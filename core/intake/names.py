@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -23,9 +22,12 @@ from suricate.intake.name_values import (
     NUM_NAMES,
     SLIDE,
     TEXT,
-    USED,
+    USED,  # fmt: skip
     Values,
     as_values,
+    demand,
+    longer,
+    readable,
 )
 
 FORMAT = 1  #: of :meth:`Names.state`
@@ -64,6 +66,7 @@ class Names:
         self._heap = np.empty(1 << 14, np.uint8)
         self._table, self._shift = np.zeros((1 << 11, 2), np.uint64), 32 - 11
         self._freed: list[np.ndarray] = []  # ids that are free from the next slide on
+        self._left: list[tuple[np.ndarray, Any]] = []  # ids and names that were forgotten in this slide
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -186,8 +189,8 @@ class Names:
 
     def _allot(self, size: int) -> None:
         """Make the arrays by id longer."""
-        self._words, self._since = _longer(self._words, size, 0), _longer(self._since, size, 0)
-        self._counts, self._free = _longer(self._counts, size, -1), _longer(self._free, (size + 63) // 64, 0)
+        self._words, self._since = longer(self._words, size, 0), longer(self._since, size, 0)
+        self._counts, self._free = longer(self._counts, size, -1), longer(self._free, (size + 63) // 64, 0)
 
     def _compact(self, size: int) -> None:
         """Move the texts to a new heap of ``size`` bytes, one behind the other."""
@@ -261,6 +264,7 @@ class Names:
             self._erase(known)
             if len(known):
                 self._freed.pop()
+                self._left.pop()
                 self._set_free(known)
 
     def next_slide(self) -> int:
@@ -269,12 +273,14 @@ class Names:
             for ids in self._freed:
                 self._set_free(ids)
             self._freed.clear()
+            self._left.clear()
             self._head[SLIDE] += 1
             return self.version
 
     def _erase(self, ids: np.ndarray) -> None:
         if len(ids):
             text = self._kind == TEXT
+            self._left.append((ids, self._texts(ids) if text else self._words[ids]))
             self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
             self._freed.append(ids)
 
@@ -309,17 +315,7 @@ class Names:
             return (named[0] if self._kind == TEXT else int(named[0])) if one else named
 
     def _named(self, known: np.ndarray) -> np.ndarray:
-        if self._kind != TEXT:
-            return self._words[known].view(self._kind or "int64")
-        data, offsets = self._texts(known)
-        ends, names = offsets.tolist(), np.empty(len(known), object)
-        if len(data) and int(data.max()) > 127:
-            raw = data.tobytes()
-            names[:] = [raw[a:b].decode("utf-8", "surrogateescape") for a, b in itertools.pairwise(ends)]
-        else:
-            text = data.tobytes().decode("ascii")
-            names[:] = [text[a:b] for a, b in itertools.pairwise(ends)]
-        return names
+        return readable(self._kind, self._texts(known) if self._kind == TEXT else self._words[known])
 
     def _texts(self, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         offsets = np.zeros(len(known) + 1, np.int64)
@@ -347,6 +343,25 @@ class Names:
             inside = (given >= 0) & (given < self.num_ids)
             inside[inside] = self._counts[given[inside]] >= 0
             return inside
+
+    def since(self, ids: Any) -> np.ndarray:
+        """Return ``int64[n]``: the version in which each id was last given out; 0 for ids that never were."""
+        with self._lock:
+            given = on_host(as_ids(ids, "ids")).astype(np.int64)
+            inside = (given >= 0) & (given < self.num_ids)
+            versions = np.zeros(len(given), np.int64)
+            versions[inside] = self._since[given[inside]]
+            return versions
+
+    def forgotten(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids, ``uint32[n]``, and the names that were forgotten in this slide, in that order.
+
+        They are kept until the next slide; not in copies and states.
+        """
+        with self._lock:
+            empty = np.empty(0, object if self._kind == TEXT else self._kind or "int64")
+            ids = np.concatenate([np.empty(0, np.uint32), *(ids for ids, _ in self._left)])
+            return ids, np.concatenate([empty, *(readable(self._kind, stored) for _, stored in self._left)])
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self[self.ids].tolist())
@@ -416,23 +431,22 @@ class Names:
         """Take over a state; raises ``ValueError`` if it is damaged."""
         ids, freed = parts["ids"], parts["freed"]
         both = np.sort(np.concatenate((ids, freed)))
-        _demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
-        _demand(
-            0 <= num_ids <= MAX_VERTICES and version >= 0 and len(ids) == len(parts["counts"]) == len(parts["since"])
-        )
-        _demand(not len(both) or (int(both[-1]) < num_ids and bool((both[1:] > both[:-1]).all())))
-        _demand(not len(ids) or bool((parts["counts"] >= 0).all() and (parts["since"] <= version).all()))
+        demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
+        demand(0 <= num_ids <= MAX_VERTICES and version >= 0)
+        demand(len(ids) == len(parts["counts"]) == len(parts["since"]))
+        demand(not len(both) or (int(both[-1]) < num_ids and bool((both[1:] > both[:-1]).all())))
+        demand(not len(ids) or bool((parts["counts"] >= 0).all() and (parts["since"] <= version).all()))
         self._allot(max(num_ids, len(self._words)))
         text, data = self._kind == TEXT, parts["data"]
         if text:
             offsets = parts["offsets"]
             lengths = np.diff(offsets)
-            _demand(data.dtype == np.uint8 and len(offsets) == len(ids) + 1 and int(offsets[0]) == 0)
-            _demand(int(offsets[-1]) == len(data) and bool((lengths >= 0).all() and (lengths <= LONGEST).all()))
+            demand(data.dtype == np.uint8 and len(offsets) == len(ids) + 1 and int(offsets[0]) == 0)
+            demand(int(offsets[-1]) == len(data) and bool((lengths >= 0).all() and (lengths <= LONGEST).all()))
             self._heap = np.concatenate((data, np.empty(len(data) // 2 + 1024, np.uint8)))
             self._words[ids] = (offsets[:-1].astype(np.uint64) << np.uint64(24)) | lengths.astype(np.uint64)
         else:
-            _demand(data.dtype == np.uint64 and len(data) == len(ids))
+            demand(data.dtype == np.uint64 and len(data) == len(ids))
             self._words[ids] = data
         self._counts[ids], self._since[ids] = parts["counts"], parts["since"]
         self._head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
@@ -444,7 +458,7 @@ class Names:
         slots = max(11, (2 * len(ids)).bit_length())
         self._table, self._shift = np.zeros((1 << slots, 2), np.uint64), 32 - slots
         self._loops.enter(self._words, ids, self._heap, text, self._table, self._shift)
-        _demand(np.array_equal(self._find_all(ids), ids))
+        demand(np.array_equal(self._find_all(ids), ids))
 
     def _find_all(self, ids: np.ndarray) -> np.ndarray:
         """Return the ids that the table has for the names of ``ids``."""
@@ -455,14 +469,11 @@ class Names:
             found = self._ids_of(values, adds=False)
         return found
 
-    def copy(self) -> Names:
+    def copy(self, memo: Any = None) -> Names:
         """Return an independent copy."""
         return Names.restore(self.state())
 
-    __copy__ = copy
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Names:
-        return self.copy()
+    __copy__ = __deepcopy__ = copy
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Names.restore, (self.state(),)
@@ -487,14 +498,3 @@ class Names:
             if self._kind == TEXT:
                 used = int((self._words[ids] & _LONGEST).sum())
                 require(used == self._head[USED] - self._head[DEAD], "the bytes of forgotten texts are counted")
-
-
-def _longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:
-    grown = np.full(size, fill, array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-def _demand(holds: bool) -> None:
-    if not holds:
-        raise ValueError("its arrays do not fit together")

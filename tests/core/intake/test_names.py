@@ -126,6 +126,24 @@ def test_withdrawn_names_leave_no_trace():
     names.check()
 
 
+def test_forgotten_names_are_told_until_the_next_slide():
+    for given in (["a", "ü", "c"], [5, -1, 7]):
+        names = su.Names()
+        names.intern(given)
+        names.forget([2])
+        names.forget([1, 0])
+        ids, last = names.forgotten()
+        assert ids.tolist() == [2, 0, 1]
+        assert last.tolist() == [given[2], given[0], given[1]]
+        names.next_slide()
+        assert names.forgotten()[0].tolist() == []
+        names.withdraw([names.intern(given[0])])
+        assert names.forgotten()[1].tolist() == []
+        names.next_slide()
+        assert names.intern(given[1:]).tolist() == [0, 1]
+        assert names.since([1, 0, 2, 9]).tolist() == [2, 2, 0, 0]
+
+
 def test_kept_names_and_counts_below_zero():
     names = su.Names("text", keep=True)
     ids = names.add(["a", "b", "a"])

@@ -1,0 +1,243 @@
+"""Frames: what trackers know of live vertices, as columns with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
+from suricate.base.parameters import flag, integer, shown
+from suricate.graph.interop import library
+from suricate.graph.naming import columns_of, named_vertices, vertices_of
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.intake.names import Names
+
+SHOWN = 10  #: rows in the ``repr`` of a frame
+
+
+class Frame:
+    """Columns of equal length in host memory, in a fixed order; iterating yields the rows as tuples.
+
+    pandas, polars, DuckDB and others read it: by :meth:`to_pandas`, :meth:`to_arrow` or the Arrow C stream interface.
+
+    Attributes:
+        columns: the names of the columns.
+    """
+
+    def __init__(self, columns: dict[str, np.ndarray]) -> None:
+        self._columns, self.columns = columns, tuple(columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self._columns.values())))
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        """Return a column.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        if column not in self.columns:
+            raise UnknownNameError(f"there is no column {shown(column)}; there are {', '.join(self.columns)}")
+        return self._columns[column]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*(column.tolist() for column in self._columns.values()), strict=True)
+
+    def __repr__(self) -> str:
+        head = {name: column[:SHOWN].tolist() for name, column in self._columns.items()}
+        cells = [[name, *map(str, values)] for name, values in head.items()]
+        widths = [max(map(len, column)) for column in cells]
+        rows = (zip(row, widths, strict=True) for row in zip(*cells, strict=True))
+        lines = ["  ".join(cell.rjust(width) for cell, width in row) for row in rows]
+        return "\n".join(lines + [f"... {len(self)} rows"] * (len(self) > SHOWN))
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``; raises ``MissingLibraryError`` without pandas."""
+        return library("pandas", "pandas").DataFrame(self._columns)
+
+    def to_arrow(self) -> Any:
+        """Return a ``pyarrow.Table``; raises ``MissingLibraryError`` without pyarrow."""
+        return library("pyarrow", "arrow").table(self._columns)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+class Seen(NamedTuple):
+    """What ``Tracker.changed`` compares with.
+
+    Attributes:
+        fields: copies of the result's arrays.
+        live: which vertices were live, on the host.
+        version: that of the graph's names.
+    """
+
+    fields: dict[str, Array]
+    live: np.ndarray
+    version: int
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def fields_of(result: Any) -> dict[str, Any]:
+    """Return the parts of a result by name; ``value`` if there is only one."""
+    return result._asdict() if hasattr(result, "_asdict") else {"value": result}
+
+
+def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
+    """Return the arrays of a result that have an entry per vertex, on the graph's device or the host."""
+    parts = {name: part if hasattr(part, "shape") else np.asarray(part) for name, part in fields_of(result).items()}
+    return {name: part for name, part in parts.items() if part.shape == (graph.num_vertices,)}
+
+
+def entries(graph: Graph, result: Any, label: str) -> dict[str, Array]:
+    """Return :func:`per_vertex`; raises ``ParameterError`` if there is nothing."""
+    found = per_vertex(graph, result)
+    if not found:
+        raise ParameterError(f"{label} gives no value per vertex: read its result")
+    return found
+
+
+def at(graph: Graph, result: Any, label: str, ids: Any, names: Any) -> Any:
+    """Return the entries of a result at vertices; see ``Tracker.at``."""
+    if (ids is None) == (names is None):
+        raise ParameterError("at takes ids, or names=")
+    values, argument = (ids, "ids") if names is None else (names, "names")
+    if np.ndim(values) > 1:
+        raise ShapeError(f"{argument} has shape {np.shape(values)}: pass a one-dimensional array or a list")
+    is_one = isinstance(values, (str, bytes)) or np.ndim(values) == 0
+    find = vertices_of if names is None else named_vertices
+    vertices = find(graph, [values] if is_one else values, argument).astype(np.int64)
+    columns = entries(graph, result, label)
+    picked = {name: part[graph.device.xp.asarray(vertices)] if hasattr(part, "device") else part[vertices]
+              for name, part in columns.items()}  # fmt: skip
+    if is_one:
+        picked = {name: part[0].item() for name, part in picked.items()}
+    return result._replace(**picked) if hasattr(result, "_asdict") else picked["value"]
+
+
+def full(graph: Graph, result: Any, label: str) -> Frame:
+    """Return a row per live vertex, ascending by id."""
+    columns, live = entries(graph, result, label), graph.live_vertices
+    to_numpy = partial(_on_host, graph)
+    rows = {name: to_numpy(_picked(graph, part, live)) for name, part in columns.items()}
+    return Frame({**columns_of(graph, to_numpy(live)), **rows})
+
+
+def top(graph: Graph, result: Any, label: str, groups: str, k: int, by: str | None, largest: bool) -> Frame:
+    """Return the first live vertices, or the largest groups; see ``Tracker.top``."""
+    k, columns = integer("k", k, low=0), entries(graph, result, label)
+    flag("largest", largest)
+    if by is not None and by not in columns:
+        raise ParameterError(f"by must be one of {', '.join(columns)}, got {shown(by)}")
+    live, to_numpy = graph.live_vertices, partial(_on_host, graph)
+    if by is None and groups:
+        found, sizes = np.unique(to_numpy(_picked(graph, columns[groups], live)), return_counts=True)
+        best = _first(graph, sizes, k, largest)
+        return Frame({"rank": _ranks(best), **columns_of(graph, found[best]), "size": sizes[best]})
+    ranked = _picked(graph, columns[by or next(iter(columns))], live)
+    best = _first(graph, ranked, k, largest)
+    chosen = live[graph.device.xp.asarray(best)]
+    rows = {name: to_numpy(_picked(graph, part, chosen)) for name, part in columns.items()}
+    return Frame({"rank": _ranks(best), **columns_of(graph, to_numpy(chosen)), **rows})
+
+
+def _picked(graph: Graph, part: Array, vertices: Array) -> Array:
+    """Return the entries of ``part``, on the host or the device, at ``vertices``."""
+    if isinstance(part, np.ndarray):
+        vertices = _on_host(graph, vertices)
+    return part[vertices.astype(np.int64)]
+
+
+def _on_host(graph: Graph, array: Array) -> np.ndarray:
+    return array if isinstance(array, np.ndarray) else graph.device.to_numpy(array)
+
+
+def _ranks(best: Array) -> np.ndarray:
+    return np.arange(1, len(best) + 1)
+
+
+def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
+    """Return the indices, on the host, of the ``k`` largest or smallest values in order, ties by index, NaN last."""
+    xp, to_numpy = np if isinstance(values, np.ndarray) else graph.device.xp, partial(_on_host, graph)
+    places = xp.arange(len(values))
+    if values.dtype.kind == "f":
+        places = xp.concatenate((xp.flatnonzero(values == values), xp.flatnonzero(values != values)))
+    numbers = int((values == values).sum())
+    if k < numbers:
+        kept, at = values[places[:numbers]], numbers - k if largest else k - 1
+        bound = xp.partition(kept, at)[at] if k else 0
+        inside = xp.flatnonzero(kept > bound if largest else kept < bound) if k else kept[:0].astype(np.int64)
+        ties = xp.flatnonzero(kept == bound)[: k - len(inside)]
+        places, numbers = places[xp.sort(xp.concatenate((inside, ties)))], k
+    chosen = to_numpy(values[places[:numbers]])
+    order = (
+        numbers - 1 - np.argsort(chosen[::-1], kind="stable")[::-1] if largest else np.argsort(chosen, kind="stable")
+    )
+    host = to_numpy(places)
+    return np.concatenate((host[:numbers][order], host[numbers:]))[:k]
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def seen(graph: Graph, result: Any, label: str) -> Seen:
+    """Return a copy of what the result says of the live vertices now."""
+    fields = {name: part.copy() for name, part in entries(graph, result, label).items()}
+    return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
+
+
+def changed(graph: Graph, before: Seen | None, now: Seen, atol: float) -> Frame:
+    """Return the vertices whose entries differ between ``before`` and ``now``; see ``Tracker.changed``."""
+    if before is None:
+        before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
+    size, to_numpy = len(before.live), graph.device.to_numpy  # ids stay valid: there are no fewer now
+    was = np.zeros(len(now.live), bool)
+    was[:size] = before.live
+    if graph.names is not None and graph.names.version > before.version:
+        was &= graph.names.since(np.arange(len(was))) <= before.version  # else the id has another vertex
+    differs = np.zeros(len(was), bool)
+    for name, part in now.fields.items():
+        differs[:size] |= to_numpy(_differ(graph, part[:size], before.fields[name], atol))
+    rows = np.flatnonzero((now.live != was) | (now.live & differs))
+    left = ~now.live[rows]
+    columns = columns_of(graph, rows.astype(np.uint32))
+    if graph.names is not None and left.any():
+        columns["name"] = _with_last_names(graph.names, columns["name"], rows, left, before.version)
+    for name, part in now.fields.items():
+        values = to_numpy(_picked(graph, part, rows))
+        values[left] = to_numpy(_picked(graph, before.fields[name], rows[left]))
+        columns[name] = values
+    return Frame({**columns, "change": np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object)})
+
+
+def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:
+    """Return a column of names where rows that ``left`` have the name they had at ``version``, None if it is gone."""
+    ids, last = names.forgotten()
+    known = dict(zip(ids.tolist(), last.tolist(), strict=True))
+    column = column.astype(object)
+    recent = left & (~names.has(rows) | (names.since(rows) > version))
+    column[recent] = [known.get(vertex) for vertex in rows[recent].tolist()]
+    return column
+
+
+def _differ(graph: Graph, a: Array, b: Array, atol: float) -> Array:
+    """Return where entries differ by more than ``atol``; two NaN, and equal infinities, do not."""
+    differ = (a != b) & ((a == a) | (b == b))
+    if not atol:
+        return differ
+    xp = np if isinstance(a, np.ndarray) else graph.device.xp
+    if a.dtype.kind == "b":
+        a, b = a.view(np.uint8), b.view(np.uint8)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = xp.where(a > b, a - b, b - a)
+    if a.dtype.kind == "i":
+        distance = distance.view(f"u{a.dtype.itemsize}")  # right even where it wrapped
+    return differ & ~(distance <= atol)

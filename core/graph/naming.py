@@ -1,0 +1,108 @@
+"""Names of a graph's vertices: ``Graph.names``, and vertices that are given by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
+from suricate.base.parameters import shown
+from suricate.intake.arrays import as_ids, checked_ids, on_host
+from suricate.intake.names import Names
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+def names(graph: Graph) -> Names | None:
+    """The names of the vertices (``su.Names``, in host memory), or None. Files read with ``relabel`` bring them.
+
+    They are shown in frames, taken in place of ids, copied with the graph, kept in snapshots, and the nodes of
+    ``to_networkx``. Deleting a vertex leaves its name, and adding one gives it none: that is up to who owns the names.
+
+    Raises:
+        ParameterError: set to something else, or to names of ids that the graph does not have.
+    """
+    return graph._names
+
+
+def set_names(graph: Graph, names: Names | None) -> None:
+    """Set :func:`names`."""
+    if names is not None and not isinstance(names, Names):
+        raise ParameterError(f"names must be su.Names or None, got {shown(names)}")
+    if names is not None and names.num_ids > graph.num_vertices:
+        reason = f"names has {names.num_ids} ids, but the graph has {graph.num_vertices} vertices"
+        raise ParameterError(f"{reason}: add vertices with insert_vertices()")
+    graph._names = names
+
+
+def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
+    """Return valid ids, on the host, of vertices given as ids, or by names that are texts.
+
+    Integers are ids, also where names are integers.
+
+    Raises:
+        UnknownNameError: the graph has no names, or no vertex of such a name.
+        VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+    """
+    if not _are_texts(values):
+        return checked_ids(on_host(as_ids(values, argument)), graph.num_vertices, argument)
+    if graph.names is None:
+        raise UnknownNameError(f"{argument} has texts, but the graph has no names: set graph.names, or pass ids")
+    return named_vertices(graph, values, argument)
+
+
+def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
+    """Return the ids, on the host, of vertices with these names. Raises as :func:`vertices_of` does."""
+    if graph.names is None:
+        raise UnknownNameError(f"{argument} was given, but the graph has no names: set graph.names")
+    ids = graph.names.find(names)
+    unknown = np.flatnonzero((ids < 0) | (ids >= graph.num_vertices))
+    if len(unknown):
+        index = int(unknown[0])
+        raise UnknownNameError(f"{argument}[{index}] is {shown(names[index])}: the graph has no vertex of this name")
+    return ids
+
+
+def _are_texts(values: Any) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(isinstance(value, str) for value in values[:1])
+    dtype = getattr(values, "dtype", getattr(values, "type", None))  # the latter of Arrow
+    if getattr(dtype, "kind", "") == "O":
+        return len(values) > 0 and isinstance(values[0], str)
+    return getattr(dtype, "kind", "") in ("U", "T") or "str" in str(dtype)
+
+
+def names_of(names: Any, vertices: np.ndarray) -> np.ndarray:
+    """Return the names of vertices; None, in an object array, for those without one."""
+    named = names.has(vertices)
+    if named.all():
+        return names[vertices]
+    column = np.full(len(vertices), None, object)
+    column[named] = names[vertices[named]].tolist()
+    return column
+
+
+def columns_of(graph: Graph, vertices: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the columns ``vertex`` and, if the graph has names, ``name``."""
+    columns = {"vertex": vertices}
+    return columns if graph.names is None else {**columns, "name": names_of(graph.names, vertices)}
+
+
+def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
+    """Return what stands for vertices in other libraries: their names; the id of those without one.
+
+    Raises:
+        RequirementError: such an id is the name of another vertex.
+    """
+    if graph.names is None:
+        return vertices.tolist()
+    nodes = names_of(graph.names, vertices).tolist()
+    nameless = vertices[~graph.names.has(vertices)]
+    if len(nameless) and graph.names.dtype != "text":
+        taken = nameless[graph.names.find(nameless) >= 0]
+        if len(taken):
+            reason = f"vertex {taken[0]} has no name, and another vertex has this name"
+            raise RequirementError(f"{reason}: name it, or set graph.names = None")
+    return [vertex if node is None else node for vertex, node in zip(vertices.tolist(), nodes, strict=True)]
