@@ -1,7 +1,8 @@
 """Snapshots: one file format for the graphs of every backend and device.
 
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
-(uint32, an undirected edge once), ``weight`` (if there are weights) and ``deleted`` (the ids of deleted vertices).
+(uint32, an undirected edge once), ``weight`` (if there are weights), ``deleted`` (the ids of deleted vertices) and, if
+there are names, ``names.*`` (their state); the format version is then 2, else 1.
 A pickled graph is the same, as bytes.
 """
 
@@ -32,13 +33,15 @@ from suricate.base.files import as_path, replacing
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
+from suricate.intake.names import Names
 from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 FORMAT = "suricate graph"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+NAMES = "names."  #: what the arrays of the names' state begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
@@ -192,11 +195,29 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
             raise FileFormatError(path, None, f"the snapshot lacks {name!r}")
         if arrays[name].ndim != 1 or arrays[name].dtype != dtype:
             raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
-    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1 or not arrays.keys() <= expected.keys():
+    if len({len(arrays[name]) for name in expected if name != "deleted"}) > 1 or not _plain(arrays) <= expected.keys():
         raise FileFormatError(path, None, "the arrays of the snapshot do not fit together")
     n = header.num_vertices
     if any(len(arrays[name]) and int(arrays[name].max()) >= n for name in ("src", "dst", "deleted")):
         raise FileFormatError(path, None, f"the snapshot holds a vertex id that is not below num_vertices ({n})")
+
+
+def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
+    """Return the names of the arrays that are none of the state of names."""
+    return {name for name in arrays if not name.startswith(NAMES)}
+
+
+def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names | None:
+    """Return the names in a snapshot, None if there are none."""
+    if len(_plain(arrays)) == len(arrays):
+        return None
+    state = {name.removeprefix(NAMES): part for name, part in arrays.items() if name.startswith(NAMES)}
+    try:
+        if int(state["about"][3]) > header.num_vertices:  # ahead of the allocation
+            raise ValueError("there are more names than vertices")
+        return Names.restore(state)
+    except DAMAGE as error:
+        raise FileFormatError(path, None, f"the names of the snapshot are damaged: {_one_line(error)}") from error
 
 
 def _check_backend(path: Path, header: Header, device: str | Device) -> None:
@@ -225,7 +246,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         options=graph.store("out").options(),
         graph_version=graph.version,
     )
-    text = json.dumps({"format": FORMAT, "version": FORMAT_VERSION, **asdict(header)})
+    text = json.dumps({"format": FORMAT, "version": 1 if graph.names is None else FORMAT_VERSION, **asdict(header)})
     arrays: dict[str, Any] = {
         "header": np.frombuffer(text.encode(), np.uint8),
         "src": to_numpy(edges.src),
@@ -234,11 +255,14 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     }
     if edges.weight is not None:
         arrays["weight"] = to_numpy(edges.weight)
+    if graph.names is not None:
+        arrays.update({NAMES + name: part for name, part in graph.names.state().items()})
     return arrays
 
 
 def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
+    names = _names(path, header, arrays)
     described = {name: getattr(header, name) for name in STORED}
     try:
         graph = cls(n, **described, **_hints(header, src, dst), **options)
@@ -255,6 +279,7 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     updater = graph._updater
     deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
     updater.inherit(header.graph_version, deleted, updater.had_loops)
+    graph.names = names
     return graph
 
 

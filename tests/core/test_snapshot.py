@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -124,6 +125,50 @@ def test_foreign_files(tmp_path):
         write()
         with pytest.raises(FileFormatError, match="no snapshot"):
             su.Graph.load(path, device="cpu")
+
+
+@pytest.mark.parametrize("names", [["ann", "böb", "c"], [-5, 2**62, 0], []], ids=["text", "int64", "none"])
+def test_names_are_kept_by_snapshots_and_pickles(tmp_path, device, names):
+    graph = su.Graph(4, device=device)
+    graph.names = su.Names()
+    graph.names.add(names)
+    graph.names.release(graph.names.ids[1:2])
+    graph.names.next_slide()
+    path = tmp_path / "g"
+    graph.save(path)
+    for other in (su.Graph.load(path, device=device), pickle.loads(pickle.dumps(graph))):
+        other.names.check()
+        assert list(other.names) == names[:1] + names[2:]
+        assert (other.names.version, other.names.num_ids) == (1, len(names))
+    with np.load(path) as archive:
+        assert json.loads(bytes(archive["header"]))["version"] == 2
+    graph.names = None
+    graph.save(path)
+    assert su.Graph.load(path, device=device).names is None
+    with np.load(path) as archive:  # older versions of the package read it
+        assert json.loads(bytes(archive["header"]))["version"] == 1
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"names.about": np.array([1, 1, 0, 51, 0])},
+        {"names.about": np.array([9, 1, 0, 2, 0])},
+        {"names.about": None},
+        {"names.ids": np.array([0, 0], np.uint32)},
+        {"names.offsets": np.array([0, 1, 9])},
+        {"names.counts": np.zeros(2)},
+    ],
+    ids=str,
+)
+def test_damaged_names(tmp_path, device, arrays):
+    graph = su.Graph(50, device=device)
+    graph.names = su.Names()
+    graph.names.intern(["a", "b"])
+    graph.save(tmp_path / "g")
+    rewrite(tmp_path / "g", **arrays)
+    with pytest.raises(FileFormatError, match="the names of the snapshot are damaged"):
+        su.Graph.load(tmp_path / "g", device=device)
 
 
 def rewrite(path, header=None, **arrays):
