@@ -20,7 +20,7 @@ from suricate.plugins.checks import HOOKS
 from suricate.store.batch_store import BatchStore
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-FOLDERS = ("docs", "examples", "backends", "bench")
+FOLDERS = ("core", "docs", "examples", "backends", "bench")
 PAGES = sorted([*CHECKOUT.glob("*.md"), *(page for name in FOLDERS for page in (CHECKOUT / name).rglob("*.md"))])
 DECISIONS = sorted((CHECKOUT / "docs" / "decisions").glob("[a-z]*.md"))
 PLUGIN_PAGE = CHECKOUT / "docs" / "plugins.md"

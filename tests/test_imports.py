@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 import time
 from graphlib import CycleError, TopologicalSorter
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -21,18 +23,11 @@ LAYERS = {
 }
 HEAVY = ("numba", "cupy", "scipy", "networkx", "pandas", "matplotlib")
 BUILT_IN_NAMES = {
-    "slabhash",
-    "hornet_like",
-    "csr_baseline",
-    "gpma",
-    "blocked",
-    "bfs",
-    "pagerank",
-    "spmv",
-    "hits",
-    "katz",
-    "betweenness",
+    entry.name
+    for entry in metadata.entry_points(group="suricate")
+    if entry.value.startswith(("suricate.backends.", "suricate.algorithms."))
 }
+ENGLISH = {"closeness", "coloring", "hits", "triangles"}  #: words that texts may use in their own sense
 
 
 def files(layer: str) -> list[Path]:
@@ -169,6 +164,10 @@ def test_backends_do_not_import_each_other() -> None:
 
 @pytest.mark.parametrize("layer", ["core", "bench"])
 def test_names_no_backend_and_no_algorithm(layer: str) -> None:
+    sources = [file for ending in ("py", "cu", "cuh") for file in (CHECKOUT / layer).rglob(f"*.{ending}")]
+    words = re.compile(rf"(?<![\w-])({'|'.join(BUILT_IN_NAMES - ENGLISH)})(?![\w-])")
+    for file in sources:
+        assert not (found := words.search(file.read_text())), f"{file} names {found[0]}"
     for file in files(layer):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

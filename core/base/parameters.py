@@ -1,6 +1,6 @@
 """Checks of single parameters: each returns the value as a plain Python object, or raises ``ParameterError``.
 
-``label`` is how the error names the parameter, for instance ``"pagerank: damping"``.
+``label`` is how the error names the parameter, for instance ``"walk: damping"``.
 """
 
 from __future__ import annotations

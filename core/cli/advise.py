@@ -15,7 +15,7 @@ from suricate.cli.sources import FILE
 @click.option("--batch", type=int, required=True, help="Edges per batch (80 % insertions, 20 % deletions).")
 @click.option(
     "--use", default="update only", show_default=True,
-    help="What follows a batch: update only, query, matrix-vector product, or an algorithm kept current, as bfs.",
+    help="What follows a batch: update only, query, matrix-vector product, or the name of an algorithm kept current.",
 )  # fmt: skip
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda; it need not be there.")
 @click.option("--family", help="Graphs of which kind: rmat or uniform; default: their mean.")

@@ -64,7 +64,9 @@ class Argument(NamedTuple):
     @property
     def headers(self) -> tuple[str, ...]:
         """The headers that its C++ types need."""
-        return ("words.cuh",) if self.layout else _HEADERS.get(self.kind, ())
+        if self.kind in OWNERS:
+            return (OWNERS[self.kind].header,)
+        return ("words.cuh",) if self.layout else ("accumulator.cuh",) if self.kind == "accumulator" else ()
 
     @property
     def declarations(self) -> str:
@@ -131,31 +133,29 @@ class Argument(NamedTuple):
 CHECKED_KINDS = ("array", "words")  #: whose indices SURICATE_CHECKS=1 checks
 _OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "graph": "View"}  # C++ types
 _METHODS = ("accumulator", *_OBJECTS)
-_HEADERS = {
-    "accumulator": ("accumulator.cuh",),
-    "sets": ("union_find.cuh",),
-    "edges": ("edge_table.cuh",),
-}
 
 
-#: kind of an argument -> module, and its functions that the Numba source calls
-OWNERS: dict[str, tuple[str, ...]] = {}
+class Owner(NamedTuple):
+    """What serves the arguments of a kind.
 
-
-def owned_by(kind: str, module: str, *functions: str) -> None:
-    """Say which module serves the arguments of a kind, ``"sets"`` or ``"edges"``; its owner calls this when imported.
-
-    Args:
-        kind: see :class:`Argument`.
-        module: its name; it is imported late, since it needs Numba.
-        functions: those that the Numba source of a function calls.
+    Attributes:
+        module: name of the module of the CPU; it is imported late, since it needs Numba.
+        functions: those of its functions that the Numba source calls.
+        header: that of the CUDA source.
     """
-    OWNERS[kind] = module, *functions
+
+    module: str
+    functions: tuple[str, ...]
+    header: str
+
+
+#: by kind of arguments, ``"sets"`` and ``"edges"``: whoever owns the state adds itself when it is imported
+OWNERS: dict[str, Owner] = {}
 
 
 def edge_table() -> ModuleType:
     """Return the module of the tables that functions ask for edges."""
-    return importlib.import_module(OWNERS["edges"][0])
+    return importlib.import_module(OWNERS["edges"].module)
 
 
 _last_view: tuple[Any, Any] = (lambda: None), None  # the view that was packed last, and the struct

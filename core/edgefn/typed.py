@@ -87,7 +87,8 @@ class TypedFunction:
         if self.by_hand:
             return ""
         kinds = {argument.kind for argument in self.arguments}
-        lines = [import_line(RUNTIME), *(import_line(*OWNERS[kind]) for kind in sorted(kinds & OWNERS.keys()))]
+        owners = [OWNERS[kind] for kind in sorted(kinds & OWNERS.keys())]
+        lines = [import_line(RUNTIME), *(import_line(one.module, *one.functions) for one in owners)]
         return "\n".join([*lines, *self._checks()])
 
     def _checks(self) -> list[str]:

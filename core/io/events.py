@@ -24,8 +24,8 @@ from suricate.base.types import MAX_VERTICES, EdgeList, edge_keys
 from suricate.io import files
 from suricate.io.formats import MOST_EDGES, Layout, Line, declared_count, lines_of
 from suricate.io.parallel import parsed
+from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.times import LOOKS_LIKE_TIME
-from suricate.io.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from suricate.graph.delta import Batch

@@ -16,8 +16,8 @@ from suricate.io import files
 from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import table_format
 from suricate.io.options import Columns, ReadOptions
+from suricate.io.parsing.text import read_text
 from suricate.io.parts import parts_of
-from suricate.io.text import read_text
 
 
 def read(

@@ -344,7 +344,7 @@ def _iso_times(column: _Column) -> np.ndarray:
     pa = load_pyarrow()
     times = np.empty(len(column.values), np.int64)
     if len(times) > SMALL_COLUMN:
-        from suricate.io.parse_loops import parse_times
+        from suricate.io.parsing.parse_loops import parse_times
 
         begin = 0
         for chunk in column.cast(pa.large_string()).chunks:

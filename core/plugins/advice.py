@@ -133,14 +133,14 @@ def advise(
 ) -> Advice:
     """Return which backend suits a graph that changes by batches, by times measured on one machine.
 
-    ``Graph(n, backend=su.advise(n, edges, batch, "bfs").backend)`` makes a graph of it.
+    ``Graph(n, backend=su.advise(n, edges, batch, use).backend)`` makes a graph of it.
 
     Args:
         num_vertices: vertices of the graph.
         num_edges: its edges.
         batch: edges per batch, 80 % of them inserted and 20 % deleted.
         use: what follows each batch: ``"update only"``, ``"query"`` (of as many edges), ``"matrix-vector product"``, or
-            an algorithm of the map that is kept current, for instance ``"bfs"``; the beginning of a name suffices.
+            the name of an algorithm of the map, which is kept current; the beginning of a name suffices.
         device: ``"cpu"``, ``"cuda"`` or ``"auto"``, the device that ``Graph`` would take; it need not be there.
         family: of graphs, ``"rmat"`` (few hubs have most edges) or ``"uniform"``; None: the mean of all.
         map: a file that ``suricate bench --report FILES --save-map`` wrote, instead of those that suricate brings.

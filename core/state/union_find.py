@@ -18,11 +18,11 @@ from suricate.base.parameters import integer
 from suricate.base.types import MAX_VERTICES, ArcList
 from suricate.cpu import threads
 from suricate.cuda.program import Program
-from suricate.edgefn.parameters import Argument, owned_by
+from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import as_ids, checked_ids, on_device, range_message, same_length
 from suricate.state.frontier import Frontier
 
-owned_by("sets", "suricate.state.union_find_cpu", "unite")
+OWNERS["sets"] = Owner("suricate.state.union_find_cpu", ("unite",), "union_find.cuh")
 PROGRAM = Program(Path(__file__).with_name("union_find.cu"))
 _BLOCK = 256
 _MAX_BLOCKS = 1 << 16  # beyond that a thread serves several elements

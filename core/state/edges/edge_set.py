@@ -19,7 +19,7 @@ from suricate.base.errors import (
 )
 from suricate.base.parameters import one_of
 from suricate.base.types import REMOVED, ArcList, Change, EdgeList, StoreView
-from suricate.edgefn.parameters import Argument, owned_by
+from suricate.edgefn.parameters import OWNERS, Argument, Owner
 from suricate.intake.arrays import (
     as_array,
     as_ids,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.state.edges.edge_table import EdgeTable
 
-owned_by("edges", "suricate.state.edges.edge_table", "contains", "value_of")
+OWNERS["edges"] = Owner("suricate.state.edges.edge_table", ("contains", "value_of"), "edge_table.cuh")
 MOST_ARCS = 1 << 30
 SPARE = 8  # slots that a table has besides
 VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from suricate import io
 from suricate.errors import FileFormatError, ParameterError
 from suricate.io import files
-from suricate.io.parse_loops import parse_iso
+from suricate.io.parsing.parse_loops import parse_iso
 from suricate.io.times import microseconds
 
 pytestmark = pytest.mark.usefixtures("reader")

@@ -175,12 +175,12 @@ def test_layers(graph: su.Graph, kernels: list[str], over: str) -> None:
 
 
 @pytest.mark.parametrize("then", [None, keep])
-def test_modes_are_not_combined(graph: su.Graph, kernels: list[str], then: Any) -> None:
+def test_modes_leave_hubs_to_a_second_launch(graph: su.Graph, kernels: list[str], then: Any) -> None:
     fake = FakeGraph(graph)
     call = call_of(fake, binding.bind_pull(graph, read, (np.zeros(10_000, np.float32),), "mode", None, None, then))
     vertices = None if then is None else Start((ids(fake, 5, known=False),))
     driver.neighbor_reduce(fake, call, vertices, None if then else array(10_000, np.float32), "out", "auto")
-    assert kernels == ["reduce_vertices"]
+    assert kernels == ["reduce_vertices", "reduce_heavy_vertices"]
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])

@@ -14,16 +14,16 @@ from numpy.typing import DTypeLike
 
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES
-from suricate.io.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import Layout, has_body, make_layout
-from suricate.io.labels import DictLabels, Labels
-from suricate.io.lines import Rows
-from suricate.io.metis import LITTLE, read_rows
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
-from suricate.io.tokenizer import Tokenizer
+from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
+from suricate.io.parsing.labels import DictLabels, Labels
+from suricate.io.parsing.lines import Rows
+from suricate.io.parsing.metis import LITTLE, read_rows
+from suricate.io.parsing.tokenizer import Tokenizer
 
 
 class _Column:
@@ -115,7 +115,7 @@ def _labels(layout: Layout, *, small: bool) -> Labels:
     quotes = layout.delimiter is not None
     if small:
         return DictLabels(text=layout.text_ids, quotes=quotes)
-    from suricate.io.interning import NumberLabels, TextLabels
+    from suricate.io.parsing.interning import NumberLabels, TextLabels
 
     return TextLabels(quotes) if layout.text_ids else NumberLabels()
 

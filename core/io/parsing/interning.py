@@ -10,7 +10,7 @@ from suricate.base.types import EMPTY, MAX_VERTICES
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import load_word
-from suricate.io.labels import Interned, decoded, shifted
+from suricate.io.parsing.labels import Interned, decoded, shifted
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SPREAD = np.uint32(0x9E3779B1)

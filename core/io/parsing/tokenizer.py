@@ -15,7 +15,8 @@ import numpy as np
 
 from suricate.base.errors import FileFormatError
 from suricate.base.types import MAX_VERTICES
-from suricate.io.codes import (
+from suricate.io.formats import Layout
+from suricate.io.parsing.codes import (
     BAD_ID,
     BAD_QUOTE,
     BAD_RECORD,
@@ -38,8 +39,7 @@ from suricate.io.codes import (
     TEXTS,
     WEIGHT_RANGE,
 )  # fmt: skip
-from suricate.io.formats import Layout
-from suricate.io.lines import End, OrdinaryLines, Rows
+from suricate.io.parsing.lines import End, OrdinaryLines, Rows
 from suricate.io.times import microseconds
 
 
@@ -236,7 +236,7 @@ def _time_reason(token: bytes) -> str:
 
 def _loop() -> Any:
     """Return the compiled loop; imported late, since small files mostly do without Numba."""
-    from suricate.io.parse_loops import parse_lines
+    from suricate.io.parsing.parse_loops import parse_lines
 
     return parse_lines
 

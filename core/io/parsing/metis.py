@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from suricate.base.errors import FileFormatError
-from suricate.io.codes import BAD_ID, ID_RANGE, MISSING, WEIGHT_RANGE
 from suricate.io.files import ByteSource
 from suricate.io.formats import Layout
 from suricate.io.parallel import parsed
+from suricate.io.parsing.codes import BAD_ID, ID_RANGE, MISSING, WEIGHT_RANGE
 
 LITTLE = 1 << 16  #: a file of so many bytes is parsed by the interpreted loop
 LONGEST = 1 << 31  #: bytes of a line
@@ -33,7 +33,7 @@ class Rows:
         Raises:
             FileFormatError: with the number of the first line that is wrong.
         """
-        from suricate.io.parse_loops import parse_adjacency  # late: small files do without Numba
+        from suricate.io.parsing.parse_loops import parse_adjacency  # late: small files do without Numba
 
         size = len(chunk) // 2 + 1  # the shortest entry is a digit and a blank
         columns = np.empty(size, np.int64), np.empty(size, np.uint32), np.empty(size if self._weighted else 0)

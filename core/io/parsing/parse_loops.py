@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
-from suricate.io.codes import (
+from suricate.io.parsing.codes import (
     BAD_ID,
     BAD_QUOTE,
     BAD_RECORD,

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.io.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.formats import Layout
+from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
 from suricate.io.times import microseconds
 
 MOST_ODD_LINES = 256  #: with more lines left to the interpreted loop in a chunk, compiling it takes less time

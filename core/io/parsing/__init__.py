@@ -1,0 +1,1 @@
+"""Text formats: from bytes to columns, and from labels to ids."""
