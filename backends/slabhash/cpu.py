@@ -205,6 +205,19 @@ class CpuKernels:
             threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
         return done
 
+    def insert_few(self, slabs: Slabs, src: Array, dst: Array, quota: int, status: Array) -> int:
+        """Insert a small batch without weights by one call of a loop; return how many edges are in.
+
+        :meth:`insert` goes on from there.
+        """
+        insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
+        hashing, per_bucket, ring, none = self._hashing, self._per_bucket, self._ring, NO_WORDS
+        done: int = insert(slabs, src, dst, none, none, 0, quota, 1, hashing, per_bucket, ring, status, none)
+        if done < len(src):
+            self._rehashes = True
+            self._parts = [Part(src, dst, none, status, none, none, none, none, ring, done)]
+        return done
+
     def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:
         """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use.
 

@@ -263,6 +263,21 @@ class Ledger:
         need, allowance = self.worst_case(edges), self.allowance(edges)
         return self._demand(edges, need, allowance) if self._covers(need, allowance) else None
 
+    def quota_of_few(self, edges: int) -> int:
+        """Return the slabs that rehashing may use in a small batch on the CPU; -1: get slabs for the batch first."""
+        free = self.free
+        if self.denied or free < edges or (self.hashing and edges > (self.capacity - free) * self.keys):
+            return -1
+        kept = max(edges, self.worst_case(self.promised)) if self.promised else edges
+        return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
+
+    def keeps(self, edges: int) -> bool:
+        """Keep slabs for ``edges`` edges to come if so many are free on the CPU; return whether they are."""
+        if self.warps or self.free < self.worst_case(edges) + self.allowance(edges):
+            return False
+        self.promised = max(self.promised, edges)
+        return True
+
     def _covers(self, need: int, allowance: int) -> bool:
         """Return whether enough slabs are free. The CPU gets those for rehashing within the batch, when it has to."""
         return self.free >= need + (allowance if self.warps else 0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
+from suricate.backends.slabhash.few import FEW, insert_few
 from suricate.backends.slabhash.halves import prepared
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
 from suricate.backends.slabhash.layout import (
@@ -104,6 +105,7 @@ class SlabHashStore(Store):
         self._options = options = Options.checked(
             slab_bytes=slab_bytes, load_factor=load_factor, hashing=hashing, in_flight=in_flight, reference=reference
         )
+        self._adds_few = dtype is None and not device.is_cuda
         hints = self._checked_hints(degree_hints)
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
@@ -165,7 +167,8 @@ class SlabHashStore(Store):
 
     def reserve(self, num_edges: int) -> None:
         """Reserve slabs and scratch memory for any ``num_edges`` edges; raises ``CapacityError`` now."""
-        self.supply.reserve(num_edges)
+        if self.weight_dtype is not None or not self.ledger.keeps(num_edges):
+            self.supply.reserve(num_edges)
 
     def compact(self) -> None:
         """Flush tombstones, give every vertex buckets for its degree, and cut the pool to what that takes."""
@@ -218,7 +221,10 @@ class SlabHashStore(Store):
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges; see :meth:`suricate.store.Store.insert`."""
-        edges, batch = len(src), Batch(src, dst, weight, guard)
+        edges = len(src)
+        if edges <= FEW and self._adds_few and guard is None and (few := insert_few(self, src, dst)) is not None:
+            return few
+        batch = Batch(src, dst, weight, guard)
         outcome = self._made(self._outcome, edges)
         if not edges or self._held_back(guard):
             return outcome

@@ -20,6 +20,10 @@ from signal import SIGINT
 from types import FrameType
 from typing import Any
 
+from suricate.base.forks import in_child
+
+_main = threading.main_thread().ident  #: of this process
+
 
 class Uninterrupted:
     """A context manager: inside, an interrupt from the keyboard is noted; its handler is called at the end.
@@ -32,7 +36,7 @@ class Uninterrupted:
     def __enter__(self) -> None:
         self._handler: Callable[[int, FrameType | None], Any] | None = None
         self._frame: FrameType | None = None  # what was interrupted
-        if threading.get_ident() != threading.main_thread().ident:
+        if threading.get_ident() != _main:
             return
         handler = _signal.getsignal(SIGINT)
         if callable(handler):
@@ -63,9 +67,16 @@ class Changing(Uninterrupted):
         self._owner = owner
 
     def __enter__(self) -> None:
-        super().__enter__()
+        Uninterrupted.__enter__(self)
         self._owner.changing += 1
 
     def __exit__(self, *_: object) -> None:
         self._owner.changing -= 1
-        super().__exit__()
+        Uninterrupted.__exit__(self)
+
+
+@in_child
+def _know_main_thread() -> None:
+    """Take the thread that forked for the main one, as Python does in the child."""
+    global _main
+    _main = threading.main_thread().ident

@@ -33,6 +33,7 @@ from suricate.intake.arrays import (
     both_arcs,
     checked_edges,
     checked_ids,
+    few_valid,
     joined,
     on_host,
     picked,
@@ -78,6 +79,7 @@ class Updater:
         self._all = Stores(stores, symmetric=self._symmetric)
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
+        self._inserts_few = options.weight_dtype is None and options.self_loops == "allow"  # see _few()
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
         self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
@@ -109,6 +111,8 @@ class Updater:
         ingest, eager = self.ingest, self._eager
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version, eager)
+        elif (few := self._few(delete, insert)) is not None:
+            return self._change(*few, None, stays=False)
         stays, revival = False, None
         try:
             if self._fuses and insert is not None and self.live.most_deleted:
@@ -124,7 +128,7 @@ class Updater:
             if changes:
                 self._added += 0 if insert is None else insert[0].size << self._symmetric
                 assert ingest is not None
-                delta = self._delta(None, changes[0], changes[1], revived_vertices=revived)
+                delta = self._delta(removed=changes[0], added=changes[1], revived_vertices=revived)
                 if eager:
                     ingest.raise_pending(fused=True)
                 self.version += 1
@@ -133,6 +137,15 @@ class Updater:
             self.version += self._fuses  # the batch may have been launched; the end of a wait does not end it
             raise
         return self._apply_in_steps(delete, insert, parts, stays=stays)
+
+    def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
+        """Return both parts of a small batch on the CPU, copied and validated in one pass; None if it is none such."""
+        if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
+            return None
+        removed = None if delete is None else few_valid(delete, self.num_vertices)
+        added = None if insert is None else few_valid(insert, self.num_vertices)
+        is_few = (removed is not None or delete is None) and (added is not None or insert is None)
+        return (removed, added) if is_few else None
 
     def _launched(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], revival: Any) -> Any:
         """Return what :meth:`_fused_changes` returns, and what reads the revived vertices or None."""
@@ -177,6 +190,10 @@ class Updater:
                 guard = ingest.guard
             else:
                 ingest.raise_pending()
+        return self._change(removed, added, guard, stays=stays)
+
+    def _change(self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None, *, stays: bool) -> Delta:
+        """Change the stores by validated edges."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -475,25 +492,9 @@ class Updater:
         else:
             self.ingest.raise_pending()
 
-    def _delta(
-        self,
-        num_vertices: tuple[int, int] | None = None,
-        removed: Change | Callable[[], Change] | None = None,
-        added: Change | Callable[[], Change] | None = None,
-        deleted: DeletedEdges | None = None,
-        deleted_vertices: Array | None = None,
-        revived_vertices: Array | Callable[[], Array] | None = None,
-    ) -> Delta:
-        return Delta(
-            self.device,
-            self.options.directed,
-            self.options.weight_dtype,
-            num_vertices or (self.num_vertices, self.num_vertices),
-            removed,
-            added,
-            deleted,
-            deleted_vertices,
-            None if self._eager or self.ingest is None else self._wait_for_lists,
-            self.lock,
-            revived_vertices,
-        )
+    def _delta(self, num_vertices: tuple[int, int] | None = None, **parts: Any) -> Delta:
+        """Return the delta of a change; ``parts`` are arguments of :class:`Delta`."""
+        options, size = self.options, self.num_vertices
+        wait = None if self._eager or self.ingest is None else self._wait_for_lists
+        sizes = num_vertices or (size, size)
+        return Delta(self.device, options.directed, options.weight_dtype, sizes, wait=wait, lock=self.lock, **parts)

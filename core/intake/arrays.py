@@ -230,11 +230,11 @@ def checked_edges(
     """
     src, dst, weight = edges
     faults: list[tuple[int, int, SuricateError]] = []  # index, order within an entry, error
-    valid = _few_valid(src, dst, num_vertices)
-    for order, (name, ids) in enumerate(() if valid else (("src", src), ("dst", dst))):
-        at = first_bad_id(ids, num_vertices)
+    valid = few_valid((src, dst, None), num_vertices)
+    for order, (name, part) in enumerate(() if valid else (("src", src), ("dst", dst))):
+        at = first_bad_id(part, num_vertices)
         if at is not None:
-            message = range_message(f"{prefix}{name}", at, int(ids[at]), num_vertices)
+            message = range_message(f"{prefix}{name}", at, int(part[at]), num_vertices)
             faults.append((at, order, VertexRangeError(message)))
     if refuse_loops and (loops := src == dst).any():
         at = int(np.argmax(loops))
@@ -250,21 +250,27 @@ def checked_edges(
             weight = np.full(len(src), weight)
     if faults:
         raise min(faults, key=lambda fault: fault[:2])[2]
-    return EdgeList(*(valid or (_ids_of(src), _ids_of(dst))), weight)
+    return EdgeList(_ids_of(src), _ids_of(dst), weight) if valid is None else valid._replace(weight=weight)
 
 
-def _few_valid(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> tuple[np.ndarray, np.ndarray] | None:
+def few_valid(edges: tuple[Any, Any, Any], num_vertices: int) -> EdgeList | None:
     """Return copies of both ends of a small batch as ``uint32``, if one compiled loop finds all of them valid.
 
-    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that.
+    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that. None for all but two
+    plain arrays of equal length, with 1 to :data:`SHORT` entries of one of the dtypes :data:`COMPILED`, and no weight.
     """
+    src, dst, weight = edges
+    if weight is not None or type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape:
+        return None
+    dtype, flags = src.dtype, src.flags
+    if src.ndim != 1 or not 0 < len(src) <= SHORT or dst.dtype != dtype or dtype not in COMPILED:
+        return None
+    if not (flags.carray and dst.flags.carray) or "numba" not in sys.modules:
+        return None  # the loop is not compiled for strides, nor for read-only memory
     size = len(src)
-    if size > SHORT or src.dtype != dst.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
-        return None
-    if not (src.flags.carray and dst.flags.carray):  # the loop is not compiled for strides, nor for read-only memory
-        return None
     copies = np.empty(2 * size, np.uint32)
-    return (copies[:size], copies[size:]) if _loops().copy_valid(src, dst, num_vertices, copies) else None
+    valid = _loops().copy_valid(src, dst, num_vertices, copies)
+    return EdgeList(copies[:size], copies[size:]) if valid else None
 
 
 @cache
