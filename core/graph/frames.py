@@ -12,11 +12,12 @@ from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.graph.interop import library
-from suricate.graph.naming import columns_of, named_vertices, vertices_of
+from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.intake.names import Names
+    from suricate.plugins.algorithm import Algorithm
 
 SHOWN = 10  #: rows in the ``repr`` of a frame
 
@@ -97,15 +98,15 @@ def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
     return {name: part for name, part in parts.items() if part.shape == (graph.num_vertices,)}
 
 
-def entries(graph: Graph, result: Any, label: str) -> dict[str, Array]:
+def entries(graph: Graph, result: Any, kind: Algorithm) -> dict[str, Array]:
     """Return :func:`per_vertex`; raises ``ParameterError`` if there is nothing."""
     found = per_vertex(graph, result)
     if not found:
-        raise ParameterError(f"{label} gives no value per vertex: read its result")
+        raise ParameterError(f"{kind.name} gives no value per vertex: read its result")
     return found
 
 
-def at(graph: Graph, result: Any, label: str, ids: Any, names: Any) -> Any:
+def at(graph: Graph, result: Any, kind: Algorithm, ids: Any, names: Any) -> Any:
     """Return the entries of a result at vertices; see ``Tracker.at``."""
     if (ids is None) == (names is None):
         raise ParameterError("at takes ids, or names=")
@@ -115,45 +116,54 @@ def at(graph: Graph, result: Any, label: str, ids: Any, names: Any) -> Any:
     is_one = isinstance(values, (str, bytes)) or np.ndim(values) == 0
     find = vertices_of if names is None else named_vertices
     vertices = find(graph, [values] if is_one else values, argument).astype(np.int64)
-    columns = entries(graph, result, label)
-    picked = {name: part[graph.device.xp.asarray(vertices)] if hasattr(part, "device") else part[vertices]
-              for name, part in columns.items()}  # fmt: skip
+    picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
     if is_one:
         picked = {name: part[0].item() for name, part in picked.items()}
     return result._replace(**picked) if hasattr(result, "_asdict") else picked["value"]
 
 
-def full(graph: Graph, result: Any, label: str) -> Frame:
+def full(graph: Graph, result: Any, kind: Algorithm) -> Frame:
     """Return a row per live vertex, ascending by id."""
-    columns, live = entries(graph, result, label), graph.live_vertices
+    columns, live = entries(graph, result, kind), graph.live_vertices
     to_numpy = partial(_on_host, graph)
     rows = {name: to_numpy(_picked(graph, part, live)) for name, part in columns.items()}
-    return Frame({**columns_of(graph, to_numpy(live)), **rows})
+    return Frame({**columns_of(graph, to_numpy(live)), **_with_names(graph, rows, kind)})
 
 
-def top(graph: Graph, result: Any, label: str, groups: str, k: int, by: str | None, largest: bool) -> Frame:
+def top(graph: Graph, result: Any, kind: Algorithm, k: int, by: str | None, largest: bool) -> Frame:
     """Return the first live vertices, or the largest groups; see ``Tracker.top``."""
-    k, columns = integer("k", k, low=0), entries(graph, result, label)
+    k, columns = integer("k", k, low=0), entries(graph, result, kind)
     flag("largest", largest)
     if by is not None and by not in columns:
         raise ParameterError(f"by must be one of {', '.join(columns)}, got {shown(by)}")
     live, to_numpy = graph.live_vertices, partial(_on_host, graph)
-    if by is None and groups:
-        found, sizes = np.unique(to_numpy(_picked(graph, columns[groups], live)), return_counts=True)
+    if by is None and kind.groups:
+        found, sizes = np.unique(to_numpy(_picked(graph, columns[kind.groups], live)), return_counts=True)
         best = _first(graph, sizes, k, largest)
         return Frame({"rank": _ranks(best), **columns_of(graph, found[best]), "size": sizes[best]})
     ranked = _picked(graph, columns[by or next(iter(columns))], live)
     best = _first(graph, ranked, k, largest)
     chosen = live[graph.device.xp.asarray(best)]
     rows = {name: to_numpy(_picked(graph, part, chosen)) for name, part in columns.items()}
-    return Frame({"rank": _ranks(best), **columns_of(graph, to_numpy(chosen)), **rows})
+    return Frame({"rank": _ranks(best), **columns_of(graph, to_numpy(chosen)), **_with_names(graph, rows, kind)})
+
+
+def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm) -> dict[str, np.ndarray]:
+    """Return columns with the names of the vertices in columns of vertices, behind each; None for no vertex."""
+    if graph.names is None:
+        return rows
+    columns = {}
+    for name, column in rows.items():
+        columns[name] = column
+        if name in (*kind.pointers, kind.groups):
+            columns[f"{name}_name"] = names_of(graph.names, column)
+    return columns
 
 
 def _picked(graph: Graph, part: Array, vertices: Array) -> Array:
-    """Return the entries of ``part``, on the host or the device, at ``vertices``."""
-    if isinstance(part, np.ndarray):
-        vertices = _on_host(graph, vertices)
-    return part[vertices.astype(np.int64)]
+    """Return the entries of ``part`` at ``vertices``; each is on the host or the device."""
+    xp = np if isinstance(part, np.ndarray) else graph.device.xp
+    return part[xp.asarray(_on_host(graph, vertices) if xp is np else vertices).astype(np.int64)]
 
 
 def _on_host(graph: Graph, array: Array) -> np.ndarray:
@@ -170,6 +180,7 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
     places = xp.arange(len(values))
     if values.dtype.kind == "f":
         places = xp.concatenate((xp.flatnonzero(values == values), xp.flatnonzero(values != values)))
+    values = values.view(np.uint8) if values.dtype.kind == "b" else values
     numbers = int((values == values).sum())
     if k < numbers:
         kept, at = values[places[:numbers]], numbers - k if largest else k - 1
@@ -188,17 +199,17 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def seen(graph: Graph, result: Any, label: str) -> Seen:
+def seen(graph: Graph, result: Any, kind: Algorithm) -> Seen:
     """Return a copy of what the result says of the live vertices now."""
-    fields = {name: part.copy() for name, part in entries(graph, result, label).items()}
+    fields = {name: part.copy() for name, part in entries(graph, result, kind).items()}
     return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
 
 
-def changed(graph: Graph, before: Seen | None, now: Seen, atol: float) -> Frame:
+def changed(graph: Graph, kind: Algorithm, before: Seen | None, now: Seen, atol: float) -> Frame:
     """Return the vertices whose entries differ between ``before`` and ``now``; see ``Tracker.changed``."""
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
-    size, to_numpy = len(before.live), graph.device.to_numpy  # ids stay valid: there are no fewer now
+    size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now
     was = np.zeros(len(now.live), bool)
     was[:size] = before.live
     if graph.names is not None and graph.names.version > before.version:
@@ -211,11 +222,17 @@ def changed(graph: Graph, before: Seen | None, now: Seen, atol: float) -> Frame:
     columns = columns_of(graph, rows.astype(np.uint32))
     if graph.names is not None and left.any():
         columns["name"] = _with_last_names(graph.names, columns["name"], rows, left, before.version)
+    fields = {}
     for name, part in now.fields.items():
-        values = to_numpy(_picked(graph, part, rows))
-        values[left] = to_numpy(_picked(graph, before.fields[name], rows[left]))
-        columns[name] = values
-    return Frame({**columns, "change": np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object)})
+        fields[name] = to_numpy(_picked(graph, part, rows))
+        fields[name][left] = to_numpy(_picked(graph, before.fields[name], rows[left]))
+    return Frame(
+        {
+            **columns,
+            **_with_names(graph, fields, kind),
+            "change": np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object),
+        }
+    )
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:

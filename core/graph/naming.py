@@ -61,17 +61,17 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
     unknown = np.flatnonzero((ids < 0) | (ids >= graph.num_vertices))
     if len(unknown):
         index = int(unknown[0])
-        raise UnknownNameError(f"{argument}[{index}] is {shown(names[index])}: the graph has no vertex of this name")
+        name = list(names)[index]
+        raise UnknownNameError(f"{argument}[{index}] is {shown(name)}: the graph has no vertex of this name")
     return ids
 
 
 def _are_texts(values: Any) -> bool:
-    if isinstance(values, (list, tuple)):
-        return any(isinstance(value, str) for value in values[:1])
+    """Return whether a list, an array or a column holds texts; of objects the first one tells."""
+    if isinstance(values, (list, tuple)) or getattr(getattr(values, "dtype", None), "kind", "") == "O":
+        return isinstance(next(iter(values), None), str)
     dtype = getattr(values, "dtype", getattr(values, "type", None))  # the latter of Arrow
-    if getattr(dtype, "kind", "") == "O":
-        return len(values) > 0 and isinstance(values[0], str)
-    return getattr(dtype, "kind", "") in ("U", "T") or "str" in str(dtype)
+    return getattr(dtype, "kind", "") in ("U", "T") or "str" in str(dtype).lower()
 
 
 def names_of(names: Any, vertices: np.ndarray) -> np.ndarray:

@@ -314,25 +314,32 @@ def _result(graph: Graph, tracker: Tracker) -> Any:
     return tracker._kept.result()
 
 
+def _current(graph: Graph, tracker: Tracker) -> Any:
+    """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""
+    if tracker.closed and tracker.version != graph.version:
+        raise ParameterError("the tracker is closed, and the graph has changed since then: read its result")
+    return tracker.result
+
+
 @on_graph_device
 def _at(graph: Graph, tracker: Tracker, ids: Any, names: Any) -> Any:
-    return frames.at(graph, tracker.result, tracker.name, ids, names)
+    return frames.at(graph, _current(graph, tracker), tracker.algorithm, ids, names)
 
 
 @on_graph_device
 def _top(graph: Graph, tracker: Tracker, k: int, by: str | None, largest: bool) -> frames.Frame:
-    return frames.top(graph, tracker.result, tracker.name, tracker.algorithm.groups, k, by, largest)
+    return frames.top(graph, _current(graph, tracker), tracker.algorithm, k, by, largest)
 
 
 @on_graph_device
 def _full(graph: Graph, tracker: Tracker) -> frames.Frame:
-    return frames.full(graph, tracker.result, tracker.name)
+    return frames.full(graph, _current(graph, tracker), tracker.algorithm)
 
 
 @on_graph_device
 def _changed(graph: Graph, tracker: Tracker, atol: float) -> frames.Frame:
-    before, now = tracker._seen, frames.seen(graph, tracker.result, tracker.name)
-    frame = frames.changed(graph, before, now, atol)
+    before, now = tracker._seen, frames.seen(graph, _current(graph, tracker), tracker.algorithm)
+    frame = frames.changed(graph, tracker.algorithm, before, now, atol)
     tracker._seen = now
     return frame
 

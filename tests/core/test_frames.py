@@ -6,6 +6,8 @@ import copy
 from typing import NamedTuple
 
 import numpy as np
+import pandas
+import pyarrow
 import pytest
 
 import suricate as su
@@ -48,6 +50,11 @@ class Given(su.Algorithm):
 class Grouped(Given):
     name = "grouped"
     groups = "value"
+
+
+class Pointing(Given):
+    name = "pointing"
+    pointers = ("score",)
 
 
 @pytest.fixture
@@ -121,7 +128,7 @@ def test_groups_are_ranked_by_size_and_called_after_their_vertex(graph):
     assert tracker.top(3).columns == ("rank", "vertex", "name", "size")
     assert list(tracker.top(3)) == [(1, 0, "a", 2), (2, 1, "b", 2), (3, 5, "f", 1)]
     assert order(tracker.top(1, largest=False)) == [5]
-    assert order(tracker.top(1, by="value")) == [5]
+    assert list(tracker.top(1, by="value")) == [(1, 5, "f", 5, "f")]
 
 
 def test_values_at_ids_and_names(graph):
@@ -130,11 +137,32 @@ def test_values_at_ids_and_names(graph):
     to_list = lambda array: graph.device.to_numpy(array).tolist()  # noqa: E731
     assert to_list(tracker.at([5, 1, 5]).score) == [50, 10, 50]
     assert tracker.at([5]).total == 7
-    for texts in (["f", "b"], np.array(["f", "b"]), np.array(["f", "b"], object)):
+    columns = pyarrow.array(["f", "b"]), pandas.Series(["f", "b"], index=[7, 8])
+    for texts in (["f", "b"], np.array(["f", "b"]), np.array(["f", "b"], object), *columns):
         assert to_list(tracker.at(texts).mark) == [5, 1]
     assert tracker.at("c") == tracker.at(2) == (20, 7, 2)
     assert type(tracker.at(2).score) is int
     assert to_list(tracker.at([]).score) == []
+
+
+def test_columns_of_vertices_have_names(graph):
+    tracker = track(graph, [-1, 0, 1, 1, 5, -1], Pointing, parts=True)
+    named(graph, *"abcde")
+    assert tracker.top(2).columns == ("rank", "vertex", "name", "score", "score_name", "mark")
+    assert tracker.to_arrow()["score_name"].to_pylist() == [None, "a", "b", "b", None, None]
+    assert tracker.changed()["score_name"].tolist() == [None, "a", "b", "b", None, None]
+    graph.names = None
+    assert tracker.top(2).columns == ("rank", "vertex", "score", "mark")
+
+
+def test_closed_trackers_answer_for_their_graph_only(graph):
+    tracker = track(graph, [5, 4, 3, 2, 1, 0])
+    tracker.close()
+    assert tracker.at(1) == 4
+    graph.delete_vertices([3])
+    for ask in (tracker.top, tracker.changed, tracker.to_pandas, lambda: tracker.at(1)):
+        with pytest.raises(ParameterError, match="the tracker is closed, and the graph has changed"):
+            ask()
 
 
 def test_integers_are_ids_and_names_only_where_that_is_said(graph):
@@ -158,6 +186,8 @@ def test_what_is_at_no_vertex_is_an_error(graph):
     named(graph, "a")
     with pytest.raises(UnknownNameError, match=r"ids\[1\] is 'x'"):
         tracker.at(["a", "x"])
+    with pytest.raises(UnknownNameError, match=r"ids\[1\] is 'x'"):
+        tracker.at(pandas.Series(["a", "x"], index=[7, 8]))
     with pytest.raises(VertexRangeError, match=r"ids\[0\] is 6"):
         tracker.at([6])
     with pytest.raises(ShapeError, match="one-dimensional"):
@@ -225,8 +255,6 @@ def test_a_frame_is_read_by_libraries_and_shown(graph):
     assert frame["name"].tolist() == ["left", "right", None]
     assert frame.to_pandas().columns.tolist() == ["rank", "vertex", "name", "value"]
     assert frame.to_arrow().column("name").to_pylist() == ["left", "right", None]
-    import pyarrow
-
     assert pyarrow.table(frame).num_rows == 3
     assert repr(frame).splitlines()[:2] == ["rank  vertex   name  value", "   1       0   left    0.5"]
     assert len(repr(tracker.top(0)).splitlines()) == 1
