@@ -78,6 +78,10 @@ class MissingLibraryError(SuricateError, ImportError):
     """A library that is needed is not installed; the message names the extra that brings it."""
 
 
+class LateEventError(SuricateError, ValueError):
+    """An event of a stream came after the slide that it belongs to had closed."""
+
+
 class PluginError(SuricateError, RuntimeError):
     """A plugin failed to load or to answer a hook; the message names it."""
 

@@ -1,0 +1,25 @@
+"""Streams: events go in, a window over them is kept as a graph, and answers stay current slide by slide.
+
+>>> import suricate.stream as st
+>>> events = {"time": [1, 2, 3, 4], "src": [0, 1, 2, 0], "dst": [1, 2, 0, 1]}
+>>> for w in st.Window(events, size="2", slide="1", graph={"device": "cpu"}):
+...     print(w.end, w.events, w.graph.num_edges)
+2 1 1
+3 1 2
+4 1 2
+5 1 2
+
+The rule of windows is in ``rule``, exact multiplicity in ``ring``, where events come from in ``sources`` and ``scan``,
+and the loop that users see in ``window``.
+"""
+
+from __future__ import annotations
+
+from suricate.stream.events import DELETE, INSERT, SET
+from suricate.stream.scan import scan
+from suricate.stream.sources import MARK, Chain, Function, Merge, Source
+from suricate.stream.window import Slide, Window
+
+chain, merge, source = Chain, Merge, Function
+
+__all__ = ["DELETE", "INSERT", "MARK", "SET", "Slide", "Source", "Window", "chain", "merge", "scan", "source"]

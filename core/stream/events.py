@@ -1,0 +1,120 @@
+"""Events: what a source yields, arrays of equal length by column, in the order of arrival."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, WeightError
+from suricate.base.parameters import shown
+from suricate.base.types import MAX_VERTICES
+
+DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
+_WORDS = {INSERT: ("insert", "i", "+"), DELETE: ("delete", "d", "-"), SET: ("set", "s", "=")}
+_LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}
+
+
+class Events(NamedTuple):
+    """Events in an order.
+
+    Attributes:
+        time: ``int64[n]``, ticks (see ``times``).
+        src, dst: ``uint32[n]``, ids of vertices.
+        weight: ``float64[n]`` or ``int64[n]``, or None.
+        kind: ``int8[n]``: :data:`INSERT`, :data:`DELETE` or :data:`SET`; or None where all are inserted.
+    """
+
+    time: np.ndarray
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None = None
+    kind: np.ndarray | None = None
+
+    @property
+    def number(self) -> int:
+        """How many events there are."""
+        return len(self.time)
+
+    def taken(self, which: Any) -> Events:
+        """Return the events at positions, of a slice, or where a mask is true."""
+        weight, kind = (None if column is None else column[which] for column in (self.weight, self.kind))
+        return Events(self.time[which], self.src[which], self.dst[which], weight, kind)
+
+
+def joined(parts: Sequence[Events]) -> Events:
+    """Return events one after the other; a part without kinds has insertions."""
+    if len(parts) == 1:
+        return parts[0]
+    time, src, dst = (np.concatenate(columns) for columns in list(zip(*parts, strict=True))[:3])
+    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
+    kind = None
+    if any(part.kind is not None for part in parts):
+        kind = np.concatenate(
+            [np.full(part.number, INSERT, np.int8) if part.kind is None else part.kind for part in parts]
+        )
+    return Events(time, src, dst, weight, kind)
+
+
+def nothing(weight_dtype: np.dtype | None) -> Events:
+    """Return no events."""
+    ids = np.empty(0, np.uint32)
+    return Events(np.empty(0, np.int64), ids, ids, None if weight_dtype is None else np.empty(0, weight_dtype))
+
+
+def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return ids as ``uint32``, and which of them are no ids of vertices (None: all are)."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}")
+    if len(array) and not 0 <= int(array.min()) <= int(array.max()) < MAX_VERTICES:
+        bad = (array < 0) | (array >= MAX_VERTICES)
+        return np.where(bad, 0, array).astype(np.uint32), bad
+    return array.astype(np.uint32, copy=False), None
+
+
+def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
+    """Return the error that names the first bad id."""
+    value = np.asarray(values)[bad][0]
+    return VertexRangeError(
+        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True takes any"
+    )
+
+
+def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return weights as ``int64`` or ``float64``, and which of them are NaN or infinite (None: none are)."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iuf":
+        raise DTypeError(f"weight must be numbers, got {array.dtype}")
+    if array.dtype.kind in "iu":
+        if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
+            raise WeightError(f"weight: {array.max()} is out of the range of int64")
+        return array.astype(np.int64, copy=False), None
+    array = array.astype(np.float64, copy=False)
+    finite = np.isfinite(array)
+    return array, None if finite.all() else ~finite
+
+
+def kinds_of(values: Any) -> np.ndarray | None:
+    """Return kinds as ``int8``; None if all are insertions.
+
+    Accepted are 1 (insert), -1 (delete) and 0 (set), and the words insert, delete and set, their first letters and
+    ``+ - =``; raises ``ParameterError`` otherwise.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind == "b":
+        raise ParameterError("kind must be 1 (insert), -1 (delete), 0 (set) or words, got truth values")
+    if array.dtype.kind in "iu":
+        if len(array) and not -1 <= int(array.min()) <= int(array.max()) <= 1:
+            raise ParameterError("kind must be 1 (insert), -1 (delete) or 0 (set)")
+        codes = array.astype(np.int8)
+    else:
+        words, at = np.unique(array.astype(str), return_inverse=True)
+        unknown = [word for word in words if word.lower() not in _LETTERS]
+        if unknown:
+            raise ParameterError(f"kind must be insert, delete or set, got {unknown[0]!r}")
+        codes = np.array([_LETTERS[word.lower()] for word in words], np.int8)[at]
+    return None if (codes == INSERT).all() else codes

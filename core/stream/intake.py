@@ -1,0 +1,155 @@
+"""From chunks to events: columns are checked, bad rows raise, are counted, or go to a file; so do late events."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import LateEventError, ParameterError, RequirementError, WeightError
+from suricate.base.files import as_path
+from suricate.base.parameters import shown
+from suricate.stream.events import Events, bad_id, checked_ids, checked_weights, kinds_of
+from suricate.stream.times import moment, ticks_of
+
+KEEPING = "drop", "skip", "raise"  #: words that are no file's name
+
+
+class Refusals:
+    """Where events go that are not taken: nowhere, to a CSV file, or they raise.
+
+    Args:
+        label: the parameter that says so. choice: ``"raise"``, ``silent``, or a file's name.
+        silent: the word for nowhere.
+    """
+
+    def __init__(self, label: str, choice: Any, silent: str) -> None:
+        self.raises, self.count, self._path = choice == "raise", 0, None
+        if choice in ("raise", silent):
+            return
+        if not isinstance(choice, str | os.PathLike) or choice in KEEPING:
+            raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
+        self._path = as_path(choice)
+
+    def put(self, events: Events, reason: str, *, has_unit: bool) -> None:
+        """Count events, and write them if there is a file: time, source, destination, weight, kind, reason."""
+        self.count += events.number
+        if self._path is None or not events.number:
+            return
+        columns = [
+            [moment(ticks, has_unit=has_unit) for ticks in events.time.tolist()],
+            events.src.tolist(), events.dst.tolist(),
+            [""] * events.number if events.weight is None else events.weight.tolist(),
+            [1] * events.number if events.kind is None else events.kind.tolist(),
+        ]  # fmt: skip
+        write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
+
+
+def write_rows(path: Path, rows: Any) -> None:
+    """Append rows to a CSV file, which gets a header if it is new."""
+    is_new = not path.exists() or path.stat().st_size == 0
+    with open(path, "a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(("time", "src", "dst", "weight", "kind", "reason"))
+        writer.writerows(rows)
+
+
+class Intake:
+    """Makes events of the chunks of a source, all of which must have the same columns.
+
+    Args:
+        mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
+        time_unit: the unit of times that are numbers.
+        refusals: where bad rows go.
+    """
+
+    def __init__(self, mode: str, time_unit: str | None, refusals: Refusals) -> None:
+        self._mode, self._unit, self._refusals = mode, time_unit, refusals
+        self.has_unit = False
+        self.weight_dtype: np.dtype | None = None
+        self.position = 0  #: valid events, or steps, so far
+        self._begun = False
+
+    def events(self, chunk: Mapping[str, Any]) -> Events:
+        """Return the good events of a chunk.
+
+        Raises:
+            RequirementError: a column is missing, or was not there in earlier chunks.
+            DTypeError, VertexRangeError, WeightError, ParameterError: bad values, unless they go elsewhere.
+        """
+        time, bad_times = self._times(chunk)
+        src, bad_src = checked_ids(chunk["src"], "src")
+        dst, bad_dst = checked_ids(chunk["dst"], "dst")
+        weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
+        self._demand_same(weight)
+        weight = weight if weight is None else weight.astype(self.weight_dtype, copy=False)
+        events = Events(time, src, dst, weight, kinds_of(chunk["kind"]) if "kind" in chunk else None)
+        problems = {"time": bad_times, "src": bad_src, "dst": bad_dst, "weight": bad_weights}
+        for label, bad in problems.items():
+            if bad is not None and bad.any() and self._refusals.raises:
+                if label in ("src", "dst"):
+                    raise bad_id(chunk[label], bad, label)
+                raise WeightError(f"{label}: a value is missing or infinite; on_error='skip' leaves such events out")
+        found = [bad for bad in problems.values() if bad is not None]
+        if found:
+            bad = np.logical_or.reduce(found)
+            self._refusals.put(events.taken(bad), "missing, infinite or out of range", has_unit=self.has_unit)
+            events = events.taken(~bad)
+        return self._numbered(events)
+
+    def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
+        if self._mode != "time":
+            return np.zeros(len(chunk["src"]), np.int64), None
+        if "time" not in chunk:
+            raise RequirementError(
+                "a window of time needs a column of times: time='...' names it; a number as size counts events"
+            )
+        times, bad = np.asarray(chunk["time"]), None
+        missing = (
+            np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times) if times.dtype.kind == "f" else None
+        )
+        if missing is not None and missing.any():
+            bad, times = (
+                missing,
+                np.where(missing, times.dtype.type(0), times)
+                if times.dtype.kind == "f"
+                else np.where(missing, np.datetime64(0, "s").astype(times.dtype), times),
+            )
+        ticks, has_unit = ticks_of(times, self._unit)
+        if self._begun and has_unit != self.has_unit:
+            raise ParameterError("times of some chunks are dates, those of others are numbers")
+        self.has_unit = has_unit
+        return ticks, bad
+
+    def _demand_same(self, weight: np.ndarray | None) -> None:
+        dtype = None if weight is None else weight.dtype
+        if self._begun and (dtype is None) != (self.weight_dtype is None):
+            raise RequirementError("some chunks have a column of weights, others have none")
+        if not self._begun:
+            self.weight_dtype, self._begun = dtype, True
+        elif dtype == np.float64 and self.weight_dtype == np.int64:
+            raise WeightError("weights were whole numbers so far: give them as floats from the beginning")
+
+    def _numbered(self, events: Events) -> Events:
+        """Return the events with positions, or the number of the step, as times where these are counted."""
+        if self._mode == "time":
+            return events
+        if self._mode == "step":
+            return events._replace(time=np.full(events.number, self.position, np.int64))
+        begin = self.position
+        self.position += events.number
+        return events._replace(time=np.arange(begin, self.position, dtype=np.int64))
+
+
+def refuse_late(events: Events, closed: int, *, has_unit: bool) -> LateEventError:
+    """Return the error that names the first late event."""
+    time = moment(int(events.time[0]), has_unit=has_unit)
+    return LateEventError(
+        f"the event {events.src[0]} -> {events.dst[0]} at {time} comes after the slide that ended at "
+        f"{moment(closed, has_unit=has_unit)} had closed: a larger lateness waits longer, late='drop' leaves it out"
+    )

@@ -1,0 +1,104 @@
+"""What a window is made with, validated once: :class:`WindowOptions`."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import shown
+from suricate.stream.ring_loops import COMBINE
+from suricate.stream.rule import Grid, Rule
+from suricate.stream.times import duration
+
+TIME, COUNT, STEP = "time", "count", "step"
+
+
+@dataclass(frozen=True)
+class WindowOptions:
+    """The options of a :class:`suricate.stream.Window`; see there. ``mode`` says what its grid counts."""
+
+    size: Any = None
+    slide: Any = None
+    lateness: Any = 0
+    ahead: Any = None
+    combine: str = "last"
+    late: Any = "drop"
+    on_error: Any = "raise"
+    order: str | None = None
+    origin: Any = 0
+    empty: str = "skip"
+    at_end: str = "close"
+
+    def __post_init__(self) -> None:
+        _one_of("combine", self.combine, tuple(COMBINE))
+        _one_of("order", self.order, (None, "time"))
+        _one_of("empty", self.empty, ("skip", "emit"))
+        _one_of("at_end", self.at_end, ("close", "hold"))
+        if self.slide is None:
+            raise ParameterError("slide must be a duration ('1d'), a number of events, or 'step'")
+        if self.mode == TIME:
+            self.rule(None)
+            return
+        for label in ("lateness", "ahead", "origin", "order"):
+            if getattr(self, label) not in (0, None):
+                raise ParameterError(f"{label} is for windows of time; this one counts {self.mode}s")
+        if self.mode == COUNT:
+            _positive("slide", self.slide)
+        if self.size is not None:
+            _positive("size", self.size)
+            if self.mode == COUNT and self.slide > self.size:
+                raise ParameterError(f"slide={self.slide} is larger than size={self.size}: events would be left out")
+
+    @property
+    def mode(self) -> str:
+        """What slides are measured in: ``"time"``, ``"count"`` (of events) or ``"step"`` (of the source)."""
+        if isinstance(self.slide, str) and self.slide == STEP:
+            return STEP
+        return COUNT if isinstance(self.slide, numbers.Integral) and not isinstance(self.slide, bool) else TIME
+
+    def rule(self, has_unit: bool | None) -> Rule:
+        """Return the rule of such a window; ``has_unit``: whether times have a unit, None if it is not known yet."""
+        every = self.empty == "emit"
+        if self.mode != TIME:
+            size = None if self.size is None else int(self.size)
+            return Rule(
+                Grid(size, 1 if self.mode == STEP else int(self.slide), 0),
+                -1 if self.mode == COUNT else 0,
+                None,
+                every=every,
+            )
+        slide = duration(self.slide, "slide", has_unit=has_unit)
+        size = None if self.size is None else self._size(has_unit)
+        if slide == 0 or size == 0:
+            raise ParameterError("slide and size must be longer than nothing")
+        if size is not None and slide > size:
+            raise ParameterError(
+                f"slide={shown(self.slide)} is longer than size={shown(self.size)}: events would be left out"
+            )
+        lateness = 0 if self.lateness == 0 else duration(self.lateness, "lateness", has_unit=has_unit)
+        ahead = None if self.ahead is None else duration(self.ahead, "ahead", has_unit=has_unit)
+        return Rule(Grid(size, slide, self._origin(has_unit)), lateness, ahead, every=every)
+
+    def _size(self, has_unit: bool | None) -> int:
+        if isinstance(self.size, numbers.Integral):
+            raise ParameterError(
+                f"size={self.size} counts events, but slide={shown(self.slide)} is a time: size='{self.size}s', say?"
+            )
+        return duration(self.size, "size", has_unit=has_unit)
+
+    def _origin(self, has_unit: bool | None) -> int:
+        if isinstance(self.origin, numbers.Integral) and not self.origin:
+            return 0
+        return duration(self.origin, "origin", has_unit=has_unit)
+
+
+def _one_of(label: str, value: Any, allowed: tuple[Any, ...]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{label} must be one of {', '.join(map(repr, allowed))}, got {shown(value)}")
+
+
+def _positive(label: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not 1 <= int(value) < 2**40:
+        raise ParameterError(f"{label} must be a number of events or steps of at least 1, got {shown(value)}")

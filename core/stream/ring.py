@@ -1,0 +1,208 @@
+"""The events of a window, and the net change of its edges per slide: exact multiplicity, one batch a slide."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.errors import CheckFailed, WeightError
+from suricate.stream import ring_loops as loops
+from suricate.stream.events import Events
+from suricate.stream.ring_loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
+
+_LEAST = 1024  #: entries of a new ring
+_ROW = 8  # numbers in a row of a pair: 64 bytes
+
+
+class Change(NamedTuple):
+    """What a slide changes: each pair once.
+
+    Attributes:
+        gone: ``uint64[k]``, pairs (``src << 32 | dst``) whose last live event left.
+        new: ``uint64[m]``, pairs that are new or have another weight.
+        value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None where edges have none.
+        left: number of live events that left by time. taken: that deletions and sets took.
+        unmatched: number of deletions and sets that found no event.
+    """
+
+    gone: np.ndarray
+    new: np.ndarray
+    value: np.ndarray | None
+    left: int
+    taken: int
+    unmatched: int
+
+
+class Ring:
+    """The live events of a window.
+
+    Args:
+        combine: how the weights of the live events of a pair make one: a key of ``COMBINE``.
+        weight_dtype: ``int64`` or ``float64`` of the events' weights; None: they have none.
+    """
+
+    def __init__(self, combine: str, weight_dtype: np.dtype | None) -> None:
+        self._combine = COMBINE[combine]
+        self._weighted = weight_dtype is not None or combine == "count"
+        self._exact = combine == "sum" and weight_dtype == np.int64  # sums of integers are kept
+        sums_floats, held = combine == "sum" and not self._exact, np.int64 if combine == "count" else weight_dtype
+        time, pair, alive, before, after = (
+            np.empty(_LEAST, dtype) for dtype in (np.int64, np.uint32, np.uint8, np.int64, np.int64)
+        )
+        self._kept = Kept(
+            time,
+            pair,
+            alive,
+            before,
+            after,
+            np.empty(_LEAST if sums_floats else 0, np.int64),
+            np.empty(0 if weight_dtype is None else _LEAST, weight_dtype or np.float64),
+        )
+        self._pairs = Pairs(
+            _rows(_LEAST), np.zeros(_LEAST if self._weighted else 0, held or np.float64),
+            np.full(2 * _LEAST, FREE, np.uint64), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
+        )  # fmt: skip
+        self._state, self._slide = np.zeros(8, np.int64), 0
+
+    def __len__(self) -> int:
+        """Return the number of events, those that were taken but whose time has not come included."""
+        return int(self._state[BACK] - self._state[FRONT])
+
+    @property
+    def num_pairs(self) -> int:
+        """The number of pairs with live events."""
+        return int(self._state[PAIRS] - self._state[FREED])
+
+    @property
+    def oldest(self) -> int | None:
+        """The time of the oldest live event, None if there is none."""
+        loops.skip_taken(self._kept, self._state)
+        return int(self._kept.time[self._state[FRONT] & (len(self._kept.time) - 1)]) if len(self) else None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in (*self._kept, *self._pairs))
+
+    def slide(self, events: Events, cutoff: int | None) -> Change:
+        """Let events with times below ``cutoff`` leave, apply ``events`` in their order, and return what changes.
+
+        Raises:
+            WeightError: a sum of integers leaves int64; the ring is of no use afterwards.
+        """
+        self._reserve(events.number)
+        state, kept, pairs = self._state, self._kept, self._pairs
+        state[[TOUCHED, loops.UNMATCHED, loops.TAKEN, loops.OVERFLOW]] = 0
+        left = 0 if cutoff is None else loops.expire(kept, pairs, cutoff, self._slide, self._exact, state)
+        keys = events.src.astype(np.uint64) << np.uint64(32) | events.dst
+        weight = kept.weight[:0] if events.weight is None else events.weight
+        kind = np.empty(0, np.int8) if events.kind is None else events.kind
+        loops.enter(kept, pairs, events.time, keys, weight, kind, self._slide, self._exact, state)
+        if state[loops.OVERFLOW]:
+            key = int(pairs.row[state[loops.OVERFLOW] - 1, loops.KEY])
+            ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"
+            raise WeightError(f"the sum of the weights of edge {ends} is out of the range of int64")
+        most = int(state[TOUCHED])
+        gone, new = np.empty(most, np.uint64), np.empty(most, np.uint64)
+        value = np.empty(most if self._weighted else 0, pairs.held.dtype)
+        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value)
+        self._slide += 1
+        counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED])
+        return Change(gone[:lost], new[:gained], value[:gained] if self._weighted else None, *counts)
+
+    def _reserve(self, more: int) -> None:
+        """Make space for so many further events, and as many new pairs."""
+        wanted = len(self) + more
+        if wanted > len(self._kept.time):
+            self._kept = Kept(*(self._unrolled(old, 1 << (wanted - 1).bit_length()) for old in self._kept))
+        needed = int(self._state[PAIRS]) + max(more - int(self._state[FREED]), 0)
+        if needed > len(self._pairs.row):
+            self._grow_pairs(1 << (needed - 1).bit_length())
+        most = self.num_pairs + more
+        if 2 * most > len(self._pairs.table):
+            self._pairs = self._pairs._replace(table=np.full(1 << (2 * most - 1).bit_length(), FREE, np.uint64))
+            loops.fill_table(self._pairs, int(self._state[PAIRS]))
+
+    def _unrolled(self, old: np.ndarray, size: int) -> np.ndarray:
+        """Return a column of the ring with more space."""
+        grown = np.empty(size if len(old) else 0, old.dtype)
+        if len(old):
+            numbers = np.arange(self._state[FRONT], self._state[BACK])
+            grown[numbers & (size - 1)] = old[numbers & (len(old) - 1)]
+        return grown
+
+    def _grow_pairs(self, size: int) -> None:
+        old, number = self._pairs, int(self._state[PAIRS])
+        row, held = _rows(size), np.zeros(size if self._weighted else 0, old.held.dtype)
+        row[:number], held[:number] = old.row[:number], old.held[:number]
+        free = np.empty(size, np.uint32)
+        free[: self._state[FREED]] = old.free[: self._state[FREED]]
+        self._pairs = Pairs(row, held, old.table, free, np.empty(size, np.uint32))
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return everything that :meth:`load` needs, as arrays."""
+        kept = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
+        columns = {name: column[kept] for name, column in self._kept._asdict().items() if len(column)}
+        number, freed = int(self._state[PAIRS]), int(self._state[FREED])
+        pairs = {"row": self._pairs.row[:number], "held": self._pairs.held[:number], "free": self._pairs.free[:freed]}
+        return {**columns, **pairs, "state": self._state, "slide": np.array(self._slide)}
+
+    def load(self, saved: Any) -> None:
+        """Take the place of the ring that was saved; one of the same options."""
+        self._state, self._slide = saved["state"].copy(), int(saved["slide"])
+        size = max(_LEAST, 1 << max(len(self) - 1, 0).bit_length())
+        places = np.arange(self._state[FRONT], self._state[BACK]) & (size - 1)
+        columns = {}
+        for name, old in self._kept._asdict().items():
+            columns[name] = np.empty(size if len(old) else 0, old.dtype)
+            if len(old):
+                columns[name][places] = saved[name]
+        self._kept = Kept(**columns)
+        number, freed = int(self._state[PAIRS]), int(self._state[FREED])
+        self._grow_pairs(max(_LEAST, 1 << max(number - 1, 0).bit_length()))
+        self._pairs.row[:number], self._pairs.free[:freed] = saved["row"], saved["free"]
+        self._pairs.held[:number] = saved["held"]
+        table = np.full(2 * len(self._pairs.row), FREE, np.uint64)
+        self._pairs = self._pairs._replace(table=table)
+        loops.fill_table(self._pairs, number)
+
+    def held(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the pairs that the graph holds, and their weights."""
+        rows = self._pairs.row[: self._state[PAIRS]]
+        which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
+        keys = rows[which, loops.KEY].astype(np.uint64)
+        return keys, self._pairs.held[: len(rows)][which] if self._weighted else None
+
+    def check(self) -> None:
+        """Raise ``CheckFailed`` unless lists, counts and the table agree."""
+        kept, pairs, mask = self._kept, self._pairs, len(self._kept.time) - 1
+        found: dict[int, list[int]] = {}
+        for number in range(self._state[FRONT], self._state[BACK]):
+            if kept.alive[number & mask]:
+                found.setdefault(int(kept.pair[number & mask]), []).append(number)
+        for pair, events in found.items():
+            row, walked = pairs.row[pair], []
+            at = int(row[loops.HEAD])
+            while at >= 0:
+                walked.append(at)
+                at = int(kept.after[at & mask])
+            if walked != events or row[loops.LIVE] != len(events) or row[loops.TAIL] != events[-1]:
+                raise CheckFailed(f"the list of pair {pair} is {walked}, its live events are {events}")
+            if self._exact and row[TOTAL] != sum(int(kept.weight[number & mask]) for number in events):
+                raise CheckFailed(f"the sum of pair {pair} is wrong")
+            with np.errstate(over="ignore"):
+                at = loops.find_pair(pairs, np.uint64(row[loops.KEY]))
+            if pairs.table[at] & np.uint64(0xFFFFFFFF) != pair:
+                raise CheckFailed(f"pair {pair} is not found in the table")
+        if self.num_pairs != len(found) or np.count_nonzero(pairs.table != FREE) != len(found):
+            raise CheckFailed("there are pairs without events")
+
+
+def _rows(count: int) -> np.ndarray:
+    """Return ``int64[count, 8]``, a cache line per row."""
+    memory = np.empty(8 * (count + 1), np.int64)
+    begin = -(memory.ctypes.data // 8) % _ROW
+    return memory[begin : begin + _ROW * count].reshape(count, _ROW)

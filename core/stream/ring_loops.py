@@ -1,0 +1,313 @@
+"""Loops over the events of a window: a list of live events per pair, and what changes in a slide.
+
+Events lie in a ring in the order (time, position); the live events of a pair are linked, the oldest first. Pairs have
+numbers, found through a hash table with linear probing; all that a loop needs of a pair lies in one row of 64 bytes. A
+deletion takes the newest live event of its pair, a set takes all; a taken event stays in the ring until its time has
+come.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+
+#: a free entry of the table; others hold a tag (see ``tag_of``) and the number of a pair
+FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
+LAST, FIRST, SUM, COUNT, MIN, MAX = range(6)  #: how the live events of a pair make its weight
+COMBINE = {"last": LAST, "first": FIRST, "sum": SUM, "count": COUNT, "min": MIN, "max": MAX}
+FRONT, BACK, PAIRS, FREED, TOUCHED, UNMATCHED, TAKEN, OVERFLOW = range(8)  #: fields of the state
+KEY, HEAD, TAIL, LIVE, TOTAL, HELD, SLIDE = range(
+    7
+)  #: fields of a pair: HELD: the graph has it; SLIDE: that touched it
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_AHEAD = 12  # events ahead at which the table is prefetched; their pairs at half of that
+
+
+class Kept(NamedTuple):
+    """The ring, arrays of a power of two entries by number of event modulo that."""
+
+    time: np.ndarray  #: int64
+    pair: np.ndarray  #: uint32
+    alive: np.ndarray  #: uint8: no deletion or set took it
+    before: np.ndarray  #: int64, the next older and
+    after: np.ndarray  #: the next newer live event of the pair, or -1
+    entered: np.ndarray  #: int64, the number of the slide; empty unless floats are summed
+    weight: np.ndarray  #: int64 or float64; empty without weights
+
+
+class Pairs(NamedTuple):
+    """Pairs by number, the table that finds them, and the numbers that are free."""
+
+    row: np.ndarray  #: int64[n, 8]
+    held: np.ndarray  #: the weight that the graph has, as ``Kept.weight``
+    table: np.ndarray  #: uint64, a power of two
+    free: np.ndarray  #: uint32
+    touched: np.ndarray  #: uint32, numbers of pairs that may change in this slide
+
+
+@inner
+def tag_of(key):
+    """Return 32 bits of a hash of a key; the lowest are its first place in the table."""
+    mixed = (key ^ (key >> _SHIFT)) * _GOLDEN
+    return (mixed ^ (mixed >> _SHIFT)) & _LOW
+
+
+@inner
+def find_pair(pairs, key):
+    """Return the place in the table where a key is, or could be put."""
+    mask, tag = len(pairs.table) - 1, tag_of(key)
+    at = np.int64(tag) & mask
+    while pairs.table[at] != FREE:
+        entry = pairs.table[at]
+        if entry >> _SHIFT == tag and np.uint64(pairs.row[np.int64(entry & _LOW), KEY]) == key:
+            break
+        at = (at + 1) & mask
+    return at
+
+
+@inner
+def remove_place(table, at):
+    """Empty a place; entries behind it move up, so that probing needs no marks of what was deleted."""
+    mask = len(table) - 1
+    hole, at = at, (at + 1) & mask
+    while table[at] != FREE:
+        home = np.int64(table[at] >> _SHIFT) & mask
+        if ((at - home) & mask) >= ((at - hole) & mask):
+            table[hole] = table[at]
+            hole = at
+        at = (at + 1) & mask
+    table[hole] = FREE
+
+
+@inner
+def touch(pairs, pair, slide, state):
+    """Note that a pair may change in this slide."""
+    if pairs.row[pair, SLIDE] != slide:
+        pairs.row[pair, SLIDE] = slide
+        pairs.touched[state[TOUCHED]] = pair
+        state[TOUCHED] += 1
+
+
+@inner
+def unlink(kept, pairs, pair, at, mask):
+    """Take an event at an end of its pair's list."""
+    left, right = kept.before[at & mask], kept.after[at & mask]
+    if left >= 0:
+        kept.after[left & mask] = right
+    else:
+        pairs.row[pair, HEAD] = right
+    if right >= 0:
+        kept.before[right & mask] = left
+    else:
+        pairs.row[pair, TAIL] = left
+    pairs.row[pair, LIVE] -= 1
+
+
+@inner
+def add_whole(pairs, pair, number, state):
+    """Add to the sum of a pair; note an overflow of int64."""
+    before = pairs.row[pair, TOTAL]
+    result = before + number
+    if (number > 0 and result < before) or (number < 0 and result > before):
+        state[OVERFLOW] = pair + 1
+    pairs.row[pair, TOTAL] = result
+
+
+@inner
+def pair_for(pairs, key, state):
+    """Return the number of a pair, made if it is new."""
+    at = find_pair(pairs, key)
+    if pairs.table[at] != FREE:
+        return np.int64(pairs.table[at] & _LOW)
+    if state[FREED] > 0:
+        state[FREED] -= 1
+        pair = np.int64(pairs.free[state[FREED]])
+    else:
+        pair = state[PAIRS]
+        state[PAIRS] += 1
+    pairs.table[at] = tag_of(key) << _SHIFT | np.uint64(pair)
+    row = pairs.row[pair]
+    row[KEY], row[HEAD], row[TAIL], row[LIVE] = np.int64(key), -1, -1, 0
+    row[TOTAL], row[HELD], row[SLIDE] = 0, 0, -1
+    return pair
+
+
+@inner
+def look_ahead(pairs, keys, i):
+    """Prefetch what events further on need: places of the table, then rows of pairs."""
+    mask = len(pairs.table) - 1
+    if i + _AHEAD < len(keys):
+        prefetch(pairs.table, np.int64(tag_of(keys[i + _AHEAD])) & mask)
+    if i + _AHEAD // 2 < len(keys):
+        entry = pairs.table[np.int64(tag_of(keys[i + _AHEAD // 2])) & mask]
+        if entry != FREE:
+            prefetch(pairs.row, np.int64(entry & _LOW) * 8)
+
+
+@kernel
+def expire(kept, pairs, cutoff, slide, sums, state):
+    """Let the events of the ring with times below ``cutoff`` leave; return how many were live."""
+    left, mask = 0, len(kept.time) - 1
+    while state[FRONT] < state[BACK] and kept.time[state[FRONT] & mask] < cutoff:
+        at = state[FRONT] & mask
+        ahead = (at + _AHEAD) & mask
+        if kept.pair[ahead] < state[PAIRS]:
+            prefetch(pairs.row, np.int64(kept.pair[ahead]) * 8)
+        if kept.alive[at] != 0:
+            pair = np.int64(kept.pair[at])
+            unlink(kept, pairs, pair, state[FRONT], mask)
+            if sums:
+                add_whole(pairs, pair, -np.int64(kept.weight[at]), state)
+            touch(pairs, pair, slide, state)
+            left += 1
+        state[FRONT] += 1
+    return left
+
+
+@inner
+def take_newest(kept, pairs, key, everything, slide, sums, state):
+    """Take the newest live event of a pair, or all of them; note if there is none."""
+    mask, place = len(kept.time) - 1, find_pair(pairs, key)
+    pair = np.int64(pairs.table[place] & _LOW)
+    if pairs.table[place] == FREE or pairs.row[pair, LIVE] == 0:
+        state[UNMATCHED] += 1
+        return
+    while pairs.row[pair, LIVE] > 0:
+        at = pairs.row[pair, TAIL]
+        unlink(kept, pairs, pair, at, mask)
+        kept.alive[at & mask] = 0
+        state[TAKEN] += 1
+        if sums:
+            add_whole(pairs, pair, -np.int64(kept.weight[at & mask]), state)
+        if not everything:
+            break
+    touch(pairs, pair, slide, state)
+
+
+@kernel
+def enter(kept, pairs, time, keys, weight, kind, slide, sums, state):
+    """Apply the events of a slide in their order; the arrays have space. ``kind`` is empty where all are insertions."""
+    mask = len(kept.time) - 1
+    for i in range(len(keys)):
+        look_ahead(pairs, keys, i)
+        what = 1 if len(kind) == 0 else kind[i]
+        if what < 1:
+            take_newest(kept, pairs, keys[i], what == 0, slide, sums, state)
+        if what < 0:
+            continue
+        pair = pair_for(pairs, keys[i], state)
+        at, here, tail = state[BACK], state[BACK] & mask, pairs.row[pair, TAIL]
+        kept.time[here], kept.pair[here], kept.alive[here] = time[i], pair, 1
+        kept.before[here], kept.after[here] = tail, -1
+        if tail >= 0:
+            kept.after[tail & mask] = at
+        else:
+            pairs.row[pair, HEAD] = at
+        pairs.row[pair, TAIL] = at
+        pairs.row[pair, LIVE] += 1
+        if len(weight) > 0:
+            kept.weight[here] = weight[i]
+        if len(kept.entered) > 0:
+            kept.entered[here] = slide
+        if sums:
+            add_whole(pairs, pair, np.int64(weight[i]), state)
+        touch(pairs, pair, slide, state)
+        state[BACK] += 1
+
+
+@inner
+def sum_by_slides(kept, at, mask):
+    """Return the sum of the sums per slide, in order, of the events from ``at`` on: floats are never subtracted."""
+    total, part, slide = 0.0, 0.0, kept.entered[at & mask]
+    while at >= 0:
+        if kept.entered[at & mask] != slide:
+            total, part, slide = total + part, 0.0, kept.entered[at & mask]
+        part += kept.weight[at & mask]
+        at = kept.after[at & mask]
+    return total + part
+
+
+@inner
+def extreme(kept, at, mask, least):
+    """Return the least or largest weight of the events from ``at`` on."""
+    best = kept.weight[at & mask]
+    while at >= 0:
+        value = kept.weight[at & mask]
+        if value != best and (value < best) == least:
+            best = value
+        at = kept.after[at & mask]
+    return best
+
+
+@inner
+def weight_of(kept, pairs, pair, combine, sums):
+    """Return the weight of a pair that has live events."""
+    row, mask = pairs.row[pair], len(kept.time) - 1
+    kind = pairs.held.dtype.type
+    if combine == COUNT:
+        return kind(row[LIVE])
+    if combine == LAST:
+        return kind(kept.weight[row[TAIL] & mask])
+    if combine == FIRST:
+        return kind(kept.weight[row[HEAD] & mask])
+    if combine == SUM:
+        return kind(row[TOTAL]) if sums else kind(sum_by_slides(kept, row[HEAD], mask))
+    return kind(extreme(kept, row[HEAD], mask, combine == MIN))
+
+
+@kernel
+def net_change(kept, pairs, combine, sums, state, gone, new, value):
+    """List the keys of pairs that are ``gone``, and of those that are ``new`` or have another ``value``.
+
+    ``value`` is empty where edges have no weights. Pairs without live events are forgotten. Returns the two numbers.
+    """
+    lost, gained, weighted, mask = 0, 0, len(value) > 0, len(pairs.table) - 1
+    for i in range(state[TOUCHED]):
+        if i + _AHEAD < state[TOUCHED]:
+            prefetch(pairs.row, np.int64(pairs.touched[i + _AHEAD]) * 8)
+        if i + _AHEAD // 2 < state[TOUCHED]:
+            key = np.uint64(pairs.row[np.int64(pairs.touched[i + _AHEAD // 2]), KEY])
+            prefetch(pairs.table, np.int64(tag_of(key)) & mask)
+        pair = np.int64(pairs.touched[i])
+        row = pairs.row[pair]
+        if row[LIVE] == 0:
+            if row[HELD] != 0:
+                gone[lost] = np.uint64(row[KEY])
+                lost += 1
+            remove_place(pairs.table, find_pair(pairs, np.uint64(row[KEY])))
+            pairs.free[state[FREED]] = pair
+            state[FREED] += 1
+            continue
+        if weighted:
+            now = weight_of(kept, pairs, pair, combine, sums)
+            if row[HELD] != 0 and now == pairs.held[pair]:
+                continue
+            value[gained] = pairs.held[pair] = now
+        elif row[HELD] != 0:
+            continue
+        new[gained] = np.uint64(row[KEY])
+        gained += 1
+        row[HELD] = 1
+    state[TOUCHED] = 0
+    return lost, gained
+
+
+@kernel
+def fill_table(pairs, number):
+    """Put the pairs that have live events into an empty table."""
+    for pair in range(number):
+        if pairs.row[pair, LIVE] > 0:
+            key = np.uint64(pairs.row[pair, KEY])
+            pairs.table[find_pair(pairs, key)] = tag_of(key) << _SHIFT | np.uint64(pair)
+
+
+@kernel
+def skip_taken(kept, state):
+    """Move the front of the ring to its oldest live event."""
+    while state[FRONT] < state[BACK] and kept.alive[state[FRONT] & (len(kept.time) - 1)] == 0:
+        state[FRONT] += 1

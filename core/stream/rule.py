@@ -1,0 +1,149 @@
+"""The rule of windows: which events are late, when slides close, and where their ends lie.
+
+Ends lie on the grid ``origin + k * slide``. A window holds ``end - size <= t < end``. The watermark is the running
+maximum of ``time - lateness`` over the events, one after the other; a slide closes when the watermark is at or past its
+end. The first end is that of the oldest event when the first slide closes. Every event is judged as it arrives, so the
+cuts between chunks change nothing. Windows of counts and of steps are windows over positions and numbers of steps.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.cpu.jit import inner, kernel
+
+NEVER = np.iinfo(np.int64).min  #: a watermark before the first event
+FAR = np.iinfo(np.int64).max  #: no oldest event
+TAKEN, LATE, AHEAD = 0, 1, 2  #: verdicts
+_WATERMARK, _CLOSED, _OLDEST, _STARTED, _NEWEST = range(5)  # of the state
+
+
+@inner
+def grid_floor(time, origin, slide):
+    """Return the largest end that is not above ``time``."""
+    return origin + (time - origin) // slide * slide
+
+
+@inner
+def advance(state, origin, slide):
+    """Close what the watermark has passed."""
+    if state[_STARTED] == 0:
+        first = state[_OLDEST] != FAR and state[_WATERMARK] >= grid_floor(state[_OLDEST], origin, slide) + slide
+        state[_STARTED] = 1 if first else 0
+    if state[_STARTED] != 0:
+        state[_CLOSED] = max(state[_CLOSED], grid_floor(state[_WATERMARK], origin, slide))
+
+
+@kernel
+def judge(time, delay, ahead, origin, slide, state, verdict):
+    """Judge events in the order of arrival: ``verdict`` (uint8) of each, ``state`` (int64[5]) after the last.
+
+    ``delay``: how far the watermark is behind the newest event. ``ahead``: how far past the watermark an event may be;
+    -1: any distance.
+    """
+    for i in range(len(time)):
+        now = time[i]
+        if ahead >= 0 and state[_WATERMARK] != NEVER and now > state[_WATERMARK] + ahead:
+            verdict[i] = AHEAD
+        elif state[_STARTED] != 0 and now < state[_CLOSED]:
+            verdict[i] = LATE
+        else:
+            verdict[i] = TAKEN
+            state[_OLDEST] = min(state[_OLDEST], now)
+            state[_NEWEST] = max(state[_NEWEST], now)
+            if now - delay > state[_WATERMARK]:
+                state[_WATERMARK] = now - delay
+                advance(state, origin, slide)
+            elif state[_STARTED] == 0:
+                advance(state, origin, slide)
+
+
+@kernel
+def raise_watermark(watermark, origin, slide, state):
+    """Let the watermark reach at least ``watermark``."""
+    state[_WATERMARK] = max(state[_WATERMARK], watermark)
+    advance(state, origin, slide)
+
+
+class Grid(NamedTuple):
+    """Where windows end and what they hold, in ticks; ``size`` None: everything."""
+
+    size: int | None
+    slide: int
+    origin: int
+
+    def floor(self, time: int) -> int:
+        """Return the largest end that is not above ``time``."""
+        return self.origin + (time - self.origin) // self.slide * self.slide
+
+    def after(self, time: int) -> int:
+        """Return the first end above ``time``."""
+        return self.floor(time) + self.slide
+
+
+class Rule:
+    """Judges events and says which slide closes next.
+
+    Args:
+        grid: where windows end.
+        delay: ticks by which the watermark is behind the newest event: the lateness; -1 where positions are counted.
+        ahead: ticks past the watermark from which on an event is not believed; None: none.
+        every: whether slides in which nothing enters or leaves close as well.
+    """
+
+    def __init__(self, grid: Grid, delay: int, ahead: int | None, *, every: bool = False) -> None:
+        self.grid, self._delay, self._ahead, self._every = grid, delay, -1 if ahead is None else ahead, every
+        self.state = np.array([NEVER, NEVER, FAR, 0, NEVER], np.int64)
+        self.last: int | None = None  #: the end that closed last
+        self._limit: int | None = None  # the end up to which an ended source closes
+
+    @property
+    def watermark(self) -> int | None:
+        """The watermark, None before the first event."""
+        mark = int(self.state[_WATERMARK])
+        return None if mark == NEVER else mark
+
+    @property
+    def newest(self) -> int | None:
+        """The newest time of an event that was taken."""
+        newest = int(self.state[_NEWEST])
+        return None if newest == NEVER else newest
+
+    def judge(self, time: np.ndarray) -> np.ndarray:
+        """Return the verdict of each event, ``uint8[n]``."""
+        verdict = np.empty(len(time), np.uint8)
+        judge(time, self._delay, self._ahead, self.grid.origin, self.grid.slide, self.state, verdict)
+        return verdict
+
+    def reach(self, watermark: int) -> None:
+        """Let the watermark reach at least ``watermark``: a source said so."""
+        raise_watermark(watermark, self.grid.origin, self.grid.slide, self.state)
+
+    def finish(self) -> None:
+        """Let everything up to the newest event close: the source has ended."""
+        newest = self.newest
+        if newest is not None and (self.last is None or newest >= self.last):
+            self._limit = self.grid.after(newest)
+
+    def next_end(self, entering: int | None, leaving: int | None) -> int | None:
+        """Return the end of the slide that closes next, None if none is due.
+
+        Args:
+            entering: the oldest time of an event that waits, or None.
+            leaving: the oldest time of an event in the window, or None.
+        """
+        due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
+        due = due if self._limit is None else max(due, self._limit)
+        ends = [] if entering is None else [self.grid.after(entering)]
+        if leaving is not None and self.grid.size is not None:
+            ends.append(self.grid.after(leaving + self.grid.size))
+        if self._every and self.last is not None:
+            ends.append(self.last + self.grid.slide)
+        end = min(ends, default=None)
+        return None if end is None or end > due else end
+
+    def is_partial(self, end: int) -> bool:
+        """Return whether a slide closes only because the source has ended, with events possibly missing."""
+        return end == self._limit and (self.watermark is None or self.watermark < end)

@@ -1,0 +1,187 @@
+"""Events from files: text, CSV, Parquet, Arrow and event files, a folder or a pattern of them, chunk by chunk.
+
+A chunk is some megabytes of text, a batch of rows of a table, or a step of an event file, so files may be larger than
+memory. A position is (number of the file, rows of it that were read).
+"""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import FileFormatError, ParameterError
+from suricate.base.files import as_path
+from suricate.base.parameters import shown
+from suricate.io import events
+from suricate.io.files import ByteSource, rest_of
+from suricate.io.formats import has_body, make_layout, table_format
+from suricate.io.options import ReadOptions
+from suricate.io.parallel import parsed
+from suricate.io.parsing.tokenizer import Tokenizer
+from suricate.stream.events import DELETE, INSERT, SET
+from suricate.stream.sources import MARK, Chunk, Source, _Mark, columns_of
+from suricate.stream.times import demand_unit
+
+TABLES = ("parquet", "arrow")
+ROWS = 1 << 18  #: of a chunk of a table
+
+
+class Scan(Source):
+    """Reads files; see :func:`scan`."""
+
+    resumes = True
+
+    def __init__(
+        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None
+    ) -> None:
+        self._paths, self._format, self._columns = paths, format, columns
+        self.time_unit = time_unit
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield the chunks of the files, one file after the other."""
+        number, rows = (0, 0) if position is None else position
+        for at in range(number, len(self._paths)):
+            done = 0
+            for chunk in self._file(self._paths[at]):
+                if chunk is MARK:
+                    done += 1
+                    if done > rows:
+                        yield (at, done), chunk
+                    continue
+                count = len(chunk["src"])
+                if done + count > rows:
+                    begin = max(rows - done, 0)
+                    yield (at, done + count), {name: column[begin:] for name, column in chunk.items()}
+                done += count
+            rows = 0
+
+    def describe(self) -> str:
+        """Return the names of the files and the columns."""
+        return f"Scan({[path.name for path in self._paths]}, {dict(self._columns)})"
+
+    def _file(self, path: Path) -> Iterator[Any]:
+        if self._format == "events":
+            yield from _steps(path)
+            return
+        with open(path, "rb") as file:
+            kind = table_format(path, file.read(8), self._format)
+        if kind in TABLES:
+            yield from _table(path, kind, self._columns)
+        else:
+            yield from _text(path, self._format, self._columns)
+
+
+def scan(
+    path: str | os.PathLike[str] | list[Any],
+    *,
+    src: str | int | None = None,
+    dst: str | int | None = None,
+    weight: str | int | None = None,
+    time: str | int | None = None,
+    kind: str | None = None,
+    format: str | None = None,
+    time_unit: str | None = None,
+) -> Scan:
+    """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
+
+    Args:
+        path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; several are read in the order of
+            their names, a list in its own order.
+        src, dst, weight, time, kind: the columns, by name or position; None: by the usual names. ``kind``: of Parquet
+            and Arrow files.
+        format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else what ``suricate.read``
+            takes; None: by the extension, else by the first bytes.
+        time_unit: what times that are numbers count: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
+
+    Raises:
+        ParameterError: there is no such file, or an argument is of the wrong type.
+        FileFormatError: while reading, a malformed file; has the number of the line.
+        MissingLibraryError: while reading, a file needs a package that is not installed.
+    """
+    named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
+    columns = {role: name for role, name in named.items() if name is not None}
+    return Scan(_files_of(path), format, columns, demand_unit(time_unit) or "s")
+
+
+def _files_of(path: Any) -> list[Path]:
+    if isinstance(path, list | tuple):
+        found = [as_path(each) for each in path]
+    elif any(letter in str(path) for letter in "*?["):
+        found = sorted(Path(each) for each in glob.glob(str(path)))
+    else:
+        one = as_path(path)
+        found = (
+            sorted(each for each in one.iterdir() if each.is_file() and not each.name.startswith((".", "_")))
+            if one.is_dir()
+            else [one]
+        )
+    missing = next((each for each in found if not each.is_file()), None)
+    if not found or missing is not None:
+        raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
+    return found
+
+
+def _text(path: Path, format: str | None, columns: Mapping[str, Any]) -> Iterator[Chunk]:
+    if "kind" in columns:
+        raise ParameterError(
+            "scan: a column of kinds is read from Parquet and Arrow, and by st.source from anything else"
+        )
+    options = ReadOptions(False, dict(columns) or None, None, None, None, None, None)
+    with ByteSource(path, None) as source:
+        chunks = source.chunks()
+        head = next(chunks, b"")
+        while not has_body(head) and (more := next(chunks, b"")):
+            head += more
+        chunks, small = rest_of(chunks, head)
+        layout = make_layout(path, head, format, options)
+        if layout.format == "metis":
+            raise FileFormatError(path, None, "METIS files list neighbours, not events")
+        if layout.text_ids:
+            raise FileFormatError(path, None, "its ids are texts: names=True takes them")
+        make = partial(Tokenizer, path, layout, small=small)
+        body = itertools.chain([head[layout.header_bytes :]], chunks)
+        for _, rows in parsed(source, body, Tokenizer.parse, [make()], make, layout.header_lines):
+            found = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
+            if "weight" in layout.fields:
+                found["weight"] = rows.weight.copy()
+            if "time" in layout.fields:
+                found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
+            yield found
+
+
+def _table(path: Path, kind: str, columns: Mapping[str, Any]) -> Iterator[Chunk]:
+    from suricate.io.formats import usual_columns
+    from suricate.io.tables import load_pyarrow
+
+    pa = load_pyarrow()
+    if kind == "parquet":
+        file = pa.parquet.ParquetFile(path)
+        names, batches = file.schema_arrow.names, lambda wanted: file.iter_batches(ROWS, columns=wanted)
+    else:
+        file = pa.ipc.open_stream(path) if path.suffix == ".arrows" else pa.ipc.open_file(path)
+        names = file.schema.names
+        every = iter(file) if path.suffix == ".arrows" else (file.get_batch(i) for i in range(file.num_record_batches))
+        batches = lambda wanted: every  # noqa: E731
+    chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **columns}
+    roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
+    for batch in batches([*roles.values()]):
+        yield columns_of(batch, roles)
+
+
+def _steps(path: Path) -> Iterator[Any]:
+    for step in events.read_events(path):
+        yield step_columns(step)
+        yield MARK
+
+
+def step_columns(step: events.EventStep) -> Chunk:
+    """Return the events of a step of an event file; a new weight of an edge is a set."""
+    kind = np.select([step.op == events.INSERT, step.op == events.DELETE], [INSERT, DELETE], SET).astype(np.int8)
+    return {"src": step.src, "dst": step.dst, "kind": kind, **({} if step.weight is None else {"weight": step.weight})}

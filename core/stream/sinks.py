@@ -1,0 +1,131 @@
+"""Sinks: where the results of slides go, tables of columns, of which the first is the end of the window."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, ShapeError
+from suricate.base.files import as_path
+from suricate.base.parameters import shown
+
+if TYPE_CHECKING:
+    from suricate.stream.window import Window
+
+
+class Sink:
+    """Takes tables: dicts of columns, or frames."""
+
+    def __init__(self, job: Window) -> None:
+        self._job = job
+
+    def write(self, table: Any) -> None:
+        """Write a table of the current slide.
+
+        Raises:
+            RequirementError: no slide has closed.
+            ShapeError: columns differ in length.
+            ParameterError: it is no table, or has other columns than the one before.
+        """
+        if self._job.current is None:
+            raise RequirementError("there is nothing to write before the first slide")
+        self._put(self._job.current.end, columns_of_table(table))
+
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Write out everything."""
+
+
+def columns_of_table(table: Any) -> dict[str, np.ndarray]:
+    """Return the columns of a dict, a frame or an Arrow table; scalars count as one row."""
+    if hasattr(table, "to_pydict"):
+        table = table.to_pydict()
+    elif not isinstance(table, Mapping) and hasattr(table, "columns"):
+        table = {name: table[name] for name in table.columns}
+    if not isinstance(table, Mapping):
+        raise ParameterError(f"a sink takes a dict of columns or a frame, got {shown(table)}")
+    columns = {str(name): np.atleast_1d(column) for name, column in table.items()}
+    if len({len(column) for column in columns.values()}) > 1:
+        raise ShapeError(f"columns differ in length: { {name: len(column) for name, column in columns.items()} }")
+    return columns
+
+
+class _Callable(Sink):
+    def __init__(self, job: Window, fn: Callable[[Any, dict[str, np.ndarray]], Any]) -> None:
+        super().__init__(job)
+        self._fn = fn
+
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        self._fn(end, columns)
+
+
+class _File(Sink):
+    """A text file, begun anew by a job that starts."""
+
+    def __init__(self, job: Window, path: Path) -> None:
+        super().__init__(job)
+        self._file: IO[str] = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115 - until the job closes it
+        self._names: list[str] | None = None
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _same_columns(self, columns: dict[str, np.ndarray]) -> None:
+        if self._names not in (None, [*columns]):
+            raise ParameterError(f"the sink has columns {', '.join(self._names or [])}, the table {', '.join(columns)}")
+        self._names = [*columns]
+
+
+class _Csv(_File):
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        writer, begins = csv.writer(self._file), self._names is None
+        self._same_columns(columns)
+        if begins:
+            writer.writerow(["end", *columns])
+        writer.writerows([end, *row] for row in zip(*(column.tolist() for column in columns.values()), strict=True))
+        self._file.flush()
+
+
+class _JsonLines(_File):
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        self._same_columns(columns)
+        shown_end = end if isinstance(end, int) else str(end)
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            json.dump({"end": shown_end, **dict(zip(columns, row, strict=True))}, self._file, default=str)
+            self._file.write("\n")
+        self._file.flush()
+
+
+class _Parquet(Sink):
+    """A folder with a part per slide."""
+
+    def __init__(self, job: Window, folder: Path) -> None:
+        from suricate.io.tables import load_pyarrow
+
+        super().__init__(job)
+        self._arrow, self._folder, self._number = load_pyarrow(), folder, 0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
+        rows = len(next(iter(columns.values()), ()))
+        table = self._arrow.table({"end": np.full(rows, end), **columns})
+        self._arrow.parquet.write_table(table, self._folder / f"part-{self._number:06}.parquet")
+        self._number += 1
+
+
+def make_sink(target: Any, job: Window) -> Sink:
+    """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns)."""
+    if callable(target):
+        return _Callable(job, target)
+    path = as_path(target)
+    kinds: dict[str, Callable[[Window, Path], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
+    if path.suffix not in kinds:
+        raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
+    return kinds[path.suffix](job, path)

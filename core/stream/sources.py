@@ -1,0 +1,298 @@
+"""Sources of events: arrays and frames chunk by chunk, functions that can go on from a position, chains and merges.
+
+A source yields chunks of columns in the order of arrival, each with the position behind it. ``scan`` reads files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, ShapeError
+from suricate.base.parameters import shown
+from suricate.cpu.jit import kernel
+from suricate.stream.times import demand_unit, ticks_of
+
+COLUMNS = ("time", "src", "dst", "weight", "kind")
+
+
+class _Mark:
+    """Marks the end of a step."""
+
+    def __repr__(self) -> str:
+        return "MARK"
+
+    def __reduce__(self) -> str:
+        return "MARK"
+
+
+MARK = _Mark()  #: in place of a chunk: the events of a step are complete
+
+Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
+
+
+class Source:
+    """Where events come from; subclasses say how.
+
+    Attributes:
+        time_unit: the unit of times that are numbers, None if it is not known.
+        resumes: whether :meth:`read` can start at a position.
+    """
+
+    time_unit: str | None = None
+    resumes = False
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield (position behind it, chunk or ``MARK``), from ``position`` on; None is the start."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """Return what tells this source from others, for checkpoints."""
+        return type(self).__name__
+
+
+class Chunks(Source):
+    """An iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``.
+
+    Args:
+        chunks: the iterable, or one such chunk.
+        columns: the names of the columns by role, where they differ from ``COLUMNS``; extra columns are left out.
+        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: what times that are numbers count.
+
+    Raises:
+        ParameterError: an unknown role or unit.
+    """
+
+    def __init__(self, chunks: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> None:
+        self._chunks = [chunks] if _is_chunk(chunks) else chunks
+        if not isinstance(self._chunks, Iterable):
+            raise ParameterError(
+                f"a source must be an iterable of chunks, st.scan(...) or st.source(...), got {shown(chunks)}"
+            )
+        self._columns, self.time_unit = checked_columns(columns), demand_unit(time_unit)
+        self.resumes = isinstance(self._chunks, list | tuple)
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield the chunks; only those of a list or tuple can be read again."""
+        if position is not None and not self.resumes:
+            raise RequirementError(
+                f"this source cannot go on from chunk {position}: st.source takes a function of a position"
+            )
+        for number, chunk in enumerate(self._chunks):
+            if position is None or number >= position:
+                yield number + 1, chunk if chunk is MARK else columns_of(chunk, self._columns)
+
+
+class Function(Source):
+    """``fn(position)`` yields (position behind it, chunk); the position None is the start."""
+
+    resumes = True
+
+    def __init__(
+        self,
+        fn: Callable[[Any], Iterable[tuple[Any, Any]]],
+        columns: Mapping[str, str] | None = None,
+        time_unit: str | None = None,
+    ) -> None:
+        if not callable(fn):
+            raise ParameterError(f"source: fn must be a function of a position, got {shown(fn)}")
+        self._fn, self._columns, self.time_unit = fn, checked_columns(columns), demand_unit(time_unit)
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield what the function yields."""
+        for after, chunk in self._fn(position):
+            yield after, chunk if chunk is MARK else columns_of(chunk, self._columns)
+
+
+class Chain(Source):
+    """Sources one after the other; the watermark goes on."""
+
+    def __init__(self, *sources: Any) -> None:
+        self._sources = [as_source(each) for each in sources]
+        self.time_unit = common_unit(self._sources)
+        self.resumes = all(source.resumes for source in self._sources)
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield the chunks of each source in turn; a position is (number of the source, its position)."""
+        number, inside = (0, None) if position is None else position
+        for at in range(number, len(self._sources)):
+            for after, chunk in self._sources[at].read(inside if at == number else None):
+                yield (at, after), chunk
+            inside = None
+
+    def describe(self) -> str:
+        """Return the descriptions of its parts."""
+        return f"Chain({', '.join(source.describe() for source in self._sources)})"
+
+
+class Merge(Source):
+    """Two sources side by side: always the earlier of the two next events, of equal times that of the first source."""
+
+    def __init__(self, first: Any, second: Any) -> None:
+        self._sources = as_source(first), as_source(second)
+        self.time_unit = common_unit(self._sources)
+        self.resumes = all(source.resumes for source in self._sources)
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield merged chunks; a position is two pairs: where a chunk begins, and how many of its events are used."""
+        heads = [
+            _Head(source, at) for source, at in zip(self._sources, position or ((None, 0), (None, 0)), strict=True)
+        ]
+        while all(head.fill() for head in heads):
+            first, second = heads
+            if _has_unit(first) != _has_unit(second):
+                raise ParameterError("merge: the times of one source have a unit, those of the other have none")
+            a, b = first.ticks, second.ticks
+            order = np.empty(len(a) + len(b), np.int64)
+            used_a, used_b = merge_heads(a, b, order)
+            chunk = _interleaved(first.rest, second.rest, order[: used_a + used_b], len(a))
+            first.use(used_a)
+            second.use(used_b)
+            yield tuple(head.position for head in heads), chunk
+        for head in heads:
+            while head.fill():
+                rest = head.rest
+                head.use(len(head.ticks))
+                yield tuple(each.position for each in heads), rest
+
+    def describe(self) -> str:
+        """Return the descriptions of its parts."""
+        return f"Merge({', '.join(source.describe() for source in self._sources)})"
+
+
+@kernel
+def merge_heads(a, b, order):
+    """Write into ``order`` which event comes next, those of ``b`` from ``len(a)`` on, until one side is used up."""
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i] <= b[j]:
+            order[i + j] = i
+            i += 1
+        else:
+            order[i + j] = len(a) + j
+            j += 1
+    return i, j
+
+
+class _Head:
+    """The chunk of a source that is being merged."""
+
+    def __init__(self, source: Source, at: tuple[Any, int]) -> None:
+        self._source, (self._begin, self._used) = source, at
+        self._chunks = source.read(self._begin)
+        self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
+        self.rest: dict[str, np.ndarray] = {}
+        self._skip = self._used
+
+    @property
+    def position(self) -> tuple[Any, int]:
+        return self._begin, self._used
+
+    def fill(self) -> bool:
+        """Return whether there is a next event."""
+        while len(self.ticks) == 0:
+            found = next(self._chunks, None)
+            if found is None:
+                return False
+            self._begin = self._after
+            self._after, chunk = found
+            if isinstance(chunk, _Mark):
+                raise ParameterError("merge: sources of steps cannot be merged")
+            ticks, self.has_unit = ticks_of(chunk["time"], self._source.time_unit)
+            self.rest = {name: np.asarray(column)[self._skip :] for name, column in chunk.items()}
+            self.ticks, self._used, self._skip = ticks[self._skip :], self._skip, 0
+        return True
+
+    def use(self, count: int) -> None:
+        """Take the next ``count`` events away."""
+        self.rest = {name: column[count:] for name, column in self.rest.items()}
+        self.ticks, self._used = self.ticks[count:], self._used + count
+        if len(self.ticks) == 0:
+            self._begin, self._used = self._after, 0
+
+
+def _has_unit(head: _Head) -> bool:
+    return head.has_unit
+
+
+def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> Chunk:
+    names = first.keys() | second.keys()
+    if first.keys() != second.keys():
+        raise ParameterError(
+            f"merge: only one of the sources has columns for {', '.join(first.keys() ^ second.keys())}"
+        )
+    return {name: np.concatenate([first[name][:boundary], second[name]])[order] for name in names}
+
+
+# -- chunks ------------------------------------------------------------------------------------------------------------
+
+
+def as_source(value: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> Source:
+    """Return a source; chunks and iterables of them become one."""
+    return value if isinstance(value, Source) else Chunks(value, columns, time_unit)
+
+
+def common_unit(sources: Iterable[Source]) -> str | None:
+    """Return the unit of numbers that several sources share; raises ``ParameterError`` if they differ."""
+    units = {source.time_unit for source in sources}
+    if len(units) > 1:
+        raise ParameterError(f"the sources have times of different units: {', '.join(map(str, units))}")
+    return units.pop() if units else None
+
+
+def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Return names of columns by role; raises ``ParameterError`` for an unknown role."""
+    if columns is None:
+        return {}
+    if not isinstance(columns, Mapping) or not set(columns) <= set(COLUMNS):
+        raise ParameterError(f"columns must map {', '.join(COLUMNS)} to names, got {shown(columns)}")
+    return columns
+
+
+def _is_chunk(value: Any) -> bool:
+    return isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__") or hasattr(value, "columns")
+
+
+def columns_of(chunk: Any, columns: Mapping[str, str]) -> Chunk:
+    """Return the columns of a chunk that have a role, as NumPy arrays.
+
+    Raises:
+        ParameterError: it is no table, or ``src`` or ``dst`` is missing.
+        ShapeError: columns differ in length.
+    """
+    if hasattr(chunk, "column_names"):  # of Arrow
+        names, get = set(chunk.column_names), lambda name: _numpy(chunk.column(name))
+    elif isinstance(chunk, Mapping) or hasattr(chunk, "columns"):
+        names, get = (
+            set(chunk.keys() if isinstance(chunk, Mapping) else chunk.columns),
+            lambda name: _numpy(chunk[name]),
+        )
+    elif hasattr(chunk, "__arrow_c_stream__"):
+        from suricate.io.tables import load_pyarrow
+
+        return columns_of(load_pyarrow().table(chunk), columns)
+    else:
+        raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
+    wanted = {role: columns.get(role, role) for role in COLUMNS}
+    missing = [
+        wanted[role] for role in COLUMNS if wanted[role] not in names and (role in ("src", "dst") or role in columns)
+    ]
+    if missing:
+        raise ParameterError(f"a chunk has no column {missing[0]!r}; it has {', '.join(sorted(map(str, names)))}")
+    found = {role: get(name) for role, name in wanted.items() if name in names}
+    lengths = {role: len(column) for role, column in found.items()}
+    if len(set(lengths.values())) > 1:
+        raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
+    return found
+
+
+def _numpy(column: Any) -> np.ndarray:
+    if hasattr(column, "to_numpy"):
+        return (
+            column.to_numpy(zero_copy_only=False)
+            if hasattr(column, "type") and hasattr(column, "null_count") and not hasattr(column, "num_chunks")
+            else column.to_numpy()
+        )
+    return np.asarray(column)

@@ -1,0 +1,117 @@
+"""Times of events as int64: nanoseconds since the epoch (UTC) where a unit is known, else the numbers as they are."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import DTypeError, ParameterError
+from suricate.base.parameters import shown
+
+NANOSECONDS = {
+    "ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86_400 * 10**9,
+    "w": 7 * 86_400 * 10**9,
+}  # fmt: skip
+UNITS = ("s", "ms", "us", "ns")  #: of times that are numbers
+LARGEST = 2**62  #: the largest time and duration, so that their sums fit
+_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+
+
+def demand_unit(unit: Any, label: str = "time_unit") -> str | None:
+    """Return the unit of times that are numbers, one of :data:`UNITS`, or None; raises ``ParameterError``."""
+    if unit is not None and unit not in UNITS:
+        raise ParameterError(f"{label} must be 's', 'ms', 'us', 'ns' or None, got {shown(unit)}")
+    return unit
+
+
+def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
+    """Return a duration in the ticks of times: nanoseconds if they have a unit, else plain numbers.
+
+    Args:
+        value: text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python or NumPy; text without a
+            unit (``"100"``) where times have none.
+        label: the parameter, for messages.
+        has_unit: whether times have a unit; None: it is not known yet.
+
+    Raises:
+        ParameterError: it is no duration, negative, too large, or its unit does not go with the times.
+    """
+    if isinstance(value, datetime.timedelta):
+        value = np.timedelta64(value)
+    if isinstance(value, np.timedelta64) and not np.isnat(value):
+        if np.datetime_data(value.dtype)[0] == "generic":
+            ticks, with_unit = int(value.astype(np.int64)), False
+        else:
+            ticks, with_unit = int(value.astype("m8[ns]").astype(np.int64)), True
+    elif isinstance(value, str):
+        ticks, with_unit = _parsed(value, label)
+    else:
+        raise ParameterError(f"{label} must be a duration such as '7d', '90min' or a timedelta, got {shown(value)}")
+    if not 0 <= ticks <= LARGEST:
+        raise ParameterError(f"{label} is negative or too long: {shown(value)}")
+    if has_unit is False and with_unit:
+        raise ParameterError(
+            f"{label}={shown(value)} has a unit, but the times of the events have none: time_unit='s' (or 'ms', 'us', "
+            "'ns') says what their numbers are"
+        )
+    if has_unit and not with_unit and ticks:
+        raise ParameterError(f"{label}={shown(value)} has no unit, but times have: write '{value}s', say")
+    return ticks
+
+
+def _parsed(text: str, label: str) -> tuple[int, bool]:
+    """Return the ticks of a text, and whether it has units."""
+    at, total, units = 0, 0.0, set()
+    whole = 0
+    while at < len(text) and (part := _PART.match(text, at)):
+        unit = part[2].lower()
+        if unit and unit not in NANOSECONDS:
+            raise ParameterError(f"{label}: unknown unit {part[2]!r} in {text!r} (there are: {', '.join(NANOSECONDS)})")
+        scale = NANOSECONDS[unit] if unit else 1
+        whole, total = (
+            (whole + int(part[1]) * scale, total) if "." not in part[1] else (whole, total + float(part[1]) * scale)
+        )
+        units.add(bool(unit))
+        at = part.end()
+    if text[at:].strip() or len(units) != 1 or (units == {False} and total):
+        raise ParameterError(f"{label} must be a duration such as '7d', '1h30min' or '250ms', got {text!r}")
+    return whole + round(total), units == {True}
+
+
+def ticks_of(times: Any, unit: str | None, label: str = "time") -> tuple[np.ndarray, bool]:
+    """Return times as int64 ticks, and whether they have a unit.
+
+    ``datetime64`` becomes nanoseconds; numbers do if ``unit`` names theirs, else whole numbers stay as they are.
+
+    Raises:
+        DTypeError: they are neither dates nor numbers, or not whole numbers and without a unit.
+        ParameterError: a time is missing (NaT, NaN) or out of range.
+    """
+    array = np.asarray(times)
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise ParameterError(f"{label}: a time is missing (NaT)")
+        if len(array) and abs(array.astype("M8[s]").astype(np.int64)).max() > LARGEST // 10**9:
+            raise ParameterError(f"{label}: a time is out of the range of nanoseconds, about 1824 to 2116")
+        return array.astype("M8[ns]").astype(np.int64), True
+    if array.dtype.kind not in "iuf":
+        raise DTypeError(f"{label} must be dates or numbers, got {array.dtype}")
+    scale = 1 if unit is None else NANOSECONDS[unit]
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise ParameterError(f"{label}: a time is NaN or infinite")
+        if unit is None and (array != np.floor(array)).any():
+            raise DTypeError(f"{label} must be whole numbers, or time_unit must say what they are")
+    if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST // scale:
+        raise ParameterError(f"{label}: {shown(array.max())} is out of range")
+    if array.dtype.kind == "f":
+        return np.round(array.astype(np.float64) * scale).astype(np.int64), unit is not None
+    return array.astype(np.int64) * scale, unit is not None
+
+
+def moment(ticks: int, *, has_unit: bool) -> Any:
+    """Return ticks as users see them: ``datetime64[ns]`` if times have a unit, else an int."""
+    return np.datetime64(ticks, "ns") if has_unit else ticks

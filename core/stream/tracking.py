@@ -1,0 +1,72 @@
+"""Trackers of a job: results that are kept current from its first slide on."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from suricate import plugins
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.parameters import shown
+from suricate.graph import Graph
+from suricate.graph.tracker import Tracker
+from suricate.plugins.algorithm import Algorithm
+
+
+class JobTracker:
+    """The result of an algorithm on the window; has what a ``Tracker`` has once the first slide has closed.
+
+    With ``every`` above 1 the result is computed anew after so many slides, and stays as it is meanwhile.
+    """
+
+    def __init__(self, algorithm: Any, params: dict[str, Any], every: int) -> None:
+        if isinstance(every, bool) or not isinstance(every, numbers.Integral) or every < 1:
+            raise ParameterError(f"every must be a number of slides of at least 1, got {shown(every)}")
+        self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+        self._params: dict[str, Any] = params
+        self._every: int = int(every)
+        self._slides: int = 0
+        self._tracker: Tracker | None = None
+        self._result: Any = None
+
+    def begin(self, graph: Graph) -> None:
+        """Track the algorithm on the graph of the job."""
+        if self._every == 1:
+            self._tracker = graph.track(self.kind, **self._params)
+            return
+        missing = self.kind.requires.missing(graph)
+        if missing is not None:
+            raise RequirementError(f"{self.kind.name}: {missing}")
+        self.kind(**self._params)
+
+    def advance(self, graph: Graph) -> None:
+        """Take note of a slide."""
+        self._slides += 1
+        if self._every > 1 and self._slides % self._every == 0:
+            self._result = graph.compute(self.kind, **self._params)
+
+    @property
+    def tracker(self) -> Tracker:
+        """The tracker of the graph; raises ``RequirementError`` before the first slide, or with ``every`` above 1."""
+        if self._tracker is None:
+            raise RequirementError(
+                f"{self.kind.name}: there is no tracker before the first slide, or with every above 1"
+            )
+        return self._tracker
+
+    @property
+    def result(self) -> Any:
+        """The result as of the newest slide, or of the last one that ``every`` asks for."""
+        if self._every == 1:
+            return self.tracker.result
+        if self._result is None:
+            raise RequirementError(f"{self.kind.name}: there is no result before slide {self._every}")
+        return self._result
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.tracker, name)
+
+    def __repr__(self) -> str:
+        return f"<JobTracker {self.kind.name!r}{'' if self._every == 1 else f' every={self._every}'}>"

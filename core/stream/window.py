@@ -1,0 +1,423 @@
+"""The job: a window over a source, slide by slide, kept as a graph with trackers."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import CapacityError, ParameterError, RequirementError, WeightError
+from suricate.base.parameters import shown
+from suricate.graph import Graph
+from suricate.graph.delta import Batch, Delta
+from suricate.stream.events import Events, joined, nothing
+from suricate.stream.intake import Intake, Refusals, refuse_late
+from suricate.stream.options import STEP, TIME, WindowOptions
+from suricate.stream.ring import Change, Ring
+from suricate.stream.rule import AHEAD, LATE, TAKEN
+from suricate.stream.sinks import Sink, make_sink
+from suricate.stream.sources import MARK, as_source
+from suricate.stream.times import moment
+from suricate.stream.tracking import JobTracker
+
+EXACT = 2**53  #: up to here float64 holds every whole number
+
+
+class Slide:
+    """A slide that has closed; ``graph`` and trackers show the window up to its end until the next slide.
+
+    Attributes:
+        start, end: what the window holds: ``start <= t < end``; ``datetime64`` where times have a unit, else numbers.
+            ``start`` is None for a landmark window.
+        events: number of events that entered. left: of live events that left by time.
+        taken: of events that deletions and sets took. unmatched: of deletions and sets that found no event.
+        late: number of events so far that came too late. skipped: of those that were not valid.
+        partial: whether it closed only since the source has ended.
+        delta: what changed, as ``Graph.apply`` returns it.
+        lag: how far the newest event is past the end, in ticks of the time.
+        took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
+    """
+
+    def __init__(
+        self, job: Window, end: int, change: Change, entered: int, delta: Delta, took: dict[str, float]
+    ) -> None:
+        unit, size = job.has_unit, job.rule.grid.size
+        self._job, self._delta = job, delta
+        self.end = moment(end, has_unit=unit)
+        self.start = None if size is None else moment(end - size, has_unit=unit)
+        self.events, self.left, self.taken, self.unmatched = entered, change.left, change.taken, change.unmatched
+        self.late, self.skipped, self.partial = job.late, job.skipped, job.rule.is_partial(end)
+        newest = job.rule.newest
+        self.lag = 0 if newest is None else max(newest - end, 0)
+        self.took = took
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the window; raises ``RequirementError`` once the next slide has closed."""
+        self._demand_current()
+        return self._job.graph
+
+    @property
+    def delta(self) -> Delta:
+        """What changed with this slide."""
+        self._demand_current()
+        return self._delta
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of the parts: ``graph`` on its device, ``window`` on the host."""
+        self._demand_current()
+        return {"graph": self._job.graph.memory_usage().allocated, "window": self._job.bytes_on_host}
+
+    def _demand_current(self) -> None:
+        if self._job.current is not self:
+            raise RequirementError(f"the slide that ended at {self.end} is over: graph.copy() keeps a graph")
+
+    def __repr__(self) -> str:
+        return f"<Slide end={self.end} events={self.events}{' partial' if self.partial else ''}>"
+
+
+class Window:
+    """A window over a stream of events, kept as a graph: iterate over it to get its slides.
+
+    >>> import suricate.stream as st
+    >>> job = st.Window({"src": [0, 1, 2], "dst": [1, 2, 0]}, size=2, slide=1, graph={"device": "cpu"})
+    >>> [(w.end, w.graph.num_edges) for w in job]
+    [(1, 1), (2, 2), (3, 2)]
+
+    Events are in the order (time, position in the source). The window holds ``end - size <= t < end``; ends lie on
+    ``origin + k * slide``, and a slide closes when the watermark, the largest ``time - lateness`` so far, has reached
+    its end. An edge is in the graph while one of its events is in the window. Each slide is one batch of net changes.
+
+    Args:
+        source: ``st.scan(...)`` of files, ``st.source(fn)``, ``st.chain``, ``st.merge``, or chunks: a dict of arrays, a
+            frame, an Arrow table, or an iterable of them; columns ``time``, ``src``, ``dst``, ``weight``, ``kind``.
+        size: what the window holds: a duration (``"7d"``, ``"90min"``, a timedelta; ``"100"`` where times have no
+            unit), a number of events, or of steps if ``slide="step"``; None: everything since the beginning.
+        slide: likewise, at most ``size``; ``"step"``: the source marks where slides end (``st.MARK``).
+        lateness: how long a slide waits for events that are behind the newest one.
+        ahead: events further past the watermark than this go to ``on_error``; None: none do.
+        combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
+            ``"min"`` or ``"max"``. Sums of whole numbers are exact.
+        late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
+            name of a CSV file.
+        on_error: what happens to events that are not valid: ``"raise"``, ``"skip"`` (they are counted), or the name of
+            a CSV file.
+        order: ``"time"`` sorts a finite source in memory.
+        origin: where the grid of ends begins, a duration since the epoch.
+        empty: ``"emit"`` shows slides in which nothing enters or leaves, too.
+        at_end: ``"hold"`` leaves slides open that only the end of the source would close.
+        graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for counts,
+            None where events have no weights.
+        columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
+
+    Raises:
+        ParameterError: an option of the wrong type or value.
+        RequirementError, DTypeError, WeightError, VertexRangeError: while iterating, bad events.
+        LateEventError: while iterating, with ``late="raise"``.
+        CapacityError: while iterating; nothing is lost, and the next slide is the same again.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        *,
+        size: Any = None,
+        slide: Any = None,
+        lateness: Any = 0,
+        ahead: Any = None,
+        combine: str = "last",
+        late: Any = "drop",
+        on_error: Any = "raise",
+        order: str | None = None,
+        origin: Any = 0,
+        empty: str = "skip",
+        at_end: str = "close",
+        graph: Mapping[str, Any] | None = None,
+        columns: Mapping[str, str] | None = None,
+        time_unit: str | None = None,
+    ) -> None:
+        self._options = WindowOptions(
+            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end
+        )
+        self._source = as_source(source, columns, time_unit)
+        if not isinstance(graph if graph is not None else {}, Mapping):
+            raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
+        self._graph_options = dict(graph or {})
+        self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
+        self._intake = Intake(self._options.mode, self._source.time_unit, self._bad)
+        self.rule = self._options.rule(None)  #: when slides close
+        self._ring: Ring | None = None
+        self._graph: Graph | None = None
+        self._waiting: list[Events] = []  # taken, not yet in a slide
+        self._sorted: Events | None = None  # the same, by time, once they were sorted
+        self._trackers: list[JobTracker] = []
+        self._sinks: list[Sink] = []
+        self._pending: tuple[int, Change, int] | None = None  # a slide that the graph does not hold yet
+        self._reader: Iterator[tuple[Any, Any]] | None = None
+        self._slides: Iterator[Slide] | None = None
+        self._error: Exception | None = None  # that ended the job
+        self.current: Slide | None = None  #: the newest slide
+        self.history: list[dict[str, Any]] = []  #: a row per slide: end, events, late, edges, seconds by part
+        self.stopped: str | None = None  #: the signal that ended the loop
+        self._stop = threading.Event()
+
+    # -- what users ask ------------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the window; raises ``RequirementError`` before the first slide."""
+        if self._graph is None:
+            raise RequirementError("there is no graph before the first slide")
+        return self._graph
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether times have a unit."""
+        return self._options.mode == TIME and self._intake.has_unit
+
+    @property
+    def late(self) -> int:
+        """The number of events that came too late."""
+        return self._late.count
+
+    @property
+    def skipped(self) -> int:
+        """The number of events that were not valid, or too far ahead."""
+        return self._bad.count
+
+    @property
+    def bytes_on_host(self) -> int:
+        """Bytes of the window's events and of those that wait."""
+        waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
+        return waiting + (0 if self._ring is None else self._ring.memory)
+
+    def track(self, algorithm: Any, *, every: int = 1, **params: Any) -> JobTracker:
+        """Keep an algorithm's result current; see ``Graph.track``. In-edges are kept if it needs them.
+
+        Args:
+            algorithm: name or class. every: the result is brought up to date after so many slides.
+            params: its parameters.
+
+        Raises:
+            RequirementError: the job has begun, or the graph's options exclude it.
+        """
+        if self._graph is not None:
+            raise RequirementError("track algorithms before the loop begins")
+        tracker = JobTracker(algorithm, params, every)
+        if tracker.kind.requires.in_edges and self._graph_options.get("directed", True):
+            self._graph_options.setdefault("in_edges", True)
+        self._trackers.append(tracker)
+        return tracker
+
+    def sink(self, target: Any) -> Sink:
+        """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function."""
+        sink = make_sink(target, self)
+        self._sinks.append(sink)
+        return sink
+
+    def __enter__(self) -> Window:
+        """Let SIGINT and SIGTERM end the loop after the current slide, in the main thread."""
+        self._handlers: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._handlers[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        for sink in self._sinks:
+            sink.close()
+
+    def _on_signal(self, number: int, _frame: Any) -> None:
+        if self._stop.is_set():  # the second time: at once
+            raise KeyboardInterrupt
+        self.stopped = signal.Signals(number).name
+        self._stop.set()
+
+    def __iter__(self) -> Iterator[Slide]:
+        return self
+
+    def __next__(self) -> Slide:
+        if self._error is not None:
+            raise self._error
+        if self._stop.is_set():
+            raise StopIteration
+        if self._slides is None:
+            self._slides = self._run()
+        try:
+            return next(self._slides)
+        except (CapacityError, KeyboardInterrupt):
+            self._slides = None  # the next call goes on from here
+            raise
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._error = error
+            raise
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    def _run(self) -> Iterator[Slide]:
+        if self._pending is not None:
+            yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
+        yield from self._close(0.0)
+        if self._reader is None:
+            self._reader = self._chunks()
+        begin = time.perf_counter()
+        for _, chunk in self._reader:
+            if chunk is MARK:
+                self._mark()
+            else:
+                self._take(self._intake.events(chunk))
+            yield from self._close(time.perf_counter() - begin)
+            begin = time.perf_counter()
+        if self._options.at_end == "close":
+            self.rule.finish()
+            yield from self._close(time.perf_counter() - begin)
+
+    def _chunks(self) -> Iterator[tuple[Any, Any]]:
+        if self._options.order is None:
+            yield from self._source.read()
+            return
+        parts = [chunk for _, chunk in self._source.read() if isinstance(chunk, Mapping)]
+        if not parts:
+            return
+        names = parts[0].keys()
+        whole = {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in names}
+        order = np.argsort(whole["time"], kind="stable") if "time" in whole else np.arange(len(whole["src"]))
+        yield None, {name: column[order] for name, column in whole.items()}
+
+    def _mark(self) -> None:
+        if self._options.mode != STEP:
+            raise RequirementError("the source marks steps: slide='step' makes a window of them")
+        self._intake.position += 1
+        self.rule.reach(self._intake.position)
+
+    def _take(self, events: Events) -> None:
+        """Judge events and keep those that are in time."""
+        if self._ring is None:
+            self._begin()
+        verdict = self.rule.judge(events.time)
+        if (verdict != TAKEN).any():
+            late = events.taken(verdict == LATE)
+            if late.number and self._late.raises:
+                raise refuse_late(late, int(self.rule.state[1]), has_unit=self.has_unit)
+            self._late.put(late, "late", has_unit=self.has_unit)
+            ahead = events.taken(verdict == AHEAD)
+            if ahead.number and self._bad.raises:
+                time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
+                raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
+            self._bad.put(ahead, "ahead of the watermark", has_unit=self.has_unit)
+            events = events.taken(verdict == TAKEN)
+        if not self._graph_options.get("directed", True):
+            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
+        if events.number:
+            self._waiting.append(events)
+            self._sorted = None
+
+    def _begin(self) -> None:
+        """Make what depends on the first chunk: the unit of times, the weights."""
+        dtype = self._intake.weight_dtype
+        if dtype is None and self._options.combine in ("sum", "min", "max"):
+            raise RequirementError(f"combine={self._options.combine!r} needs a column of weights")
+        self.rule = self._options.rule(self._intake.has_unit) if self._options.mode == TIME else self.rule
+        self._ring = Ring(self._options.combine, dtype)
+
+    def _close(self, spent: float) -> Iterator[Slide]:
+        """Yield the slides that are due."""
+        while self._ring is not None:
+            waiting = self._by_time()
+            entering = int(waiting.time[0]) if waiting.number else None
+            end = self.rule.next_end(entering, self._ring.oldest)
+            if end is None:
+                return
+            begin = time.perf_counter()
+            number = int(np.searchsorted(waiting.time, end))
+            size = self.rule.grid.size
+            change = self._ring.slide(waiting.taken(slice(0, number)), None if size is None else end - size)
+            self._waiting = [waiting.taken(slice(number, None))] if number < waiting.number else []
+            self._sorted, self.rule.last = None, end
+            took = {"source": spent, "window": time.perf_counter() - begin}
+            yield self._apply(end, change, number, took)
+            spent = 0.0
+
+    def _by_time(self) -> Events:
+        """Return the events that wait, in the order (time, position)."""
+        if self._sorted is None:
+            events = joined(self._waiting) if self._waiting else nothing(self._intake.weight_dtype)
+            if (events.time[1:] < events.time[:-1]).any():
+                events = events.taken(np.argsort(events.time, kind="stable"))
+            self._waiting = [events] if events.number else []
+            self._sorted = events
+        return self._sorted
+
+    def _apply(self, end: int, change: Change, entered: int, took: dict[str, float]) -> Slide:
+        """Bring the graph up to date; if that raises, the next call tries again."""
+        self._pending = end, change, entered
+        begin = time.perf_counter()
+        graph = self._graph if self._graph is not None else self._make_graph()
+        delta = graph.apply(self._batch(graph, change))
+        self._pending = None
+        for tracker in self._trackers:
+            tracker.advance(graph)
+        took["graph"] = time.perf_counter() - begin
+        took["total"] = sum(took.values())
+        self.current = Slide(self, end, change, entered, delta, took)
+        self.history.append(
+            {"end": self.current.end, "events": entered, "late": self.late, "edges": graph.num_edges, **took}
+        )
+        return self.current
+
+    def _make_graph(self) -> Graph:
+        """Make the graph, and its trackers."""
+        weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
+        default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
+        graph = Graph(**{"weight_dtype": default, "num_vertices": 0, **self._graph_options})
+        if graph.weight_dtype is not None and not weighted:
+            raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
+        for tracker in self._trackers:
+            tracker.begin(graph)
+        self._graph = graph
+        return graph
+
+    def _batch(self, graph: Graph, change: Change) -> Batch:
+        """Return the net changes as a batch, with the vertices that they need."""
+        gone, new = ends_of(change.gone), ends_of(change.new)
+        value = None
+        if change.value is not None and graph.weight_dtype is not None:
+            value = fitted(change.value, graph.weight_dtype, new)
+        if len(new[0]):
+            more = 1 + int(max(new[0].max(), new[1].max())) - graph.num_vertices
+            if more > 0:
+                graph.insert_vertices(more)
+        return Batch(delete=gone, insert=(*new, value))
+
+
+def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends of pairs, ``uint32[n]`` each."""
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
+def fitted(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
+    if dtype.kind == "f":
+        limit = EXACT if dtype == np.float64 else 2**24
+        wrong = np.abs(value) > limit if value.dtype.kind == "i" else np.zeros(len(value), bool)
+        if dtype == np.float32 and value.dtype.kind == "f":
+            wrong = np.abs(value) > np.finfo(np.float32).max
+    else:
+        bounds = np.iinfo(dtype)
+        wrong = (value < bounds.min) | (value > bounds.max) | (value != np.floor(value))
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        ends_text = f"({ends[0][at]}, {ends[1][at]})"
+        raise WeightError(
+            f"weight {value[at]} of edge {ends_text} does not fit weight_dtype={dtype.name!r} of the graph"
+        )
+    return value.astype(dtype)
