@@ -54,4 +54,5 @@ def convert(source: Path, target: Path, target_format: str | None, labels: bool,
                 write(data, target, target_format, labels=labels, progress=progress)
             except ValueError as error:  # the format cannot hold it
                 raise click.UsageError(str(error)) from error
-    click.echo(f"{target} is written", err=True)
+    loses_ids = reading["relabel"] and not labels and not to_snapshot
+    click.echo(f"{target} is written{' without the original ids' if loses_ids else ''}", err=True)

@@ -144,7 +144,7 @@ def _neutral(op: str, dtype: np.dtype) -> Any:
 
 def _checked(value: Any, dtype: np.dtype) -> Any:
     """Return ``value`` as a scalar of ``dtype``."""
-    array = np.asarray(value)
+    array = np.asarray(value, object) if isinstance(value, (list, tuple)) else np.asarray(value)  # lists may be ragged
     fits = array.ndim == 0 and array.dtype.kind in ("iuf" if dtype.kind == "f" else "iu")
     if fits and dtype.kind != "f":
         fits = np.iinfo(dtype).min <= int(array) <= np.iinfo(dtype).max

@@ -387,7 +387,7 @@ def test_convert_chooses_the_format(path_graph: Path, tmp_path: Path) -> None:
 
 def test_convert_relabels(weighted: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    assert call("convert", weighted, out, "--relabel").exit_code == 0
+    assert "without the original ids" in call("convert", weighted, out, "--relabel").stderr
     assert out.read_text().splitlines()[1:] == ["0,1,0.5", "1,2,1.5", "2,2,2.0"]
     assert call("convert", weighted, out, "--relabel", "--labels").exit_code == 0
     assert out.read_text().splitlines()[1].startswith("ann,bob,0.5")
