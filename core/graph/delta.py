@@ -190,7 +190,8 @@ class Delta:
         """
         if self.num_vertices_after != self.num_vertices_before or callable(self._revived_vertices):
             return True
-        return any(part is not None and len(part) > 0 for part in (self._deleted_vertices, self._revived_vertices))
+        deleted, revived = self._deleted_vertices, self._revived_vertices
+        return (deleted is not None and len(deleted) > 0) or (revived is not None and len(revived) > 0)
 
     @property
     def inserted(self) -> EdgeList:
@@ -250,7 +251,10 @@ class Delta:
         if not self._device.is_cuda:
             with self._exclusive():
                 removed, added, _ = self._net()
-            return not any(half.outcome.status.any() for half in (removed, added) if half is not None)
+            return not (
+                (removed is not None and removed.outcome.status.any())
+                or (added is not None and added.outcome.status.any())
+            )
         return True
 
     def arcs(self, kind: str) -> EdgeList:

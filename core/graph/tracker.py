@@ -59,6 +59,9 @@ class Advance(NamedTuple):
     reason: str = ""
 
 
+SKIPPED, FAILED, UPDATED = map(Advance, ("skipped", "failed", "updated"))
+
+
 class Kept:
     """One instance of an algorithm, kept current for the trackers that share it; used under the lock of the graph.
 
@@ -120,13 +123,13 @@ class Kept:
             return
         if delta.is_known_empty:
             self.updates.skipped += 1
-            self.did = Advance("skipped")
+            self.did = SKIPPED
         else:
             self._update(delta)
         self.version = before + 1  # not that of the graph, which an update may have changed further
 
     def _update(self, delta: Delta) -> None:
-        algorithm, self._failed, self.did = self.algorithm, True, Advance("failed")
+        algorithm, self._failed, self.did = self.algorithm, True, FAILED
         try:
             algorithm.update(self.graph, delta)
         except Exception:
@@ -138,7 +141,7 @@ class Kept:
                 algorithm.pace.finish()
         if reason is None:
             self.updates.updated += 1
-            self.did = Advance("updated")
+            self.did = UPDATED
         else:
             self.updates.computed += 1
             self.recomputations[reason] = self.recomputations.get(reason, 0) + 1

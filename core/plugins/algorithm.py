@@ -140,7 +140,9 @@ class Algorithm(ABC):
         ``times``, ``each``: what a deletion and another change count. To be called once per update. This is the only
         place where what a tracker does depends on a clock.
         """
-        lost, gained = 0 if deleted is None else deleted.size, sum(0 if part is None else part.size for part in others)
+        lost, gained = 0 if deleted is None else deleted.size, 0
+        for part in others:
+            gained += 0 if part is None else part.size
         size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
         bound = self.recompute_share * arcs
         answer = size > bound if self.pace is None else self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)

@@ -15,7 +15,7 @@ from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.kernels.generated import cursor_functions, load_module
-from suricate.operators.call import Call, stamps_of
+from suricate.operators.call import Call, Stamps, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut
@@ -34,6 +34,7 @@ HERE = Path(__file__).parent
 _CURSOR = {"ahead", "begin", "buckets", "degree", "end", "first", "following", "key", "weight"}
 SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
 NO_LIMIT = 2**62  #: of steps
+QUEUES = ("operators.queue", "operators.spare", "operators.invalid")  #: scratch arrays
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 _modules: dict[tuple, ModuleType] = {}
@@ -45,6 +46,13 @@ class Repairs:
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
         self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self._arguments = call.function.arguments
+        self._has_totals = any(argument.kind == "accumulator" for argument in self._arguments)
+        self._stays = all(argument.kind in ("scalar", "array", "words") for argument in self._arguments)
+        self._tree: np.ndarray | None = None  # the words that _values belong to
+        self._values: tuple[Any, ...] = ()
+        self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that _scratch belongs to
+        self._scratch: Any = None
 
     def run(
         self,
@@ -53,28 +61,46 @@ class Repairs:
         order: tuple[float, float] | None,
     ) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
-        made = _Repair(self.graph, self._call, self._words.data, self._violated, self._uniform)
+        tree = self._words.data
+        if tree is not self._tree or not self._stays:
+            given = zip(self._arguments, self._call.values, strict=True)
+            self._values, self._tree = tuple(argument.numba_value(value) for argument, value in given), tree
+        graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
+        if self._sizes != (n, workspace.moves):
+            self._scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
+            self._sizes = n, workspace.moves
+        made = _Repair(graph, self._call, tree, self._violated, self._uniform, self._values, self._has_totals)
+        made.stamps, made.queue, made.spare, made.invalid = self._scratch
+        made.step = made.stamps.steps(2**31 - 1)
         return made.run(roots, changes, order)
 
 
 class _Repair:
     """One run: views, queues and stamps."""
 
-    def __init__(self, graph: Graph, call: Call, tree: np.ndarray, violated: np.ndarray, uniform: bool) -> None:
+    stamps: Stamps
+    queue: np.ndarray
+    spare: np.ndarray
+    invalid: np.ndarray
+    step: int
+
+    def __init__(
+        self,
+        graph: Graph,
+        call: Call,
+        tree: np.ndarray,
+        violated: np.ndarray,
+        uniform: bool,
+        values: tuple[Any, ...],
+        has_totals: bool,
+    ) -> None:
         view, n = graph.view("out"), graph.num_vertices
         self.loops, self.graph, self.uniform = _module_of(view, call, uniform, "forest_ordered"), graph, uniform
         self.call = call
         self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
         self.back = graph.view("in").data if self.has_back else self.g
-        self.tree, self.violated = tree, violated
-        self.values = tuple(
-            argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values, strict=True)
-        )
-        self.stamps = stamps_of(graph)
-        names = ("operators.queue", "operators.spare", "operators.invalid")
-        self.queue, self.spare, self.invalid = (graph.workspace.array(name, n, np.uint32) for name in names)
-        self.step = self.stamps.steps(2**31 - 1)
+        self.tree, self.violated, self.values, self.has_totals = tree, violated, values, has_totals
 
     def run(
         self,
@@ -87,7 +113,7 @@ class _Repair:
         count = self._suspects(replaced, count, exists=True)
         invalid = 0
         if roots is not None:
-            ranges = threads.ranges(self.n, 1 if self._has_totals() else threads.parts(self.n))
+            ranges = threads.ranges(self.n, 1 if self.has_totals else threads.parts(self.n))
             threads.run(self.loops.restart_all, [(self.tree, *part, *self.values) for part in ranges])
         if count:
             invalid, self.step = self.loops.invalidate(
@@ -136,10 +162,7 @@ class _Repair:
 
     def _shared_from(self) -> int:
         """Return the number of edges above which a step is left to several threads; ``MANY`` if none is."""
-        return int(MANY) if self._has_totals() else shared_from(self.graph, self.tree)
-
-    def _has_totals(self) -> bool:
-        return any(argument.kind == "accumulator" for argument in self.call.function.arguments)
+        return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
         """Push once from what is queued, by several threads; return how much is queued then."""
@@ -156,11 +179,13 @@ class _Repair:
 
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
         """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""
-        steps, pushed, left = self._steps(everything, count, NO_LIMIT if not by_level else 1 if everything else 0)
+        steps, pushed, left = 0, 0, count
+        if everything or not by_level:
+            steps, pushed, left = self._steps(everything, count, 1 if by_level else NO_LIMIT)
         if left:
             seeds = self.queue[:left]
             words = self.tree[seeds]
-            seeds = seeds[np.argsort(words) if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
+            seeds = seeds[words.argsort() if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
             *more, self.step = self.loops.propagate_by_level(
                 self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.spare, self.violated,
                 *self.values,
