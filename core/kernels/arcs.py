@@ -1,4 +1,4 @@
-"""Arc lists as the kernels and the loops of structures take them."""
+"""Arc lists as kernels and loops of one's own take them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Structures that walk a graph: instances of their loops and kernels over the cursor of a view.
+"""Loops and kernels of one's own over the cursor of a view, whatever backend it is of.
 
-A structure's CPU module is a template as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings``
-in one line is taken from the cursor of the backend instead.
+A module of loops is a template, as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings`` in one
+line is taken from the cursor of the backend instead.
 """
 
 from __future__ import annotations

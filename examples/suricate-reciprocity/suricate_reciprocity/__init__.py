@@ -1,0 +1,78 @@
+"""Reciprocity: how many out-edges of each vertex are answered by an edge in the other direction.
+
+A count per vertex, with loops and kernels of its own instead of operators. A batch changes the counts of the ends of
+its edges and no others, so that an update counts there again.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import suricate as su
+from suricate.kernels.arcs import ARCS, packed_arcs, plain_arcs
+from suricate.kernels.walking import assembled, loops_over, packed, program_over, resident_blocks, without_weights
+
+LOOPS, SOURCE = (Path(__file__).with_name(name) for name in ("loops.py", "kernels.cu"))
+BLOCK = 256  #: threads
+
+
+class Reciprocity(su.Algorithm):
+    """Number of out-edges ``(u, v)`` of each vertex ``u`` for which ``(v, u)`` is an edge, uint32."""
+
+    name = "reciprocity"
+    update_kind = "dynamic"
+
+    def compute(self, graph):
+        """Count at all vertices."""
+        self._count = graph.device.xp.zeros(graph.num_vertices, np.uint32)
+        if graph.device.is_cuda:
+            self._launch(graph, "count_all", np.uint32(graph.num_vertices))
+        else:
+            self._run(graph, "count_all", graph.num_vertices)
+
+    def update(self, graph, delta):
+        """Count at the ends of changed edges."""
+        xp, missing = graph.device.xp, graph.num_vertices - len(self._count)
+        if missing:
+            self._count = xp.concatenate([self._count, xp.zeros(missing, np.uint32)])
+        for arcs in map(delta.arc_list, ("inserted", "deleted")):
+            if arcs.size and graph.device.is_cuda:
+                self._launch(graph, "count_ends", packed_arcs(arcs))
+            elif arcs.size:
+                self._run(graph, "count_ends", *plain_arcs(arcs))
+
+    @property
+    def result(self):
+        """The counts, in a new array."""
+        return self._count.copy()
+
+    @classmethod
+    def programs(cls, view):
+        """Return the CUDA program over a view, to be compiled without a GPU."""
+        return [assembled(view, SOURCE, ARCS.declaration)]
+
+    @classmethod
+    def reference(cls, src, dst, weight, num_vertices, directed, **params):
+        """Look every edge up among the reversed ones, with NumPy."""
+        src, dst = (part.astype(np.uint64) for part in (src, dst))
+        answered = np.isin(src * num_vertices + dst, dst * num_vertices + src)
+        return np.bincount(src[answered].astype(np.int64), minlength=num_vertices).astype(np.uint32)
+
+    def _run(self, graph, loop, *args):
+        """Call a loop over the cursor of the graph's backend."""
+        view = graph.view("out")
+        getattr(loops_over(view, LOOPS), loop)(without_weights(view), *args, self._count)
+
+    def _launch(self, graph, kernel, *args):
+        """Launch a kernel over the cursor of the graph's backend; nothing waits for it."""
+        view, blocks = graph.view("out"), resident_blocks(graph.device.index, BLOCK, per_multiprocessor=2)
+        program = program_over(view, SOURCE, lambda _: ARCS.declaration)
+        program.kernel(kernel)((blocks,), (BLOCK,), (packed(view), *args, self._count))
+
+
+@su.hookimpl
+def suricate_algorithms():
+    """Offer the algorithm; this module is named in the entry-point group ``suricate`` of pyproject.toml."""
+    return [Reciprocity]
