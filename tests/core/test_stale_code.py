@@ -178,6 +178,7 @@ TOGETHER = (  # edits that do not recompile the same functions, since a process 
 )
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize("kinds", TOGETHER, ids="-".join)
 def test_changed_lines_run_and_nothing_else_is_compiled(warm, kinds):
     folder, before = warm
@@ -188,6 +189,7 @@ def test_changed_lines_run_and_nothing_else_is_compiled(warm, kinds):
     assert changed == {edit.changes for edit in edits} - {"none"}
 
 
+@pytest.mark.slow
 def test_options_of_numba_count(warm):
     folder, before = warm
     after = results(folder, NUMBA_OPT="2")

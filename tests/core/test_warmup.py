@@ -44,6 +44,7 @@ assert not Compiled.names, Compiled.names
 """
 
 
+@pytest.mark.slow
 def test_the_first_example_compiles_nothing_after_warming_up(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)

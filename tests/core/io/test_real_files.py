@@ -103,6 +103,7 @@ def test_enron_windows(data_dir):
         assert step.time is not None
 
 
+@pytest.mark.slow
 def test_caida_snapshots(data_dir):
     stream = io.read_events(data_dir / "dynamic/as-caida.events.txt.xz")
     assert len(stream) == 122

@@ -67,6 +67,7 @@ def interrupted(step: int, filters: str, *path: Path) -> tuple[str, list[str]]:
     return result.stdout, [line for line in result.stderr.split() if line in ("KeyboardInterrupt", "UserWarning")]
 
 
+@pytest.mark.slow
 def test_loading_goes_on_after_an_interrupt(tmp_path: Path) -> None:
     site = with_plugins(tmp_path)
     whole, raised = interrupted(-1, "ignore", site)

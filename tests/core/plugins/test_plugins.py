@@ -454,6 +454,7 @@ def test_example_has_verified_rows_in_the_benchmark(example: Path, tmp_path: Pat
         assert row["workload"] == "ten batches" or row["median_s"] > 0  # the one is a ratio of two times
 
 
+@pytest.mark.slow
 def test_example_passes_its_own_test(example: Path) -> None:
     test = EXAMPLE / "test_suricate_concentration.py"
     code = (
