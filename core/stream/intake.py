@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import LateEventError, ParameterError, RequirementError, WeightError
+from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.base.files import as_path
 from suricate.base.parameters import shown
 from suricate.stream.events import Events, bad_id, checked_ids, checked_weights, kinds_of
+from suricate.stream.naming import Texts, VertexNames
 from suricate.stream.times import moment, ticks_of
 
 KEEPING = "drop", "skip", "raise"  #: words that are no file's name
@@ -35,14 +36,19 @@ class Refusals:
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
         self._path = as_path(choice)
 
-    def put(self, events: Events, reason: str, *, has_unit: bool) -> None:
+    def put(self, events: Events, reason: str, *, has_unit: bool, names: VertexNames | None = None) -> None:
         """Count events, and write them if there is a file: time, source, destination, weight, kind, reason."""
+        if names is not None:
+            src, dst = names.shown(events) if self._path is not None else ([], [])
+            names.drop(events)
+        else:
+            src, dst = events.src.tolist(), events.dst.tolist()
         self.count += events.number
         if self._path is None or not events.number:
             return
         columns = [
             [moment(ticks, has_unit=has_unit) for ticks in events.time.tolist()],
-            events.src.tolist(), events.dst.tolist(),
+            src, dst,
             [""] * events.number if events.weight is None else events.weight.tolist(),
             [1] * events.number if events.kind is None else events.kind.tolist(),
         ]  # fmt: skip
@@ -66,9 +72,11 @@ class Intake:
         mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
         time_unit: the unit of times that are numbers.
         refusals: where bad rows go.
+        names: the names of vertices, None where ids are vertices.
     """
 
-    def __init__(self, mode: str, time_unit: str | None, refusals: Refusals) -> None:
+    def __init__(self, mode: str, time_unit: str | None, refusals: Refusals, names: VertexNames | None) -> None:
+        self._names = names
         self._mode, self._unit, self._refusals = mode, time_unit, refusals
         self.has_unit = False
         self.weight_dtype: np.dtype | None = None
@@ -83,8 +91,7 @@ class Intake:
             DTypeError, VertexRangeError, WeightError, ParameterError: bad values, unless they go elsewhere.
         """
         time, bad_times = self._times(chunk)
-        src, bad_src = checked_ids(chunk["src"], "src")
-        dst, bad_dst = checked_ids(chunk["dst"], "dst")
+        (src, bad_src), (dst, bad_dst) = (self._ends(chunk[label], label) for label in ("src", "dst"))
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype, copy=False)
@@ -98,9 +105,19 @@ class Intake:
         found = [bad for bad in problems.values() if bad is not None]
         if found:
             bad = np.logical_or.reduce(found)
-            self._refusals.put(events.taken(bad), "missing, infinite or out of range", has_unit=self.has_unit)
+            self._refusals.put(
+                events.taken(bad), "missing, infinite or out of range", has_unit=self.has_unit, names=self._names
+            )
             events = events.taken(~bad)
         return self._numbered(events)
+
+    def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return ids, or tokens of names, and which of them are none."""
+        if self._names is not None:
+            return self._names.tokens(column), None
+        if isinstance(column, Texts):
+            raise DTypeError(f"{label}: ids are texts; names=True takes them")
+        return checked_ids(column, label)
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
         if self._mode != "time":
@@ -146,10 +163,11 @@ class Intake:
         return events._replace(time=np.arange(begin, self.position, dtype=np.int64))
 
 
-def refuse_late(events: Events, closed: int, *, has_unit: bool) -> LateEventError:
+def refuse_late(events: Events, closed: int, *, has_unit: bool, names: VertexNames | None) -> LateEventError:
     """Return the error that names the first late event."""
+    src, dst = (events.src.tolist(), events.dst.tolist()) if names is None else names.shown(events)
     time = moment(int(events.time[0]), has_unit=has_unit)
     return LateEventError(
-        f"the event {events.src[0]} -> {events.dst[0]} at {time} comes after the slide that ended at "
+        f"the event {src[0]} -> {dst[0]} at {time} comes after the slide that ended at "
         f"{moment(closed, has_unit=has_unit)} had closed: a larger lateness waits longer, late='drop' leaves it out"
     )

@@ -22,6 +22,7 @@ class Change(NamedTuple):
         gone: ``uint64[k]``, pairs (``src << 32 | dst``) whose last live event left.
         new: ``uint64[m]``, pairs that are new or have another weight.
         value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None where edges have none.
+        fresh: ``bool[m]``, which of ``new`` were not there.
         left: number of live events that left by time. taken: that deletions and sets took.
         unmatched: number of deletions and sets that found no event.
     """
@@ -29,6 +30,7 @@ class Change(NamedTuple):
     gone: np.ndarray
     new: np.ndarray
     value: np.ndarray | None
+    fresh: np.ndarray
     left: int
     taken: int
     unmatched: int
@@ -106,10 +108,12 @@ class Ring:
         most = int(state[TOUCHED])
         gone, new = np.empty(most, np.uint64), np.empty(most, np.uint64)
         value = np.empty(most if self._weighted else 0, pairs.held.dtype)
-        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value)
+        fresh = np.empty(most, np.uint8)
+        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value, fresh)
         self._slide += 1
         counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED])
-        return Change(gone[:lost], new[:gained], value[:gained] if self._weighted else None, *counts)
+        values = value[:gained] if self._weighted else None
+        return Change(gone[:lost], new[:gained], values, fresh[:gained] != 0, *counts)
 
     def _reserve(self, more: int) -> None:
         """Make space for so many further events, and as many new pairs."""

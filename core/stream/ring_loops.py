@@ -261,10 +261,11 @@ def weight_of(kept, pairs, pair, combine, sums):
 
 
 @kernel
-def net_change(kept, pairs, combine, sums, state, gone, new, value):
+def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh):
     """List the keys of pairs that are ``gone``, and of those that are ``new`` or have another ``value``.
 
-    ``value`` is empty where edges have no weights. Pairs without live events are forgotten. Returns the two numbers.
+    ``value`` is empty where edges have no weights; ``fresh`` (uint8) says which were not there. Pairs without live
+    events are forgotten. Returns the two numbers.
     """
     lost, gained, weighted, mask = 0, 0, len(value) > 0, len(pairs.table) - 1
     for i in range(state[TOUCHED]):
@@ -290,7 +291,7 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value):
             value[gained] = pairs.held[pair] = now
         elif row[HELD] != 0:
             continue
-        new[gained] = np.uint64(row[KEY])
+        new[gained], fresh[gained] = np.uint64(row[KEY]), row[HELD] == 0
         gained += 1
         row[HELD] = 1
     state[TOUCHED] = 0

@@ -26,6 +26,7 @@ from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.stream.events import DELETE, INSERT, SET
+from suricate.stream.naming import Texts
 from suricate.stream.sources import MARK, Chunk, Source, _Mark, columns_of
 from suricate.stream.times import demand_unit
 
@@ -58,7 +59,7 @@ class Scan(Source):
                 count = len(chunk["src"])
                 if done + count > rows:
                     begin = max(rows - done, 0)
-                    yield (at, done + count), {name: column[begin:] for name, column in chunk.items()}
+                    yield (at, done + count), {name: cut(column, begin) for name, column in chunk.items()}
                 done += count
             rows = 0
 
@@ -76,6 +77,11 @@ class Scan(Source):
             yield from _table(path, kind, self._columns)
         else:
             yield from _text(path, self._format, self._columns)
+
+
+def cut(column: Any, begin: int) -> Any:
+    """Return a column from a row on."""
+    return column._replace(spans=column.spans[begin:]) if isinstance(column, Texts) else column[begin:]
 
 
 def scan(
@@ -143,17 +149,26 @@ def _text(path: Path, format: str | None, columns: Mapping[str, Any]) -> Iterato
         layout = make_layout(path, head, format, options)
         if layout.format == "metis":
             raise FileFormatError(path, None, "METIS files list neighbours, not events")
-        if layout.text_ids:
-            raise FileFormatError(path, None, "its ids are texts: names=True takes them")
         make = partial(Tokenizer, path, layout, small=small)
         body = itertools.chain([head[layout.header_bytes :]], chunks)
-        for _, rows in parsed(source, body, Tokenizer.parse, [make()], make, layout.header_lines):
-            found = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
+        for chunk, rows in parsed(source, body, Tokenizer.parse, [make()], make, layout.header_lines):
+            found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
+            if layout.text_ids:
+                found |= {name: texts_of(chunk, found[name], quotes=layout.delimiter is not None) for name in found}
             if "weight" in layout.fields:
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
                 found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
             yield found
+
+
+def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
+    """Return texts at spans of a chunk; with ``quotes`` a doubled quote stands for one."""
+    data = np.frombuffer(chunk, np.uint8)
+    if not quotes or b'""' not in chunk:
+        return Texts(data, spans)
+    begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
+    return [chunk[a : a + n].decode().replace('""', '"') for a, n in zip(begins, lengths, strict=True)]
 
 
 def _table(path: Path, kind: str, columns: Mapping[str, Any]) -> Iterator[Chunk]:

@@ -14,8 +14,10 @@ from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph
 from suricate.graph.delta import Batch, Delta
+from suricate.intake.names import Names
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.intake import Intake, Refusals, refuse_late
+from suricate.stream.naming import VertexNames
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ring import Change, Ring
 from suricate.stream.rule import AHEAD, LATE, TAKEN
@@ -113,6 +115,8 @@ class Window:
         at_end: ``"hold"`` leaves slides open that only the end of the source would close.
         graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for counts,
             None where events have no weights.
+        names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of their
+            events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
 
     Raises:
@@ -138,6 +142,7 @@ class Window:
         empty: str = "skip",
         at_end: str = "close",
         graph: Mapping[str, Any] | None = None,
+        names: Names | bool | None = None,
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
     ) -> None:
@@ -149,7 +154,9 @@ class Window:
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         self._graph_options = dict(graph or {})
         self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
-        self._intake = Intake(self._options.mode, self._source.time_unit, self._bad)
+        self._directed = bool(self._graph_options.get("directed", True))
+        self._names = vertex_names(names, directed=self._directed)
+        self._intake = Intake(self._options.mode, self._source.time_unit, self._bad, self._names)
         self.rule = self._options.rule(None)  #: when slides close
         self._ring: Ring | None = None
         self._graph: Graph | None = None
@@ -157,7 +164,7 @@ class Window:
         self._sorted: Events | None = None  # the same, by time, once they were sorted
         self._trackers: list[JobTracker] = []
         self._sinks: list[Sink] = []
-        self._pending: tuple[int, Change, int] | None = None  # a slide that the graph does not hold yet
+        self._pending: tuple[int, Change, np.ndarray, int] | None = None  # a slide that the graph does not hold yet
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._slides: Iterator[Slide] | None = None
         self._error: Exception | None = None  # that ended the job
@@ -181,6 +188,11 @@ class Window:
         return self._options.mode == TIME and self._intake.has_unit
 
     @property
+    def names(self) -> Names | None:
+        """The names of the vertices, also ``graph.names``; None where ids are vertices."""
+        return None if self._names is None else self._names.names
+
+    @property
     def late(self) -> int:
         """The number of events that came too late."""
         return self._late.count
@@ -194,7 +206,8 @@ class Window:
     def bytes_on_host(self) -> int:
         """Bytes of the window's events and of those that wait."""
         waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
-        return waiting + (0 if self._ring is None else self._ring.memory)
+        names = 0 if self._names is None else self._names.memory
+        return waiting + names + (0 if self._ring is None else self._ring.memory)
 
     def track(self, algorithm: Any, *, every: int = 1, **params: Any) -> JobTracker:
         """Keep an algorithm's result current; see ``Graph.track``. In-edges are kept if it needs them.
@@ -307,16 +320,14 @@ class Window:
         if (verdict != TAKEN).any():
             late = events.taken(verdict == LATE)
             if late.number and self._late.raises:
-                raise refuse_late(late, int(self.rule.state[1]), has_unit=self.has_unit)
-            self._late.put(late, "late", has_unit=self.has_unit)
+                raise refuse_late(late, int(self.rule.state[1]), has_unit=self.has_unit, names=self._names)
+            self._late.put(late, "late", has_unit=self.has_unit, names=self._names)
             ahead = events.taken(verdict == AHEAD)
             if ahead.number and self._bad.raises:
                 time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
                 raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
-            self._bad.put(ahead, "ahead of the watermark", has_unit=self.has_unit)
+            self._bad.put(ahead, "ahead of the watermark", has_unit=self.has_unit, names=self._names)
             events = events.taken(verdict == TAKEN)
-        if not self._graph_options.get("directed", True):
-            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
         if events.number:
             self._waiting.append(events)
             self._sorted = None
@@ -339,13 +350,26 @@ class Window:
                 return
             begin = time.perf_counter()
             number = int(np.searchsorted(waiting.time, end))
-            size = self.rule.grid.size
-            change = self._ring.slide(waiting.taken(slice(0, number)), None if size is None else end - size)
             self._waiting = [waiting.taken(slice(number, None))] if number < waiting.number else []
             self._sorted, self.rule.last = None, end
+            change, free = self._change(waiting.taken(slice(0, number)), end)
             took = {"source": spent, "window": time.perf_counter() - begin}
-            yield self._apply(end, change, number, took)
+            yield self._apply(end, change, free, number, took)
             spent = 0.0
+
+    def _change(self, events: Events, end: int) -> tuple[Change, np.ndarray]:
+        """Return what a slide of these events changes, and the ids of vertices whose names are forgotten."""
+        assert self._ring is not None
+        size, cancelled, unmatched = self.rule.grid.size, 0, 0
+        if self._names is not None:
+            events, cancelled, unmatched = self._names.named(events)
+        if not self._directed:
+            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
+        change = self._ring.slide(events, None if size is None else end - size)
+        if self._names is None:
+            return change, np.empty(0, np.uint32)
+        free = self._names.close_slide(change.new[change.fresh], change.gone)
+        return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
 
     def _by_time(self) -> Events:
         """Return the events that wait, in the order (time, position)."""
@@ -357,12 +381,17 @@ class Window:
             self._sorted = events
         return self._sorted
 
-    def _apply(self, end: int, change: Change, entered: int, took: dict[str, float]) -> Slide:
+    def _apply(self, end: int, change: Change, free: np.ndarray, entered: int, took: dict[str, float]) -> Slide:
         """Bring the graph up to date; if that raises, the next call tries again."""
-        self._pending = end, change, entered
+        self._pending = end, change, free, entered
         begin = time.perf_counter()
         graph = self._graph if self._graph is not None else self._make_graph()
-        delta = graph.apply(self._batch(graph, change))
+        batch = self._batch(graph, change)
+        if graph.names is not self.names:
+            graph.names = self.names
+        delta = graph.apply(batch)
+        if len(free):
+            graph.delete_vertices(free)
         self._pending = None
         for tracker in self._trackers:
             tracker.advance(graph)
@@ -421,3 +450,12 @@ def fitted(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarra
             f"weight {value[at]} of edge {ends_text} does not fit weight_dtype={dtype.name!r} of the graph"
         )
     return value.astype(dtype)
+
+
+def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:
+    """Return the names of a window, None if it has none."""
+    if names is None or names is False:
+        return None
+    if names is not True and not isinstance(names, Names):
+        raise ParameterError(f"names must be True, a suricate.Names or None, got {shown(names)}")
+    return VertexNames(Names() if names is True else names, directed=directed)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as hs
-from window_model import Event, model
+from window_model import Closed, Event, model
 
 import suricate as su
 import suricate.stream as st
@@ -38,6 +39,22 @@ def chunks_of(events: list[Event], cuts: list[int], *, floats: bool = False) -> 
         }
         for part in parts
     ]  # fmt: skip
+
+
+def ids_by_rule(slides: list[Closed]) -> list[dict[int, int]]:
+    """The ids of names after each slide: the lowest that earlier slides freed, in the order of first live events."""
+    ids: dict[int, int] = {}
+    free: list[int] = []
+    most, shown = 0, []
+    for slide in slides:
+        for name in (name for pair in slide.live for name in pair):
+            if name not in ids:
+                ids[name] = free.pop(0) if free else most
+                most = max(most, ids[name] + 1)
+        alive = {name for pair in slide.live for name in pair}
+        free = sorted([*free, *(ids.pop(name) for name in [*ids] if name not in alive)])
+        shown.append(dict(ids))
+    return shown
 
 
 def edges_of(graph: su.Graph) -> dict[tuple[int, int], float]:
@@ -76,3 +93,39 @@ def test_slides_are_those_of_the_rule(events, cuts, size, slide, lateness, origi
     assert found == [(each.end, each.edges, each.events) for each in expected]
     if expected:
         assert job.late >= expected[-1].late
+
+
+@pytest.mark.parametrize("kind", ["texts", "numbers"])
+@settings(max_examples=60)
+@given(
+    events=EVENTS, cuts=hs.lists(hs.integers(0, 40), max_size=5), size=hs.one_of(hs.none(), hs.integers(1, 17)),
+    slide=hs.integers(1, 7), lateness=hs.integers(0, 12), directed=hs.booleans(),
+)  # fmt: skip
+def test_names_have_ids_while_their_events_are_live(events, cuts, size, slide, lateness, directed, kind) -> None:
+    slide = slide if size is None else min(slide, size)
+    expected = model(events, size=size, slide=slide, lateness=lateness, directed=True)
+    name = {"texts": lambda number: f"name {number}", "numbers": lambda number: number * 10**12 - 7}[kind]
+    chunks = chunks_of(events, cuts)
+    for chunk in chunks:
+        for end in ("src", "dst"):
+            chunk[end] = np.array([name(int(number)) for number in chunk[end]])
+    job = st.Window(
+        chunks, size=None if size is None else str(size), slide=str(slide), lateness=str(lateness), names=True,
+        graph={"device": "cpu", "directed": directed, "weight_dtype": "float64"},
+    )  # fmt: skip
+    for w, slide_of, ids in itertools.zip_longest(
+        job, expected if directed else [], ids_by_rule(expected) if directed else []
+    ):
+        names = job.names
+        assert names is not None
+        names.check()
+        found = {(names[u], names[v]) for u, v in edges_of(w.graph)}
+        if directed:
+            assert (w.end, w.events) == (slide_of.end, slide_of.events)
+            assert found == {(name(u), name(v)) for u, v in slide_of.edges}
+            assert {names[i]: i for i in names.ids.tolist()} == {name(each): i for each, i in ids.items()}
+        assert sorted(w.graph.live_vertices.tolist()) == names.ids.tolist()
+        assert {end for pair in found for end in pair} == set(names)
+    if not directed and expected:
+        edges = model(events, size=size, slide=slide, lateness=lateness, directed=False)[-1].edges
+        assert job.history[-1]["edges"] == len(edges)

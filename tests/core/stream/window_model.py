@@ -17,12 +17,13 @@ class Event(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """A slide: its end, the weighted edges of the window, and counts of events."""
+    """A slide: its end, the weighted edges of the window, counts of events, and the pairs of the live ones in order."""
 
     end: int
     edges: dict[tuple[int, int], Any]
     events: int
     late: int
+    live: list[tuple[int, int]]
 
 
 def combined(weights: list[tuple[int, float]], combine: str) -> Any:
@@ -81,7 +82,8 @@ def model(
                 edges = {}
                 for (u, v), weights in after[0].items():
                     edges[u, v] = combined(weights, combine)
-                result.append(Closed(end, edges, entered, late))
+                pairs = [(taken[place].src, taken[place].dst) for place in sorted(after[1])]
+                result.append(Closed(end, edges, entered, late, pairs))
             end += slide
 
     for event in events:

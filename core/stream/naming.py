@@ -1,0 +1,138 @@
+"""Names of vertices in windows: a name has an id while one of its events is live.
+
+Events that wait hold tokens, ids of a private map. When a slide closes, the names of its events get ids, new ones in
+the order (time, position) of their first live event, freed ids first; an id that a slide frees is given out from the
+next one on. Late, waiting and cancelled events and deletions create no name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.cpu.jit import kernel
+from suricate.intake.names import Names
+from suricate.stream.events import Events
+
+UNKNOWN = -1
+
+
+class Texts(NamedTuple):
+    """A column of texts in place: ``start << 32 | length`` (``uint64[n]``) in ``data`` (bytes)."""
+
+    data: np.ndarray
+    spans: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+
+class Named(NamedTuple):
+    """The events of a slide with ids of vertices, and what is known of those that are left out.
+
+    ``cancelled`` insertions between new names were taken by deletions of the same slide; ``unmatched`` deletions name
+    what nobody knows.
+    """
+
+    events: Events
+    cancelled: int
+    unmatched: int
+
+
+@kernel
+def cancel(pair, kind, head, before, lives):
+    """Say which insertions and sets of a slide live (``lives``: uint8), by themselves: ``pair`` numbers the edges."""
+    for i in range(len(pair)):
+        newest = head[pair[i]]
+        if kind[i] < 1:
+            while newest >= 0:
+                lives[newest] = 0
+                newest = before[newest]
+                if kind[i] < 0:
+                    break
+        if kind[i] >= 0:
+            lives[i], before[i] = 1, newest
+            newest = i
+        head[pair[i]] = newest
+
+
+class VertexNames:
+    """The names of a window's vertices, and the tokens of events that wait."""
+
+    def __init__(self, names: Names, *, directed: bool) -> None:
+        self.names, self._directed = names, directed
+        self._tokens = Names(names.dtype)
+
+    def tokens(self, column: Any) -> np.ndarray:
+        """Return the tokens of a column of names, ``uint32[n]``, each held once more per occurrence.
+
+        Raises:
+            DTypeError, ShapeError, ParameterError: it holds no names, or some are missing.
+        """
+        if isinstance(column, Texts):
+            ids = self._tokens.intern_spans(column.data, column.spans)
+            self._tokens.retain(ids)
+            return ids
+        return self._tokens.add(column)
+
+    def drop(self, events: Events) -> None:
+        """Let go of events that enter no slide."""
+        self._tokens.release(events.src)
+        self._tokens.release(events.dst)
+
+    def shown(self, events: Events) -> tuple[list[Any], list[Any]]:
+        """Return the names at both ends of events that hold tokens."""
+        return self._tokens[events.src].tolist(), self._tokens[events.dst].tolist()
+
+    def named(self, events: Events) -> Named:
+        """Return the events of a slide that closes, of tokens, with ids of vertices."""
+        ends = np.stack((events.src, events.dst), axis=1)
+        lives = np.ones(events.number, np.uint8) if events.kind is None else self._survivors(events)
+        every = np.unique(ends)
+        wanted, first = np.unique(ends[lives == 1], return_index=True)
+        wanted = wanted[np.argsort(first)]
+        ids = np.full(int(every[-1]) + 1 if len(every) else 0, UNKNOWN, np.int64)
+        if len(wanted):
+            ids[wanted] = self.names.intern(self._tokens[wanted])
+        others = np.setdiff1d(every, wanted, assume_unique=True)
+        if len(others):
+            ids[others] = self.names.find(self._tokens[others])
+        src, dst = ids[events.src], ids[events.dst]
+        known = (src >= 0) & (dst >= 0)
+        self.drop(events)
+        self._tokens.next_slide()
+        cancelled = unmatched = 0
+        if not known.all():
+            assert events.kind is not None
+            cancelled = int(np.count_nonzero(~known & (events.kind >= 0)))
+            unmatched = int(np.count_nonzero(~known)) - 2 * cancelled
+        kept = events._replace(src=src.astype(np.uint32), dst=dst.astype(np.uint32))
+        return Named(kept if known.all() else kept.taken(known), cancelled, unmatched)
+
+    def _survivors(self, events: Events) -> np.ndarray:
+        """Return which events insert something that no later event of the slide takes, ``uint8[n]``."""
+        first, second = events.src.astype(np.uint64), events.dst.astype(np.uint64)
+        if not self._directed:
+            first, second = np.minimum(first, second), np.maximum(first, second)
+        pairs, pair = np.unique(first << np.uint64(32) | second, return_inverse=True)
+        lives = np.zeros(events.number, np.uint8)
+        head, before = np.full(len(pairs), UNKNOWN), np.full(events.number, UNKNOWN)
+        cancel(pair, events.kind, head, before, lives)
+        return lives
+
+    def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
+        """Hold the ends of edges that are new, let go of those of edges that are gone; return the ids that are free."""
+        self.names.retain(_ends(fresh))
+        free = self.names.release(_ends(gone))
+        self.names.next_slide()
+        return free[:0] if self.names.keep else free
+
+    @property
+    def memory(self) -> int:
+        """Bytes of both maps."""
+        return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
+
+
+def _ends(keys: np.ndarray) -> np.ndarray:
+    return np.concatenate([(keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)])
