@@ -129,3 +129,34 @@ def test_names_have_ids_while_their_events_are_live(events, cuts, size, slide, l
     if not directed and expected:
         edges = model(events, size=size, slide=slide, lateness=lateness, directed=False)[-1].edges
         assert job.history[-1]["edges"] == len(edges)
+
+
+def test_slides_on_every_backend_and_device(backend: str, device: su.devices.Device) -> None:
+    rng = np.random.default_rng(5)
+    columns = (
+        rng.integers(0, 60, 300),
+        *rng.integers(0, 9, (2, 300)),
+        rng.integers(1, 9, 300),
+        rng.choice([1, 1, 1, -1, 0], 300),
+    )
+    events = [Event(*map(int, row)) for row in zip(*columns, strict=True)]
+    expected = model(events, size=12, slide=4, lateness=9, combine="sum")
+    job = st.Window(
+        chunks_of(events, [100, 200]), size="12", slide="4", lateness="9", combine="sum", names=True,
+        graph={"device": str(device), "backend": backend},
+    )  # fmt: skip
+    parts = job.track("wcc")
+    for w, each in zip(job, expected, strict=True):
+        names = job.names
+        assert names is not None
+        assert {(int(names[u]), int(names[v])): weight for (u, v), weight in edges_of(w.graph).items()} == each.edges
+        assert parts.result.num_components == _components(each.edges)
+        w.graph.check()
+
+
+def _components(edges: dict[tuple[int, int], float]) -> int:
+    root = {end: end for pair in edges for end in pair}
+    for u, v in edges:
+        a, b = root[u], root[v]
+        root = {end: a if of == b else of for end, of in root.items()}
+    return len(set(root.values()))
