@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from test_imports import CHECKOUT, MODULES, files, imports
 
+from suricate import errors
+from suricate.base import errors as base_errors
+
 CORE = CHECKOUT / "core"
 README = (CORE / "README.md").read_text()
 ROWS = re.findall(r"^\| `([\w.]+)` \| (.+) \|$", README, re.MULTILINE)
@@ -64,6 +67,18 @@ def test_a_room_includes_only_headers_of_rooms_above_it(room: str) -> None:
             for name in INCLUDE.findall(file.read_text()):
                 owner = HEADERS[name].relative_to(CORE).parts[0] if name in HEADERS else None
                 assert not is_below(room, owner), f"{file} of {room} includes {name} of {owner}"
+
+
+def test_rooms_to_come_are_not_there_yet() -> None:
+    for room, line in ROWS:
+        assert line.startswith("to come: ") == ("." not in room and not (CORE / room).exists()), room
+
+
+def test_all_exceptions_have_their_public_name() -> None:
+    defined = {
+        name for name, value in vars(base_errors).items() if getattr(value, "__module__", "") == base_errors.__name__
+    }
+    assert set(errors.__all__) == {name for name in defined if not name.startswith("_")}
 
 
 def test_the_package_itself_is_for_tools() -> None:

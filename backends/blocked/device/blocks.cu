@@ -1,4 +1,4 @@
-// Freeing vertices, repacking, and the exchange of changed blocks and vertices with a mirror on the host (see mirror.py). The
+// Freeing vertices, repacking, and the exchange of changed blocks and vertices with a mirror on the host (see host_copy.py). The
 // struct Packet holds the places of what is exchanged; it may lie in pinned memory of the host.
 #include "graph.cuh"
 

@@ -1,6 +1,6 @@
 """The names that a CPU template takes from its surroundings.
 
-A template of this folder is an ordinary module: it imports these names and its functions run as they stand, over a
+A template is an ordinary module: it imports these names and its functions run as they stand, over a
 contiguous view and the functions below. For any other combination ``instances`` writes a module in which the import of
 this file is replaced by the cursor of a backend, the functions of the call and a reduction.
 """

@@ -1,4 +1,4 @@
-// The dependence forest (see operators/forest.py) in one cooperative launch. ANEW 1: it is computed from scratch; 0: it is repaired after arcs were
+// The dependence forest (see repair/forest.py) in one cooperative launch. ANEW 1: it is computed from scratch; 0: it is repaired after arcs were
 // deleted, inserted or got another weight. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the
 // out-edges of; they are the same view on undirected graphs. IS_UNIFORM: a vertex offers the same along all its edges; HAS_PULL:
 // besides, steps may pull.

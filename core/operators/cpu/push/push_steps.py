@@ -49,7 +49,7 @@ def shared_from(graph: Graph, out: np.ndarray) -> int:
 
 
 class Steps:
-    """Runs steps of one push; see ``templates/push_parts.py``."""
+    """Runs steps of one push; see ``push_parts.py``."""
 
     def __init__(self, push: Push) -> None:
         self._push = push
@@ -100,7 +100,7 @@ class Steps:
         return count
 
     def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
-        """Make step ``number`` of a search, as a push or a pull; see ``templates/propagate_once.py``."""
+        """Make step ``number`` of a search, as a push or a pull; see ``propagate_once.py``."""
         if self._pulls(vertices, first, equal=equal):
             return self._pull(first, number, equal=equal, queue=queue)
         self.push(vertices, first + number + 1)
