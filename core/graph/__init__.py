@@ -101,7 +101,7 @@ class Graph:
         self._updater = Updater(stores, options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
-        self._names: naming.Names | None = None
+        self._names: Any = None  # ``names``, or a function that makes them
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         rehearse_updates(self)
 
@@ -297,6 +297,7 @@ class Graph:
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
+        ids = naming.translated(self, ids, "ids")
         return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -420,7 +421,7 @@ class Graph:
         other = object.__new__(type(self))
         other._assemble(self._options, stores)
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
-        other._names = None if self._names is None else self._names.copy()
+        other._names = None if self.names is None else self.names.copy()
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:
@@ -460,13 +461,13 @@ class Graph:
             UnknownNameError: no algorithm of this name is installed.
             RequirementError: the graph lacks what the algorithm needs.
         """
-        return make_tracker(self, self._kept, algorithm, params)
+        return make_tracker(self, self._kept, algorithm, naming.as_parameters(self, params))
 
     @on_graph_device
     def compute(self, algorithm: Any, **params: Any) -> Any:
         """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
         self._updater.raise_found()
-        instance = make_algorithm(self, algorithm, params)
+        instance = make_algorithm(self, algorithm, naming.as_parameters(self, params))
         instance.compute(self)
         return instance.result
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from suricate.intake.names import Names
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
+VERTICES = ("source", "sources", "starts")  #: parameters of algorithms that are vertices
+
 
 def names(graph: Graph) -> Names | None:
     """The names of the vertices (``su.Names``, in host memory), or None. Files read with ``relabel`` bring them.
@@ -24,6 +27,10 @@ def names(graph: Graph) -> Names | None:
     Raises:
         ParameterError: set to something else, or to names of ids that the graph does not have.
     """
+    if callable(graph._names):
+        with graph.exclusive():
+            if callable(graph._names):
+                set_names(graph, graph._names())
     return graph._names
 
 
@@ -66,8 +73,35 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
     return ids
 
 
+def translated(graph: Graph, values: Any, argument: str) -> Any:
+    """Return the ids of vertices given by names that are texts, anything else as it is. Raises likewise."""
+    return vertices_of(graph, values, argument) if _are_texts(values) else values
+
+
+def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of an algorithm with ids where vertices, or the keys of a mapping, are given as texts.
+
+    Raises:
+        UnknownNameError: there is no vertex of such a name.
+    """
+    if graph._names is None:
+        return params
+    found = dict(params)
+    for name, value in params.items():
+        if isinstance(value, Mapping) and _are_texts(list(value)):
+            ids = vertices_of(graph, list(value), name)
+            found[name] = dict(zip(ids.tolist(), value.values(), strict=True))
+        elif name in VERTICES and isinstance(value, str):
+            found[name] = int(vertices_of(graph, [value], name)[0])
+        elif name in VERTICES and hasattr(value, "__len__") and _are_texts(value):
+            found[name] = vertices_of(graph, value, name)
+    return found
+
+
 def _are_texts(values: Any) -> bool:
     """Return whether a list, an array or a column holds texts; of objects the first one tells."""
+    if getattr(values, "ndim", 1) != 1:
+        return False
     if isinstance(values, (list, tuple)) or getattr(getattr(values, "dtype", None), "kind", "") == "O":
         return isinstance(next(iter(values), None), str)
     dtype = getattr(values, "dtype", getattr(values, "type", None))  # the latter of Arrow

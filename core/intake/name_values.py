@@ -39,6 +39,20 @@ class Values:
     def __len__(self) -> int:
         return len(self.numbers) - (self.kind == TEXT)
 
+    def decoded(self, at: np.ndarray | None = None) -> np.ndarray:
+        """Return the names, or those at some positions: integers, or ``str`` in an object array."""
+        if self.kind != TEXT:
+            return self.numbers if at is None else self.numbers[at]
+        starts, ends = self.numbers[:-1], self.numbers[1:]
+        places = zip(*(part.tolist() if at is None else part[at].tolist() for part in (starts, ends)), strict=True)
+        raw, names = self.data.tobytes(), np.empty(len(starts) if at is None else len(at), object)
+        if raw.isascii():
+            text = raw.decode("ascii")
+            names[:] = [text[start:end] for start, end in places]
+        else:
+            names[:] = [raw[start:end].decode("utf-8", "surrogateescape") for start, end in places]
+        return names
+
     def blocks(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield keys (uint64) and the bytes that they point into, block by block."""
         if self.kind != TEXT:
@@ -46,6 +60,14 @@ class Values:
             return
         for begin in range(0, len(self), BLOCK):
             yield from self._keys(self.numbers[begin : begin + BLOCK + 1])
+
+    def part(self, begin: int, end: int) -> Values:
+        """Return the names from ``begin`` to ``end``."""
+        if self.kind != TEXT:
+            return Values(self.kind, self.numbers[begin:end])
+        offsets = self.numbers[begin : end + 1]
+        first = int(offsets[0])
+        return Values(TEXT, offsets - offsets.dtype.type(first), self.data[first : int(offsets[-1])])
 
     def _keys(self, offsets: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         first, last = int(offsets[0]), int(offsets[-1])
@@ -56,6 +78,20 @@ class Values:
             return
         starts = (offsets[:-1] - first).astype(np.uint64)
         yield (starts << np.uint64(32)) | np.diff(offsets).astype(np.uint64), self.data[first:last]
+
+
+def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the keys of as many names of both in turns, and the bytes that they point into, block by block."""
+    for begin in range(0, len(one), BLOCK):
+        parts = [part.part(begin, begin + BLOCK) for part in (one, other)]
+        if sum(len(part.data) for part in parts) >= 1 << 32:  # a place has 32 bits
+            for at in range(len(parts[0])):
+                for part in parts:
+                    yield from part.part(at, at + 1).blocks()
+            continue
+        (first, data), (second, more) = (next(part.blocks()) for part in parts)
+        second = second + (np.uint64(len(data)) << np.uint64(32)) if one.kind == TEXT else second
+        yield np.stack((first, second), axis=1).ravel(), np.concatenate((data, more))
 
 
 def as_values(values: Any, kind: str | None) -> Values:
@@ -194,31 +230,3 @@ def _pyarrow() -> Any:
     except ImportError:
         return None
     return pyarrow
-
-
-def readable(kind: str | None, stored: Any) -> np.ndarray:
-    """Return integers of this kind from ``uint64[n]``, or texts (``str`` in an object array) from (bytes, offsets)."""
-    if kind != TEXT:
-        return stored.view(kind or "int64")
-    data, offsets = stored
-    ends, names = offsets.tolist(), np.empty(len(offsets) - 1, object)
-    if len(data) and int(data.max()) > 127:
-        raw = data.tobytes()
-        names[:] = [raw[a:b].decode("utf-8", "surrogateescape") for a, b in itertools.pairwise(ends)]
-    else:
-        text = data.tobytes().decode("ascii")
-        names[:] = [text[a:b] for a, b in itertools.pairwise(ends)]
-    return names
-
-
-def longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:
-    """Return a longer copy of an array, filled up."""
-    grown = np.full(size, fill, array.dtype)
-    grown[: len(array)] = array
-    return grown
-
-
-def demand(holds: bool) -> None:
-    """Raise ``ValueError`` about arrays of a state unless ``holds``."""
-    if not holds:
-        raise ValueError("its arrays do not fit together")

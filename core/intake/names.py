@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, require
+from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY, MAX_VERTICES
+from suricate.intake import name_state
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.name_values import (
     DEAD,
@@ -22,16 +23,12 @@ from suricate.intake.name_values import (
     NUM_NAMES,
     SLIDE,
     TEXT,
-    USED,  # fmt: skip
+    USED,
     Values,
     as_values,
-    demand,
-    longer,
-    readable,
+    pairs,
 )
 
-FORMAT = 1  #: of :meth:`Names.state`
-_ARRAYS = {"ids": np.uint32, "counts": np.int64, "since": np.int64, "freed": np.uint32}  # of a state, with dtypes
 _LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
 
 
@@ -66,7 +63,7 @@ class Names:
         self._heap = np.empty(1 << 14, np.uint8)
         self._table, self._shift = np.zeros((1 << 11, 2), np.uint64), 32 - 11
         self._freed: list[np.ndarray] = []  # ids that are free from the next slide on
-        self._left: list[tuple[np.ndarray, Any]] = []  # ids and names that were forgotten in this slide
+        self._left: list[tuple[np.ndarray, Values]] = []  # ids and names that were forgotten in this slide
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -114,6 +111,27 @@ class Names:
             ids = self._resolved(values, adds=True)
             self._loops.count_up(np.atleast_1d(np.asarray(ids, np.uint32)), self._counts)
             return ids
+
+    def intern_pairs(self, src: Any, dst: Any, *, count: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ids of the ends of edges; unknown names are added, of each edge the source before the destination.
+
+        With ``count`` the count of each is raised by one per occurrence. Raises :meth:`intern`'s errors.
+        """
+        with self._lock:
+            ends = [as_values(end, self._kind) for end in (src, dst)]
+            kind = self._kind or next((end.kind for end in ends if len(end)), None)
+            one, other = (as_values(end, kind) if part.kind != kind else part
+                          for end, part in zip((src, dst), ends, strict=True))  # fmt: skip
+            if len(one) != len(other):
+                raise ShapeError(f"src has {len(one)} entries and dst has {len(other)}: pass one of each per edge")
+            self._kind = kind if len(one) else self._kind
+            ids, done = np.empty((len(one), 2), np.uint32), 0
+            for keys, data in pairs(one, other):
+                self._resolve(keys, data, ids.reshape(-1)[done : done + len(keys)], adds=True)
+                done += len(keys)
+            if count:
+                self._loops.count_up(ids.reshape(-1), self._counts)
+            return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
     def find(self, values: Any) -> Any:
         """Return the ids of names, ``int64[n]``, -1 for unknown ones. Raises :meth:`intern`'s errors of values."""
@@ -189,8 +207,8 @@ class Names:
 
     def _allot(self, size: int) -> None:
         """Make the arrays by id longer."""
-        self._words, self._since = longer(self._words, size, 0), longer(self._since, size, 0)
-        self._counts, self._free = longer(self._counts, size, -1), longer(self._free, (size + 63) // 64, 0)
+        self._words, self._since = _longer(self._words, size, 0), _longer(self._since, size, 0)
+        self._counts, self._free = _longer(self._counts, size, -1), _longer(self._free, (size + 63) // 64, 0)
 
     def _compact(self, size: int) -> None:
         """Move the texts to a new heap of ``size`` bytes, one behind the other."""
@@ -265,7 +283,16 @@ class Names:
             if len(known):
                 self._freed.pop()
                 self._left.pop()
-                self._set_free(known)
+                last = known == np.arange(self.num_ids - len(known), self.num_ids)  # at the end: they never were
+                self._head[NUM_IDS] -= np.count_nonzero(last)
+                self._set_free(known[~last])
+
+    def skip(self, num_ids: int) -> None:
+        """Give out no ids below ``num_ids`` but those that were given out before: vertices without names have them."""
+        with self._lock:
+            if num_ids > self.num_ids:
+                self._allot(max(num_ids, len(self._words)))
+                self._head[NUM_IDS] = num_ids
 
     def next_slide(self) -> int:
         """Begin the next slide: ids that were freed are given out from here on; return the new :attr:`version`."""
@@ -280,11 +307,13 @@ class Names:
     def _erase(self, ids: np.ndarray) -> None:
         if len(ids):
             text = self._kind == TEXT
-            self._left.append((ids, self._texts(ids) if text else self._words[ids]))
+            self._left.append((ids, self.values_of(ids)))
             self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
             self._freed.append(ids)
 
     def _set_free(self, ids: np.ndarray) -> None:
+        if not len(ids):
+            return
         wide = ids.astype(np.int64)
         np.bitwise_or.at(self._free, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
         first = int(wide.min()) >> 6
@@ -311,30 +340,30 @@ class Names:
             known = self._known([ids] if one else ids)
             if version is not None:
                 self._check_version(known, integer("version", version, low=0, high=self.version))
-            named = self._named(known)
+            named = self.values_of(known).decoded()
             return (named[0] if self._kind == TEXT else int(named[0])) if one else named
 
-    def _named(self, known: np.ndarray) -> np.ndarray:
-        return readable(self._kind, self._texts(known) if self._kind == TEXT else self._words[known])
-
-    def _texts(self, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        offsets = np.zeros(len(known) + 1, np.int64)
-        np.cumsum((self._words[known] & _LONGEST).astype(np.int64), out=offsets[1:])
-        data = np.empty(int(offsets[-1]), np.uint8)
-        self._loops.copy_texts(known, self._words, self._heap, offsets, data)
-        return data, offsets
+    def values_of(self, ids: Any) -> Values:
+        """Return the names of ids as a copy that decodes them when asked (``decoded``). Raises as ``names[ids]``."""
+        with self._lock:
+            known = self._known(ids)
+            if self._kind != TEXT:
+                return Values(self._kind or "int64", self._words[known].view(self._kind or "int64"))
+            offsets = np.zeros(len(known) + 1, np.int64)
+            np.cumsum((self._words[known] & _LONGEST).astype(np.int64), out=offsets[1:])
+            data = np.empty(int(offsets[-1]), np.uint8)
+            self._loops.copy_texts(known, self._words, self._heap, offsets, data)
+            return Values(TEXT, offsets, data)
 
     def to_arrow(self, ids: Any) -> Any:
         """Return the names of ids as an Arrow array; needs pyarrow. Raises ``names[ids]``'s errors."""
         import pyarrow as pa
 
-        with self._lock:
-            known = self._known(ids)
-            if self._kind != TEXT:
-                return pa.array(self._named(known))
-            data, offsets = self._texts(known)
-            parts = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
-            return pa.Array.from_buffers(pa.large_string(), len(known), parts)
+        values = self.values_of(ids)
+        if values.kind != TEXT:
+            return pa.array(values.numbers)
+        parts = [None, pa.py_buffer(values.numbers), pa.py_buffer(values.data)]
+        return pa.Array.from_buffers(pa.large_string(), len(values), parts)
 
     def has(self, ids: Any) -> np.ndarray:
         """Return ``bool[n]``: which ids have a name; ids are integers that are not negative."""
@@ -361,7 +390,7 @@ class Names:
         with self._lock:
             empty = np.empty(0, object if self._kind == TEXT else self._kind or "int64")
             ids = np.concatenate([np.empty(0, np.uint32), *(ids for ids, _ in self._left)])
-            return ids, np.concatenate([empty, *(readable(self._kind, stored) for _, stored in self._left)])
+            return ids, np.concatenate([empty, *(values.decoded() for _, values in self._left)])
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self[self.ids].tolist())
@@ -394,19 +423,7 @@ class Names:
     def state(self) -> dict[str, np.ndarray]:
         """Return all of it as arrays by name, which ``numpy.savez`` takes without pickle; see :meth:`restore`."""
         with self._lock:
-            ids = self.ids
-            text = self._kind == TEXT
-            data, offsets = self._texts(ids) if text else (np.empty(0, np.uint8), np.empty(0, np.int64))
-            freed = np.sort(np.concatenate([np.empty(0, np.uint32), *self._freed]))
-            return {
-                "about": np.array([FORMAT, (None, *KINDS).index(self._kind), self.keep, self.num_ids, self.version]),
-                "ids": ids,
-                "counts": self._counts[ids],
-                "since": self._since[ids],
-                "freed": freed,
-                "data": data if text else self._words[ids],
-                "offsets": offsets,
-            }
+            return name_state.state_of(self)
 
     @classmethod
     def restore(cls, state: Any) -> Names:
@@ -415,65 +432,33 @@ class Names:
         Raises:
             ParameterError: it is no such state, of a later version, or a damaged one.
         """
-        try:
-            about = [int(value) for value in state["about"]]
-            if about[0] > FORMAT:
-                raise ParameterError(f"the names have format {about[0]}, this suricate reads up to {FORMAT}")
-            names = cls((None, *KINDS)[about[1]], keep=bool(about[2]))
-            names._take(about[3], about[4], {name: np.asarray(part) for name, part in dict(state).items()})
-        except ParameterError:
-            raise
-        except (ValueError, LookupError, TypeError, OverflowError) as error:
-            raise ParameterError(f"this is no state of names, or a damaged one: {error}") from error
-        return names
+        return name_state.restored(cls, state)
 
-    def _take(self, num_ids: int, version: int, parts: dict[str, np.ndarray]) -> None:
-        """Take over a state; raises ``ValueError`` if it is damaged."""
-        ids, freed = parts["ids"], parts["freed"]
-        both = np.sort(np.concatenate((ids, freed)))
-        demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
-        demand(0 <= num_ids <= MAX_VERTICES and version >= 0)
-        demand(len(ids) == len(parts["counts"]) == len(parts["since"]))
-        demand(not len(both) or (int(both[-1]) < num_ids and bool((both[1:] > both[:-1]).all())))
-        demand(not len(ids) or bool((parts["counts"] >= 0).all() and (parts["since"] <= version).all()))
-        self._allot(max(num_ids, len(self._words)))
-        text, data = self._kind == TEXT, parts["data"]
-        if text:
-            offsets = parts["offsets"]
-            lengths = np.diff(offsets)
-            demand(data.dtype == np.uint8 and len(offsets) == len(ids) + 1 and int(offsets[0]) == 0)
-            demand(int(offsets[-1]) == len(data) and bool((lengths >= 0).all() and (lengths <= LONGEST).all()))
-            self._heap = np.concatenate((data, np.empty(len(data) // 2 + 1024, np.uint8)))
-            self._words[ids] = (offsets[:-1].astype(np.uint64) << np.uint64(24)) | lengths.astype(np.uint64)
-        else:
-            demand(data.dtype == np.uint64 and len(data) == len(ids))
-            self._words[ids] = data
-        self._counts[ids], self._since[ids] = parts["counts"], parts["since"]
-        self._head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
-        self._head[USED] = len(data) if text else 0
-        self._freed = [freed.copy()] if len(freed) else []
-        free = np.setdiff1d(np.arange(num_ids, dtype=np.uint32), both, assume_unique=True)
-        if len(free):
-            self._set_free(free)
-        slots = max(11, (2 * len(ids)).bit_length())
-        self._table, self._shift = np.zeros((1 << slots, 2), np.uint64), 32 - slots
-        self._loops.enter(self._words, ids, self._heap, text, self._table, self._shift)
-        demand(np.array_equal(self._find_all(ids), ids))
+    @classmethod
+    def of(cls, names: Any) -> Names:
+        """Return the map in which id i has the i-th of these names; a copy of a :class:`Names`.
 
-    def _find_all(self, ids: np.ndarray) -> np.ndarray:
-        """Return the ids that the table has for the names of ``ids``."""
-        found = np.empty(len(ids), np.uint32)
-        if self._kind is not None:
-            values = Values(TEXT, *self._texts(ids)[::-1]) if self._kind == TEXT else Values(
-                self._kind, self._named(ids))  # fmt: skip
-            found = self._ids_of(values, adds=False)
-        return found
+        Raises:
+            ParameterError: two ids have the same name.
+            DTypeError, ShapeError: they are no names.
+        """
+        if isinstance(names, Names):
+            return names.copy()
+        made = cls()
+        ids = made.intern(names)
+        twice = np.flatnonzero(ids != np.arange(len(ids)))
+        if len(twice):
+            raise ParameterError(f"names[{twice[0]}], {shown(made[int(ids[twice[0]])])}, is the name of two vertices")
+        return made
 
-    def copy(self, memo: Any = None) -> Names:
+    def copy(self) -> Names:
         """Return an independent copy."""
         return Names.restore(self.state())
 
-    __copy__ = __deepcopy__ = copy
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Names:
+        return self.copy()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Names.restore, (self.state(),)
@@ -487,14 +472,10 @@ class Names:
     def check(self) -> None:
         """Verify every invariant; raises ``CheckFailed``."""
         with self._lock:
-            ids, free = self.ids, np.flatnonzero(np.unpackbits(self._free.view(np.uint8), bitorder="little"))
-            everything = np.sort(np.concatenate((ids, free.astype(np.uint32), *self._freed)))
-            require(np.array_equal(everything, np.arange(self.num_ids)), "an id has a name, is free or will be")
-            require(len(ids) == len(self), "the number of names is that of ids with a name")
-            require(len(free) == self._head[NUM_FREE], "the number of free ids is that of the bitmap")
-            require(not len(free) or self._head[FIRST_FREE] <= free[0] >> 6, "no free id is before the first one")
-            require(np.count_nonzero(self._table[:, 0]) == len(ids), "the table has an entry per name")
-            require(np.array_equal(self._find_all(ids), ids), "the table finds every name")
-            if self._kind == TEXT:
-                used = int((self._words[ids] & _LONGEST).sum())
-                require(used == self._head[USED] - self._head[DEAD], "the bytes of forgotten texts are counted")
+            name_state.check(self)
+
+
+def _longer(array: np.ndarray, size: int, fill: int) -> np.ndarray:
+    grown = np.full(size, fill, array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from suricate.base.errors import CapacityError
 from suricate.base.types import EdgeList
 from suricate.intake.arrays import both_arcs
+from suricate.intake.names import Names
 from suricate.io import files
 from suricate.io.parts import parts_of
 
@@ -34,6 +35,7 @@ class EdgeFile:
             an object array of ``str``; else None.
         path, format: where it came from and the name of its format.
         time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None where the times of the file are mere numbers.
+        table: the labels as the reader has them, if it has them as ``Names``.
     """
 
     src: np.ndarray
@@ -46,6 +48,7 @@ class EdgeFile:
     path: Path
     format: str
     time_unit: str | None = None
+    table: Names | None = None
 
     def __len__(self) -> int:
         return len(self.src)
@@ -62,6 +65,11 @@ class EdgeFile:
         return EdgeList(self.src, self.dst, self.weight)
 
     @cached_property
+    def names(self) -> Names | None:
+        """The labels as ``Names``; None without labels."""
+        return None if self.labels is None else self.table or Names.of(self.labels)
+
+    @cached_property
     def sha256(self) -> str:
         """Hex SHA-256 of the uncompressed file, or of its parts in order; reads the file again, once."""
         return files.sha256(parts_of(self.path) or [self.path])
@@ -71,7 +79,7 @@ class EdgeFile:
 
         Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
         of the file; ``weight_dtype=None`` leaves the weights out. In a directed graph an edge that stands for both
-        directions is two arcs.
+        directions is two arcs. If ids were mapped, ``graph.names`` has the names of the vertices.
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
@@ -93,4 +101,6 @@ class EdgeFile:
         if graph.directed and self.directed is False:
             edges = both_arcs(np, edges)
         graph.insert_edges(*edges)
+        if self.labels is not None:  # made when they are asked for
+            graph._names = partial(Names.of, self.labels if self.table is None else self.table)
         return graph

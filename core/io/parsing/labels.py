@@ -1,13 +1,12 @@
-"""Arbitrary ids to 0..n-1 in order of first appearance, in a dictionary: for small files.
-
-``interning`` does the same for large ones.
-"""
+"""Arbitrary ids to 0..n-1 in order of first appearance: a dictionary for small files, ``Names`` for large."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+from suricate.intake.names import Names
 
 _LENGTH = (1 << 32) - 1
 
@@ -36,7 +35,7 @@ class Labels(Protocol):
 
 
 class DictLabels:
-    """Labels in a dictionary, of numbers or, if ``text``, of texts; ``quotes`` as in :func:`decoded`."""
+    """Labels in a dictionary, of numbers or, if ``text``, of texts; ``quotes``: a doubled quote stands for one."""
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
         self._text, self._quotes = text, quotes
@@ -50,27 +49,65 @@ class DictLabels:
         keys: list[Any] = np.stack((src, dst), axis=1).ravel().tolist()
         if self._text:
             keys = [chunk[key >> 32 : (key >> 32) + (key & _LENGTH)] for key in keys]
+            if self._quotes:
+                keys = [key.replace(b'""', b'"') for key in keys]
         known = self._ids
         ids = np.array([known.setdefault(key, len(known)) for key in keys], np.uint32)
         return Interned(ids[0::2], ids[1::2])
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original ids (see :class:`Labels`)."""
-        if self._text:
-            return decoded(list(self._ids), self._quotes)
-        return shifted(np.array(list(self._ids), np.uint64), first_id)
+        """Return the original ids (see :class:`Labels`); bytes that are not UTF-8 become surrogates."""
+        if not self._text:
+            return shifted(np.array(list(self._ids), np.uint64), first_id)
+        labels = np.empty(len(self._ids), object)
+        labels[:] = [text.decode("utf-8", "surrogateescape") for text in self._ids]
+        return labels
 
 
-def decoded(texts: list[bytes], quotes: bool) -> np.ndarray:
-    """Return texts as ``str`` in an object array; bytes that are not UTF-8 become surrogates.
+class TableLabels:
+    """Labels in :class:`Names`; arguments as of :class:`DictLabels`.
 
-    ``quotes``: a doubled quote stands for one, as in CSV.
+    Attributes:
+        names: the table; numbers in it are those of the file (uint64).
     """
-    labels = np.empty(len(texts), object)
-    labels[:] = [text.decode("utf-8", "surrogateescape") for text in texts]
-    if quotes:
-        labels[:] = [label.replace('""', '"') for label in labels]
-    return labels
+
+    def __init__(self, *, text: bool, quotes: bool) -> None:
+        self._text, self._quotes = text, quotes
+        self.names = Names("text" if text else "uint64")
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
+        """Return the dense ids of a chunk (see :class:`Labels`)."""
+        keys = np.stack((src, dst), axis=1).ravel()
+        if self._text:
+            if self._quotes and b'""' in chunk:
+                chunk, keys = _with_single_quotes(chunk, keys)
+            ids = self.names.intern_spans(np.frombuffer(chunk, np.uint8), keys)
+        else:
+            ids = self.names.intern(keys)
+        return Interned(ids[0::2], ids[1::2])
+
+    def labels(self, first_id: int) -> np.ndarray:
+        """Return the original ids (see :class:`Labels`); bytes that are not UTF-8 become surrogates."""
+        return self.names[:] if self._text else shifted(self.names[:], first_id)
+
+
+def _with_single_quotes(chunk: bytes, spans: np.ndarray) -> tuple[bytes, np.ndarray]:
+    """Return bytes and spans of texts in which a quote stands for each doubled one; such texts are put at the end."""
+    is_quote = np.frombuffer(chunk, np.uint8) == ord('"')
+    doubled = np.zeros(len(chunk) + 1, np.int64)
+    np.cumsum(is_quote[:-1] & is_quote[1:], out=doubled[2:])  # pairs that end before a position
+    starts, lengths = (spans >> np.uint64(32)).astype(np.int64), (spans & np.uint64(_LENGTH)).astype(np.int64)
+    found = np.flatnonzero((lengths > 1) & (doubled[starts + lengths] > doubled[np.minimum(starts + 1, len(chunk))]))
+    parts, size, spans = [chunk], len(chunk), spans.copy()
+    for at in found.tolist():
+        text = chunk[starts[at] : starts[at] + lengths[at]].replace(b'""', b'"')
+        spans[at] = size << 32 | len(text)
+        parts.append(text)
+        size += len(text)
+    return b"".join(parts), spans
 
 
 def shifted(numbers: np.ndarray, first_id: int) -> np.ndarray:

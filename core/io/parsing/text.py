@@ -20,7 +20,7 @@ from suricate.io.formats import Layout, has_body, make_layout
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
-from suricate.io.parsing.labels import DictLabels, Labels
+from suricate.io.parsing.labels import DictLabels, Labels, TableLabels
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.metis import LITTLE, read_rows
 from suricate.io.parsing.tokenizer import Tokenizer
@@ -94,6 +94,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,
         labels=None if labels is None else _original(labels.labels(layout.first_id), marks, source.path),
+        table=labels.names if isinstance(labels, TableLabels) and layout.text_ids else None,
         path=source.path,
         format=layout.format,
         time_unit="us" if layout.iso_times else None,
@@ -113,11 +114,7 @@ def _head(chunks: Iterator[bytes]) -> bytes:
 
 def _labels(layout: Layout, *, small: bool) -> Labels:
     quotes = layout.delimiter is not None
-    if small:
-        return DictLabels(text=layout.text_ids, quotes=quotes)
-    from suricate.io.parsing.interning import NumberLabels, TextLabels
-
-    return TextLabels(quotes) if layout.text_ids else NumberLabels()
+    return (DictLabels if small else TableLabels)(text=layout.text_ids, quotes=quotes)
 
 
 def _metis(source: ByteSource, layout: Layout, body: Iterator[bytes], options: ReadOptions, *, little: bool) -> _Edges:
