@@ -10,7 +10,7 @@
 5 1 2
 
 The rule of windows is in ``rule``, exact multiplicity in ``ring``, where events come from in ``sources`` and ``scan``,
-and the loop that users see in ``window``.
+and the loop that users see in ``window``, and how it goes on after a crash in ``checkpoint``.
 """
 
 from __future__ import annotations

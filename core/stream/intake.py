@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,7 @@ from suricate.base.files import as_path
 from suricate.base.parameters import shown
 from suricate.stream.events import Events, bad_id, checked_ids, checked_weights, kinds_of
 from suricate.stream.naming import Texts, VertexNames
+from suricate.stream.outputs import cut_to, size_on_disk, write_rows
 from suricate.stream.times import moment, ticks_of
 
 KEEPING = "drop", "skip", "raise"  #: words that are no file's name
@@ -54,15 +53,15 @@ class Refusals:
         ]  # fmt: skip
         write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
 
+    def save(self) -> tuple[int, int]:
+        """Return the count, and the size of the file, which is on the disk."""
+        return self.count, 0 if self._path is None else size_on_disk(self._path)
 
-def write_rows(path: Path, rows: Any) -> None:
-    """Append rows to a CSV file, which gets a header if it is new."""
-    is_new = not path.exists() or path.stat().st_size == 0
-    with open(path, "a", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        if is_new:
-            writer.writerow(("time", "src", "dst", "weight", "kind", "reason"))
-        writer.writerows(rows)
+    def load(self, saved: Any) -> None:
+        """Go on where :meth:`save` was called; raises ``ParameterError`` if the file is shorter than it was."""
+        self.count = int(saved[0])
+        if self._path is not None:
+            cut_to(self._path, int(saved[1]))
 
 
 class Intake:
@@ -81,7 +80,7 @@ class Intake:
         self.has_unit = False
         self.weight_dtype: np.dtype | None = None
         self.position = 0  #: valid events, or steps, so far
-        self._begun = False
+        self.begun = False  #: whether a chunk has said which columns there are
 
     def events(self, chunk: Mapping[str, Any]) -> Events:
         """Return the good events of a chunk.
@@ -138,17 +137,17 @@ class Intake:
                 else np.where(missing, np.datetime64(0, "s").astype(times.dtype), times),
             )
         ticks, has_unit = ticks_of(times, self._unit)
-        if self._begun and has_unit != self.has_unit:
+        if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")
         self.has_unit = has_unit
         return ticks, bad
 
     def _demand_same(self, weight: np.ndarray | None) -> None:
         dtype = None if weight is None else weight.dtype
-        if self._begun and (dtype is None) != (self.weight_dtype is None):
+        if self.begun and (dtype is None) != (self.weight_dtype is None):
             raise RequirementError("some chunks have a column of weights, others have none")
-        if not self._begun:
-            self.weight_dtype, self._begun = dtype, True
+        if not self.begun:
+            self.weight_dtype, self.begun = dtype, True
         elif dtype == np.float64 and self.weight_dtype == np.int64:
             raise WeightError("weights were whole numbers so far: give them as floats from the beginning")
 

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
 from suricate.stream.events import Events
@@ -128,6 +130,15 @@ class VertexNames:
         self.names.next_slide()
         return free[:0] if self.names.keep else free
 
+    def save(self) -> dict[str, np.ndarray]:
+        """Return everything that :meth:`load` needs, as arrays."""
+        maps = {"names": self.names, "tokens": self._tokens}
+        return {f"{label}.{name}": part for label, each in maps.items() for name, part in each.state().items()}
+
+    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save` returned of both maps."""
+        self.names, self._tokens = Names.restore(names), Names.restore(tokens)
+
     @property
     def memory(self) -> int:
         """Bytes of both maps."""
@@ -136,3 +147,12 @@ class VertexNames:
 
 def _ends(keys: np.ndarray) -> np.ndarray:
     return np.concatenate([(keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)])
+
+
+def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:
+    """Return the names of a window, None if it has none."""
+    if names is None or names is False:
+        return None
+    if names is not True and not isinstance(names, Names):
+        raise ParameterError(f"names must be True, a suricate.Names or None, got {shown(names)}")
+    return VertexNames(Names() if names is True else names, directed=directed)

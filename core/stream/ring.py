@@ -11,6 +11,7 @@ from suricate.stream import ring_loops as loops
 from suricate.stream.events import Events
 from suricate.stream.ring_loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
 
+EXACT = 2**53  #: up to here float64 holds every whole number
 _LEAST = 1024  #: entries of a new ring
 _ROW = 8  # numbers in a row of a pair: 64 bytes
 
@@ -210,3 +211,27 @@ def _rows(count: int) -> np.ndarray:
     memory = np.empty(8 * (count + 1), np.int64)
     begin = -(memory.ctypes.data // 8) % _ROW
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
+
+
+def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the two ends of pairs, ``uint32[n]`` each."""
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
+def fitted(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
+    if dtype.kind == "f":
+        limit = EXACT if dtype == np.float64 else 2**24
+        wrong = np.abs(value) > limit if value.dtype.kind == "i" else np.zeros(len(value), bool)
+        if dtype == np.float32 and value.dtype.kind == "f":
+            wrong = np.abs(value) > np.finfo(np.float32).max
+    else:
+        bounds = np.iinfo(dtype)
+        wrong = (value < bounds.min) | (value > bounds.max) | (value != np.floor(value))
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        ends_text = f"({ends[0][at]}, {ends[1][at]})"
+        raise WeightError(
+            f"weight {value[at]} of edge {ends_text} does not fit weight_dtype={dtype.name!r} of the graph"
+        )
+    return value.astype(dtype)

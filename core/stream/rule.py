@@ -117,6 +117,12 @@ class Rule:
         judge(time, self._delay, self._ahead, self.grid.origin, self.grid.slide, self.state, verdict)
         return verdict
 
+    def load(self, state: np.ndarray, last: int | None) -> None:
+        """Take over the state of the rule that was saved; what its source's end has closed stays closed."""
+        self.state, self.last = state.astype(np.int64), last
+        if last is not None:
+            self.state[_CLOSED], self.state[_STARTED] = max(int(self.state[_CLOSED]), last), 1
+
     def reach(self, watermark: int) -> None:
         """Let the watermark reach at least ``watermark``: a source said so."""
         raise_watermark(watermark, self.grid.origin, self.grid.slide, self.state)

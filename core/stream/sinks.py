@@ -11,15 +11,22 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.base.files import as_path
+from suricate.base.files import as_path, is_special, replacing
 from suricate.base.parameters import shown
+from suricate.stream.outputs import cut_to, drop_parts, part_name, size_on_disk
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
 
 
 class Sink:
-    """Takes tables: dicts of columns, or frames."""
+    """Takes tables: dicts of columns, or frames.
+
+    Attributes:
+        target: the name of its file or folder; empty for a function.
+    """
+
+    target = ""
 
     def __init__(self, job: Window) -> None:
         self._job = job
@@ -38,6 +45,9 @@ class Sink:
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
         raise NotImplementedError
+
+    def save(self) -> Any:
+        """Return what a job that goes on from here needs; all that was written is on the disk."""
 
     def close(self) -> None:
         """Write out everything."""
@@ -67,12 +77,20 @@ class _Callable(Sink):
 
 
 class _File(Sink):
-    """A text file, begun anew by a job that starts."""
+    """A text file: a new one, or cut to what it had when a checkpoint was taken (``saved``)."""
 
-    def __init__(self, job: Window, path: Path) -> None:
+    def __init__(self, job: Window, path: Path, saved: Any) -> None:
         super().__init__(job)
-        self._file: IO[str] = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115 - until the job closes it
-        self._names: list[str] | None = None
+        self.target, self._path = str(path), path
+        self._names: list[str] | None = None if saved is None else saved[1]
+        if saved is not None:
+            cut_to(path, saved[0])
+        mode = "w" if saved is None else "a"
+        self._file: IO[str] = open(path, mode, newline="", encoding="utf-8")  # noqa: SIM115 - until the job closes it
+
+    def save(self) -> tuple[int, list[str] | None]:
+        """Return the size and the names of the columns."""
+        return 0 if is_special(self._path) else size_on_disk(self._path), self._names
 
     def close(self) -> None:
         self._file.close()
@@ -106,26 +124,37 @@ class _JsonLines(_File):
 class _Parquet(Sink):
     """A folder with a part per slide."""
 
-    def __init__(self, job: Window, folder: Path) -> None:
+    def __init__(self, job: Window, folder: Path, saved: Any) -> None:
         from suricate.io.tables import load_pyarrow
 
         super().__init__(job)
-        self._arrow, self._folder, self._number = load_pyarrow(), folder, 0
+        self._arrow, self._folder, self.target = load_pyarrow(), folder, str(folder)
+        self._number: int = 0 if saved is None else saved
         folder.mkdir(parents=True, exist_ok=True)
+        if saved is not None:
+            drop_parts(folder, saved)
+
+    def save(self) -> int:
+        """Return the number of parts."""
+        return self._number
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
         rows = len(next(iter(columns.values()), ()))
         table = self._arrow.table({"end": np.full(rows, end), **columns})
-        self._arrow.parquet.write_table(table, self._folder / f"part-{self._number:06}.parquet")
+        with replacing(part_name(self._folder, self._number)) as file:
+            self._arrow.parquet.write_table(table, file)
         self._number += 1
 
 
-def make_sink(target: Any, job: Window) -> Sink:
-    """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns)."""
+def make_sink(target: Any, job: Window, saved: Mapping[str, Any]) -> Sink:
+    """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns).
+
+    ``saved`` has what :meth:`Sink.save` returned, by target, when the checkpoint was taken from which the job goes on.
+    """
     if callable(target):
         return _Callable(job, target)
     path = as_path(target)
-    kinds: dict[str, Callable[[Window, Path], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
+    kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
     if path.suffix not in kinds:
         raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
-    return kinds[path.suffix](job, path)
+    return kinds[path.suffix](job, path, saved.get(str(path)))

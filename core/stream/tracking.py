@@ -5,10 +5,13 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+import numpy as np
+
 from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph
+from suricate.graph.frames import fields_of
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
 
@@ -24,14 +27,14 @@ class JobTracker:
             raise ParameterError(f"every must be a number of slides of at least 1, got {shown(every)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
         self._params: dict[str, Any] = params
-        self._every: int = int(every)
-        self._slides: int = 0
+        self.every: int = int(every)
+        self.slides: int = 0  #: that it has seen
         self._tracker: Tracker | None = None
         self._result: Any = None
 
     def begin(self, graph: Graph) -> None:
         """Track the algorithm on the graph of the job."""
-        if self._every == 1:
+        if self.every == 1:
             self._tracker = graph.track(self.kind, **self._params)
             return
         missing = self.kind.requires.missing(graph)
@@ -39,10 +42,27 @@ class JobTracker:
             raise RequirementError(f"{self.kind.name}: {missing}")
         self.kind(**self._params)
 
+    @property
+    def kept(self) -> Any:
+        """The result of an earlier slide that a checkpoint has to hold, None if there is none."""
+        return self._result
+
+    def load(self, graph: Graph, slides: int, fields: dict[str, np.ndarray]) -> None:
+        """Go on after so many slides, with the fields of the result of an earlier one."""
+        self.slides = slides
+        if not fields:
+            return
+        pattern, xp = graph.compute(self.kind, **self._params), graph.device.xp
+        for name, part in fields_of(pattern).items():
+            is_array = hasattr(part, "shape") and part.shape
+            value = fields[name] if isinstance(part, np.ndarray) or not is_array else xp.asarray(fields[name])
+            fields[name] = value if is_array else value.item()
+        self._result = pattern._replace(**fields) if hasattr(pattern, "_replace") else fields["value"]
+
     def advance(self, graph: Graph) -> None:
         """Take note of a slide."""
-        self._slides += 1
-        if self._every > 1 and self._slides % self._every == 0:
+        self.slides += 1
+        if self.every > 1 and self.slides % self.every == 0:
             self._result = graph.compute(self.kind, **self._params)
 
     @property
@@ -57,10 +77,10 @@ class JobTracker:
     @property
     def result(self) -> Any:
         """The result as of the newest slide, or of the last one that ``every`` asks for."""
-        if self._every == 1:
+        if self.every == 1:
             return self.tracker.result
         if self._result is None:
-            raise RequirementError(f"{self.kind.name}: there is no result before slide {self._every}")
+            raise RequirementError(f"{self.kind.name}: there is no result before slide {self.every}")
         return self._result
 
     def __getattr__(self, name: str) -> Any:
@@ -69,4 +89,4 @@ class JobTracker:
         return getattr(self.tracker, name)
 
     def __repr__(self) -> str:
-        return f"<JobTracker {self.kind.name!r}{'' if self._every == 1 else f' every={self._every}'}>"
+        return f"<JobTracker {self.kind.name!r}{'' if self.every == 1 else f' every={self.every}'}>"

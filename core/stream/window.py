@@ -10,23 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import CapacityError, ParameterError, RequirementError, WeightError
+from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph
 from suricate.graph.delta import Batch, Delta
 from suricate.intake.names import Names
+from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.intake import Intake, Refusals, refuse_late
-from suricate.stream.naming import VertexNames
+from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
-from suricate.stream.ring import Change, Ring
+from suricate.stream.ring import Change, Ring, ends_of, fitted
 from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.sources import MARK, as_source
 from suricate.stream.times import moment
 from suricate.stream.tracking import JobTracker
 
-EXACT = 2**53  #: up to here float64 holds every whole number
+WHOLE = "all"  #: the position behind a source that was sorted
 
 
 class Slide:
@@ -117,10 +118,15 @@ class Window:
             None where events have no weights.
         names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of their
             events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
+        checkpoint: a folder that keeps the state of the job; if it has one, the job goes on from there. One is written
+            when the loop asks for the slide after next, so what the loop did with a slide is part of it.
+        checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
 
     Raises:
-        ParameterError: an option of the wrong type or value.
+        ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
+        RequirementError: the source cannot go on from the position of the checkpoint.
+        FileFormatError: no checkpoint of the folder is whole.
         RequirementError, DTypeError, WeightError, VertexRangeError: while iterating, bad events.
         LateEventError: while iterating, with ``late="raise"``.
         CapacityError: while iterating; nothing is lost, and the next slide is the same again.
@@ -143,6 +149,8 @@ class Window:
         at_end: str = "close",
         graph: Mapping[str, Any] | None = None,
         names: Names | bool | None = None,
+        checkpoint: Any = None,
+        checkpoint_every: Any = "10s",
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
     ) -> None:
@@ -172,6 +180,13 @@ class Window:
         self.history: list[dict[str, Any]] = []  #: a row per slide: end, events, late, edges, seconds by part
         self.stopped: str | None = None  #: the signal that ended the loop
         self._stop = threading.Event()
+        self._position: Any = None  # of the source, behind what was taken
+        self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
+        self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
+        self.slides = 0  #: the number of slides so far
+        if self._checkpoints is not None and (saved := self._checkpoints.load()) is not None:
+            self._saved, self.slides = saved, int(saved[0]["slides"])
+            restore(self, *saved)
 
     # -- what users ask ------------------------------------------------------------------------------------------------
 
@@ -229,7 +244,7 @@ class Window:
 
     def sink(self, target: Any) -> Sink:
         """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function."""
-        sink = make_sink(target, self)
+        sink = make_sink(target, self, {} if self._saved is None else self._saved[0]["sinks"])
         self._sinks.append(sink)
         return sink
 
@@ -259,6 +274,7 @@ class Window:
     def __next__(self) -> Slide:
         if self._error is not None:
             raise self._error
+        self._keep(at_once=self._stop.is_set() or (self._slides is None and self._saved is None))
         if self._stop.is_set():
             raise StopIteration
         if self._slides is None:
@@ -269,25 +285,36 @@ class Window:
             self._slides = None  # the next call goes on from here
             raise
         except StopIteration:
+            self._keep(at_once=True)
             raise
         except Exception as error:
             self._error = error
             raise
 
+    def _keep(self, *, at_once: bool) -> None:
+        """Write a checkpoint if it is time, or at once; none while a slide waits to be applied."""
+        if self._checkpoints is None or self._pending is not None:
+            return
+        if at_once or self._checkpoints.is_due(self.slides):
+            self._checkpoints.save(self, self.slides)
+
     # -- the loop ------------------------------------------------------------------------------------------------------
 
     def _run(self) -> Iterator[Slide]:
+        if self._saved is not None and self._graph is None and self._ring is not None and self.slides:
+            self._restore_graph(*self._saved)
         if self._pending is not None:
             yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
         yield from self._close(0.0)
         if self._reader is None:
             self._reader = self._chunks()
         begin = time.perf_counter()
-        for _, chunk in self._reader:
+        for position, chunk in self._reader:
             if chunk is MARK:
                 self._mark()
             else:
                 self._take(self._intake.events(chunk))
+            self._position = position
             yield from self._close(time.perf_counter() - begin)
             begin = time.perf_counter()
         if self._options.at_end == "close":
@@ -296,7 +323,9 @@ class Window:
 
     def _chunks(self) -> Iterator[tuple[Any, Any]]:
         if self._options.order is None:
-            yield from self._source.read()
+            yield from self._source.read(self._position)
+            return
+        if self._position == WHOLE:
             return
         parts = [chunk for _, chunk in self._source.read() if isinstance(chunk, Mapping)]
         if not parts:
@@ -304,7 +333,7 @@ class Window:
         names = parts[0].keys()
         whole = {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in names}
         order = np.argsort(whole["time"], kind="stable") if "time" in whole else np.arange(len(whole["src"]))
-        yield None, {name: column[order] for name, column in whole.items()}
+        yield WHOLE, {name: column[order] for name, column in whole.items()}
 
     def _mark(self) -> None:
         if self._options.mode != STEP:
@@ -392,7 +421,7 @@ class Window:
         delta = graph.apply(batch)
         if len(free):
             graph.delete_vertices(free)
-        self._pending = None
+        self._pending, self.slides = None, self.slides + 1
         for tracker in self._trackers:
             tracker.advance(graph)
         took["graph"] = time.perf_counter() - begin
@@ -415,6 +444,21 @@ class Window:
         self._graph = graph
         return graph
 
+    def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
+        keys, value = self._ring.held()  # type: ignore[union-attr]  # it was restored
+        trackers, self._trackers = self._trackers, []
+        graph = self._make_graph()
+        graph.insert_vertices(about["num_vertices"] - graph.num_vertices)
+        graph.apply(self._batch(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0)))
+        graph.delete_vertices(arrays["deleted"])
+        graph.names, self._trackers = self.names, trackers
+        for number, tracker in enumerate(trackers):
+            tracker.begin(graph)
+            known = about["trackers"][number : number + 1]
+            if known and known[0][:2] == [tracker.kind.name, tracker.every]:
+                tracker.load(graph, known[0][2], parts_of(arrays, f"tracker{number}."))
+
     def _batch(self, graph: Graph, change: Change) -> Batch:
         """Return the net changes as a batch, with the vertices that they need."""
         gone, new = ends_of(change.gone), ends_of(change.new)
@@ -426,36 +470,3 @@ class Window:
             if more > 0:
                 graph.insert_vertices(more)
         return Batch(delete=gone, insert=(*new, value))
-
-
-def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two ends of pairs, ``uint32[n]`` each."""
-    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-
-
-def fitted(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
-    if dtype.kind == "f":
-        limit = EXACT if dtype == np.float64 else 2**24
-        wrong = np.abs(value) > limit if value.dtype.kind == "i" else np.zeros(len(value), bool)
-        if dtype == np.float32 and value.dtype.kind == "f":
-            wrong = np.abs(value) > np.finfo(np.float32).max
-    else:
-        bounds = np.iinfo(dtype)
-        wrong = (value < bounds.min) | (value > bounds.max) | (value != np.floor(value))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        ends_text = f"({ends[0][at]}, {ends[1][at]})"
-        raise WeightError(
-            f"weight {value[at]} of edge {ends_text} does not fit weight_dtype={dtype.name!r} of the graph"
-        )
-    return value.astype(dtype)
-
-
-def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:
-    """Return the names of a window, None if it has none."""
-    if names is None or names is False:
-        return None
-    if names is not True and not isinstance(names, Names):
-        raise ParameterError(f"names must be True, a suricate.Names or None, got {shown(names)}")
-    return VertexNames(Names() if names is True else names, directed=directed)

@@ -1,0 +1,208 @@
+"""Checkpoints of a job: numbered files in a folder; a job goes on from the newest one that is whole.
+
+A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (format, version, what the job is, where
+the source, the sinks and the files of refused events stand, counters), the arrays are the events of the window and
+those that wait, and the names. The graph is not in it: it holds the pairs of the window. A file gets its name when it
+is on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+import numbers
+import time
+import warnings
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import FileFormatError, ParameterError, RequirementError
+from suricate.base.files import as_path, replacing
+from suricate.base.parameters import shown
+from suricate.graph.frames import fields_of
+from suricate.graph.snapshot import DAMAGE
+from suricate.stream.events import Events
+from suricate.stream.times import duration
+
+if TYPE_CHECKING:
+    from suricate.stream.window import Window
+
+FORMAT, VERSION = "suricate stream", 1
+WINDOW = ("size", "slide", "lateness", "ahead", "combine", "order", "origin", "empty")  #: options that must not change
+GRAPH = ("directed", "weight_dtype", "self_loops")  #: likewise, of the graph
+KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
+
+
+class Checkpoints:
+    """The checkpoints of one job.
+
+    Args:
+        folder: made if it does not exist. every: a number of slides, or a duration between two checkpoints.
+
+    Raises:
+        ParameterError: ``folder`` is no name of a folder, ``every`` neither a number nor a duration.
+    """
+
+    def __init__(self, folder: Any, every: Any) -> None:
+        self._folder = as_path(folder)
+        if self._folder.exists() and not self._folder.is_dir():
+            raise ParameterError(f"checkpoint must be the name of a folder; {shown(str(folder))} is a file")
+        counts = isinstance(every, numbers.Integral) and not isinstance(every, bool)
+        if counts and int(every) < 1:
+            raise ParameterError(f"checkpoint_every must be at least 1, got {shown(every)}")
+        self._slides = int(every) if counts else None
+        self._seconds = 0.0 if counts else duration(every, "checkpoint_every", has_unit=True) / 1e9
+        self._saved_slides, self._saved_at = 0, time.monotonic()
+
+    def is_due(self, slides: int) -> bool:
+        """Return whether it is time for a checkpoint, after so many slides of the job."""
+        if self._slides is not None:
+            return slides - self._saved_slides >= self._slides
+        return slides > self._saved_slides and time.monotonic() - self._saved_at >= self._seconds
+
+    def save(self, job: Window, slides: int) -> None:
+        """Write the state of a job after so many slides; older checkpoints than the one before are removed.
+
+        Raises:
+            OSError: the disk is full, say; the checkpoints that were there still are.
+            ParameterError: the source's position is not made of numbers, texts, None and tuples of them.
+        """
+        about, arrays = state_of(job)
+        members: dict[str, Any] = {**arrays}
+        try:
+            text = json.dumps({"format": FORMAT, "version": VERSION, "slides": slides, **about})
+        except (TypeError, ValueError) as error:
+            reason = "a position of a source must consist of numbers, texts, None and tuples of them"
+            raise ParameterError(f"checkpoint: {reason} ({error})") from None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        found = self._files()
+        number = found[-1][0] + 1 if found else 1
+        with replacing(self._folder / f"{number:08}.npz") as file:
+            np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **members)
+        for _, path in found[: len(found) + 1 - KEPT]:
+            path.unlink(missing_ok=True)
+        self._saved_slides, self._saved_at = slides, time.monotonic()
+
+    def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+        """Return the newest checkpoint, None if there is none; a damaged one is passed over with a warning.
+
+        Raises:
+            FileFormatError: all are damaged, or the newest is of a later version.
+        """
+        found = self._files()
+        for _, path in reversed(found):
+            try:
+                with open(path, "rb") as file:
+                    about, arrays = _read(file)
+            except DAMAGE as error:
+                reason = f"{path} is no checkpoint, or a damaged one ({' '.join(str(error).split())[:100]})"
+                warnings.warn(f"{reason}: the one before is used", stacklevel=4)
+                continue
+            if about["version"] > VERSION:
+                reason = f"the checkpoint has format version {about['version']}, this suricate reads up to {VERSION}"
+                raise FileFormatError(path, None, reason)
+            self._saved_slides = int(about["slides"])
+            return about, arrays
+        if found:
+            raise FileFormatError(found[-1][1], None, "no checkpoint in this folder is whole: empty it to start again")
+        return None
+
+    def _files(self) -> list[tuple[int, Path]]:
+        """Return the checkpoints with their numbers, ascending."""
+        paths = self._folder.glob("*.npz") if self._folder.is_dir() else ()
+        return sorted((int(path.stem), path) for path in paths if path.stem.isdecimal())
+
+
+def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    archive = np.load(file, allow_pickle=False)
+    arrays = {name: archive[name] for name in archive.files}
+    about = json.loads(bytes(arrays.pop("about")))
+    if about["format"] != FORMAT or not isinstance(about["version"], int):
+        raise ValueError("of another format")
+    return about, arrays
+
+
+# -- what a job is and where it stands ---------------------------------------------------------------------------------
+
+
+def identity_of(job: Window) -> dict[str, str]:
+    """Return what must be the same in the job that goes on: texts by what they describe."""
+    window = {name: getattr(job._options, name) for name in WINDOW if getattr(job._options, name) not in (None, 0)}
+    graph = {name: job._graph_options[name] for name in GRAPH if name in job._graph_options}
+    ids = "ids" if job._names is None else "names"
+    return {"window": repr(window), "source": job._source.describe(), "graph": repr(graph), "vertices": ids}
+
+
+def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the state of a job between two slides, as JSON and arrays."""
+    intake, ring = job._intake, job._ring
+    about: dict[str, Any] = {
+        "job": identity_of(job),
+        "position": job._position,
+        "intake": [intake.position, intake.has_unit, intake.begun,
+                   None if intake.weight_dtype is None else intake.weight_dtype.name],
+        "late": job._late.save(),
+        "skipped": job._bad.save(),
+        "last": job.rule.last,
+        "num_vertices": 0 if job._graph is None else job._graph.num_vertices,
+        "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
+        "trackers": [[tracker.kind.name, tracker.every, tracker.slides] for tracker in job._trackers],
+    }  # fmt: skip
+    none = np.empty(0, np.uint32)
+    arrays = {"rule": job.rule.state, "deleted": none if job._graph is None else job._graph.deleted_vertices}
+    if job._names is not None:
+        arrays.update(job._names.save())
+    if ring is not None:
+        arrays.update({f"ring.{name}": part for name, part in ring.save().items()})
+        columns = job._by_time()._asdict().items()
+        arrays.update({f"waiting.{name}": part for name, part in columns if part is not None})
+    for number, tracker in enumerate(job._trackers):
+        if tracker.kept is not None:
+            fields = {name: job.graph.device.to_numpy(part) if hasattr(part, "device") else np.asarray(part)
+                      for name, part in fields_of(tracker.kept).items()}  # fmt: skip
+            arrays.update({f"tracker{number}.{name}": part for name, part in fields.items()})
+    return about, arrays
+
+
+def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Bring a new job to a saved state; its graph, trackers and sinks follow when they are made.
+
+    Raises:
+        ParameterError: the checkpoint is of a job with another window, source or graph.
+        RequirementError: the source cannot go on from where the checkpoint was taken.
+    """
+    expected = identity_of(job)
+    for what, text in about["job"].items():
+        if text != expected.get(what):
+            reason = f"it is of a job with {what} {text}, this one has {expected.get(what)}"
+            raise ParameterError(f"checkpoint: {reason}; another folder begins a new job")
+    if about["position"] is not None and not job._source.resumes:
+        reason = "this source cannot go on from a position: st.source takes a function of one"
+        raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
+    job._position = as_tuples(about["position"])
+    intake, (position, has_unit, begun, dtype) = job._intake, about["intake"]
+    intake.position, intake.has_unit, intake.begun = position, has_unit, begun
+    intake.weight_dtype = None if dtype is None else np.dtype(dtype)
+    job._late.load(about["late"])
+    job._bad.load(about["skipped"])
+    if job._names is not None:
+        job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."))
+    saved = parts_of(arrays, "ring.")
+    if saved:
+        job._begin()
+        job._ring.load(saved)  # type: ignore[union-attr]  # _begin makes it
+        waiting = parts_of(arrays, "waiting.")
+        events = Events(*(waiting.get(name) for name in Events._fields))  # type: ignore[arg-type]
+        job._waiting = [events] if events.number else []
+    job.rule.load(arrays["rule"], about["last"])
+
+
+def parts_of(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays whose names begin with ``prefix``, without it."""
+    return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}
+
+
+def as_tuples(position: Any) -> Any:
+    """Return a position with tuples where JSON has lists."""
+    return tuple(map(as_tuples, position)) if isinstance(position, list) else position
