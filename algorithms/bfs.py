@@ -111,9 +111,16 @@ class BFS(Algorithm):
     @property
     def result(self) -> BFSResult:
         """The current levels and parents, in new arrays."""
+        return self._answer(None)
+
+    def at(self, vertices: Array) -> BFSResult:
+        """Return the levels and parents of some vertices."""
+        return self._answer(vertices)
+
+    def _answer(self, vertices: Array | None) -> BFSResult:
         self._named.demand()
         assert self._forest is not None
-        tree = self._forest.words
+        tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
         return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
 
     # -- verification and benchmark ------------------------------------------------------------------------------------

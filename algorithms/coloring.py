@@ -197,6 +197,10 @@ class Coloring(Algorithm):
         """The colour of every vertex in a new array."""
         return self._state[0].copy()
 
+    def at(self, vertices: Array) -> Array:
+        """Return the colours of some vertices."""
+        return self._state[0][vertices]
+
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
     @classmethod

@@ -180,10 +180,17 @@ class SSSP(Algorithm):
     @property
     def result(self) -> SSSPResult:
         """The current distances and parents, in new arrays; waits for the device."""
+        return self._answer(None)
+
+    def at(self, vertices: Array) -> SSSPResult:
+        """Return the distances and parents of some vertices; waits for the device."""
+        return self._answer(vertices)
+
+    def _answer(self, vertices: Array | None) -> SSSPResult:
         self._named.demand()
         self._ensure_valid()
         assert self._forest is not None
-        tree = self._forest.words
+        tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
         distance, parent = tree.distance, tree.ids("parent")
         if distance.dtype.kind != "f":
             distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)

@@ -50,15 +50,18 @@ class KCore(Algorithm):
 
     def __init__(self) -> None:
         self._numbers: CoreNumbers = None  # type: ignore[assignment]
+        self._largest: int | None = None  # None: changed since it was read
 
     def compute(self, graph: Graph) -> None:
         """Peel from scratch."""
+        self._largest = None
         if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
             self._numbers = CoreNumbers(graph.device)
         self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
+        self._largest = None
         deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
@@ -71,8 +74,18 @@ class KCore(Algorithm):
     @property
     def result(self) -> KCoreResult:
         """The core numbers, in a new array, and the largest of them."""
-        core = self._numbers.core.copy()
-        return KCoreResult(core, int(core.max()) if len(core) else 0)
+        return KCoreResult(self._numbers.core.copy(), self._most())
+
+    def at(self, vertices: Array) -> KCoreResult:
+        """Return the core numbers of some vertices, and the largest of all."""
+        return KCoreResult(self._numbers.core[vertices], self._most())
+
+    def _most(self) -> int:
+        """Return the largest core number, read from the device once per change."""
+        if self._largest is None:
+            core = self._numbers.core
+            self._largest = int(core.max()) if len(core) else 0
+        return self._largest
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

@@ -133,6 +133,9 @@ class Triangles(Algorithm):
                 f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
             )
         self.method = method
+        self._totals: tuple[int, int] | None = (
+            None  # sums of triangles and of pairs of neighbours, read once per change
+        )
         self._triangles: Array = None  # int64[n]
         self._degrees: Array = None  # int64[n], without self-loops
         self._xp: Any = np
@@ -140,6 +143,7 @@ class Triangles(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Count from scratch."""
+        self._totals = None
         self._xp = graph.device.xp
         self._triangles = self._xp.empty(graph.num_vertices, np.int64)
         intersect(graph, oriented="degree", out=self._triangles)
@@ -147,6 +151,7 @@ class Triangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the deleted triangles and add the new ones."""
+        self._totals = None
         new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         if self._counts_anew(graph, changed):
@@ -179,11 +184,19 @@ class Triangles(Algorithm):
     @property
     def result(self) -> TrianglesResult:
         """The current numbers, in new arrays."""
-        xp, found, degrees = self._xp, self._triangles, self._degrees
-        pairs = degrees * (degrees - 1) // 2
-        clustering = found / xp.maximum(pairs, 1)
-        corners, paths = (int(part.sum()) for part in (found, pairs))
-        return TrianglesResult(corners // 3, found.copy(), clustering, corners / paths if paths else 0.0)
+        return self._answer(self._triangles.copy(), self._degrees)
+
+    def at(self, vertices: Array) -> TrianglesResult:
+        """Return the numbers of some vertices, and those of the graph."""
+        return self._answer(self._triangles[vertices], self._degrees[vertices])
+
+    def _answer(self, found: Array, degrees: Array) -> TrianglesResult:
+        if self._totals is None:  # changed since they were read
+            pairs = self._degrees * (self._degrees - 1) // 2
+            self._totals = int(self._triangles.sum()), int(pairs.sum())
+        corners, paths = self._totals
+        clustering = found / self._xp.maximum(degrees * (degrees - 1) // 2, 1)
+        return TrianglesResult(corners // 3, found, clustering, corners / paths if paths else 0.0)
 
     def _counts_anew(self, graph: Graph, arcs: int) -> bool:
         if self.method != "auto" or not arcs:

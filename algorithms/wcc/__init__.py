@@ -67,11 +67,12 @@ class WCC(Algorithm):
         self._largest: Array = None
         self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
         self._deleted = DeletedCount()
+        self._count: int | None = None  # of the sets; None: not known
         self._anew = 0  # deletions to compute anew for, before there is a forest again
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
-        self._graph, self._forest = graph, None
+        self._graph, self._forest, self._count = graph, None, None
         self._deleted.note(graph)
         if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
             self._sets = UnionFind(graph.num_vertices, graph.device)
@@ -87,8 +88,11 @@ class WCC(Algorithm):
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
             self._compute_anew(graph, deleted, inserted)
         elif self._forest is None and not deleted.size:
+            added = graph.num_vertices - self._sets.num_elements
             self._sets.resize(graph.num_vertices)
-            self._sets.union_arcs(inserted)
+            united = self._sets.union_arcs(inserted)
+            if self._count is not None:
+                self._count += added - united
         elif self._forest is None and self._anew:
             self._anew -= 1
             self._discard_pace()
@@ -143,7 +147,17 @@ class WCC(Algorithm):
             label, count = self._sets.labels(), self._sets.component_count
         else:
             label, count = self._forest.labels(self._graph)
-        return WCCResult(label, int(self._graph.device.to_numpy(count)[0]) - int(self._deleted))
+        sets = int(self._graph.device.to_numpy(count)[0])
+        self._count = None if self._forest or self._graph.device.is_cuda else sets
+        return WCCResult(label, sets - int(self._deleted))
+
+    def at(self, vertices: Array) -> WCCResult | None:
+        """Return the labels of some vertices, on the CPU and before there are deletions; else None."""
+        if self._forest is not None or self._graph.device.is_cuda:
+            return None
+        if self._count is None:
+            self._count = int(self._sets.flatten()[0])
+        return WCCResult(self._sets.labels_at(vertices), self._count - int(self._deleted))
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 

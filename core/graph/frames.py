@@ -13,6 +13,7 @@ from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.graph.interop import library
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
+from suricate.intake.arrays import few_valid
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -106,8 +107,10 @@ def entries(graph: Graph, result: Any, kind: Algorithm) -> dict[str, Array]:
     return found
 
 
-def at(graph: Graph, result: Any, kind: Algorithm, ids: Any, names: Any) -> Any:
-    """Return the entries of a result at vertices; see ``Tracker.at``."""
+def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
+    """Return vertices that ``Tracker.at`` was given, ``int64[k]`` on the graph's device; whether it is a single one."""
+    if names is None and not graph.device.is_cuda and (few := few_valid((ids, ids, None), graph.num_vertices)):
+        return few.src.astype(np.int64), False
     if (ids is None) == (names is None):
         raise ParameterError("at takes ids, or names=")
     values, argument = (ids, "ids") if names is None else (names, "names")
@@ -116,10 +119,19 @@ def at(graph: Graph, result: Any, kind: Algorithm, ids: Any, names: Any) -> Any:
     is_one = isinstance(values, (str, bytes)) or np.ndim(values) == 0
     find = vertices_of if names is None else named_vertices
     vertices = find(graph, [values] if is_one else values, argument).astype(np.int64)
+    return graph.device.xp.asarray(vertices), is_one
+
+
+def at(graph: Graph, result: Any, kind: Algorithm, vertices: Array) -> Any:
+    """Return a result with its entries at vertices only."""
     picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
-    if is_one:
-        picked = {name: part[0].item() for name, part in picked.items()}
     return result._replace(**picked) if hasattr(result, "_asdict") else picked["value"]
+
+
+def of_one(result: Any) -> Any:
+    """Return the result at one vertex with plain numbers in place of arrays."""
+    parts = {name: part[0].item() if np.ndim(part) else part for name, part in fields_of(result).items()}
+    return result._replace(**parts) if hasattr(result, "_asdict") else parts["value"]
 
 
 def full(graph: Graph, result: Any, kind: Algorithm) -> Frame:

@@ -25,6 +25,7 @@ from suricate.plugins.pace import Pace
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
+    from suricate.base.devices import Array
     from suricate.graph import Graph
 
 COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; values of others never match
@@ -116,6 +117,18 @@ class Kept:
             self.updates.computed += 1
             self.did = Advance("computed")
         return protected(result)
+
+    def at(self, vertices: Array) -> Any:
+        """Return the result at vertices if it need not be made whole for that, else None."""
+        if self.last or not self.trackers:  # closed
+            return None
+        if self.stale:
+            self.compute()
+        found = self.algorithm.at(vertices)
+        if self.algorithm.take_recomputed() is not None:
+            self.updates.computed += 1
+            self.did = Advance("computed")
+        return found
 
     def advance(self, delta: Delta, before: int) -> None:
         """Update by one change of the graph, whose version before the change was ``before``."""
@@ -326,7 +339,11 @@ def _current(graph: Graph, tracker: Tracker) -> Any:
 
 @on_graph_device
 def _at(graph: Graph, tracker: Tracker, ids: Any, names: Any) -> Any:
-    return frames.at(graph, _current(graph, tracker), tracker.algorithm, ids, names)
+    vertices, is_one = frames.chosen(graph, ids, names)
+    found = tracker._kept.at(vertices)
+    if found is None:
+        found = frames.at(graph, _current(graph, tracker), tracker.algorithm, vertices)
+    return frames.of_one(found) if is_one else found
 
 
 @on_graph_device

@@ -25,6 +25,7 @@ from suricate.plugins.pace import Pace
 if TYPE_CHECKING:
     from typing import Self, TypeAlias
 
+    from suricate.base.devices import Array
     from suricate.base.types import ArcList, PlacedArcs, StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -157,6 +158,14 @@ class Algorithm(ABC):
 
         The arrays are copies: what their owner does to them does not change the algorithm's state.
         """
+
+    def at(self, vertices: Array) -> Any:
+        """Return :attr:`result` with the entries of some vertices only, without the others being made.
+
+        ``vertices``: ``int64[k]``, valid, on the graph's device. The arrays are new; parts that have no entry per
+        vertex are as in the result. The default, None, says that the result has to be made.
+        """
+        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ParameterError(

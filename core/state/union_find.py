@@ -61,9 +61,12 @@ class UnionFind:
         src, dst = self._pair(src, dst, ("src", "dst"), trusted)
         self._unite(src, dst, None, 0, len(src))
 
-    def union_arcs(self, arcs: ArcList) -> None:
-        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device."""
-        self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
+    def union_arcs(self, arcs: ArcList) -> int:
+        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device.
+
+        Returns by how many there are fewer sets; 0 on CUDA, where the host does not know.
+        """
+        return self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
 
     def flatten(self) -> Array:
         """Make every element's root its parent; return the number of sets, ``uint64[1]`` on the device, not a copy.
@@ -76,6 +79,14 @@ class UnionFind:
         """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait."""
         label = self.device.xp.empty(self.num_elements, np.uint32)
         self._compress(label)
+        return label
+
+    def labels_at(self, vertices: Array) -> Array:
+        """Return :meth:`labels` of some elements; ``vertices`` are valid ids on the device."""
+        if self.device.is_cuda:
+            return self.labels()[vertices]
+        label = np.empty(len(vertices), np.uint32)
+        threads.over(len(vertices), self._loops.roots_of, self._parent, vertices, label)
         return label
 
     def connected(self, a: Any, b: Any, *, trusted: bool = False) -> Array:
@@ -155,15 +166,15 @@ class UnionFind:
 
         return union_find_cpu
 
-    def _unite(self, src: Array, dst: Array, status: Array | None, wanted: int, size: int) -> None:
+    def _unite(self, src: Array, dst: Array, status: Array | None, wanted: int, size: int) -> int:
         if not size:
-            return
+            return 0
         if self.device.is_cuda:
             filtered = (_NULL if status is None else status, np.uint32(wanted))
             self._launch("unite_pairs", size, self._parent, src, dst, *filtered, np.int64(size))
-        else:
-            status = _NO_STATUS if status is None else status
-            threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted)
+            return 0
+        status = _NO_STATUS if status is None else status
+        return sum(threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted))
 
     def _compress(self, label: Array | None) -> Array:
         """Flatten, write the labels if asked for, and return the number of sets."""

@@ -24,23 +24,32 @@ def root_of(parent, x):
 
 @inner
 def unite(parent, u, v):
-    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller. Equal parents need no walk."""
+    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller. Equal parents need no walk.
+
+    Returns whether these were two sets.
+    """
     if parent[u] == parent[v]:
-        return
+        return False
     a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
     while a != b:
         low, high = min(a, b), max(a, b)
         if exchange(parent, high, high, low):
-            return
+            return True
         a, b = root_of(parent, low), root_of(parent, high)  # somebody else has hooked the larger one
+    return False
 
 
 @kernel
 def unite_pairs(parent, src, dst, status, wanted, begin, end):
-    """Unite the pairs from ``begin`` to ``end`` whose ``status`` is ``wanted`` (an empty ``status``: all of them)."""
+    """Unite the pairs from ``begin`` to ``end`` whose ``status`` is ``wanted`` (an empty ``status``: all of them).
+
+    Returns by how many there are fewer sets.
+    """
+    united = 0
     for i in range(begin, end):
         if len(status) == 0 or status[i] == wanted:
-            unite(parent, src[i], dst[i])
+            united += unite(parent, src[i], dst[i])
+    return united
 
 
 @kernel
@@ -59,6 +68,13 @@ def compress(parent, label, begin, end):
         if len(label):
             label[i] = root
     return roots
+
+
+@kernel
+def roots_of(parent, vertices, roots, begin, end):
+    """Set ``roots[i]`` to the root of ``vertices[i]``, for ``i`` from ``begin`` to ``end``."""
+    for i in range(begin, end):
+        roots[i] = root_of(parent, np.uint32(vertices[i]))
 
 
 @kernel

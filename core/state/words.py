@@ -8,7 +8,7 @@ always belongs to its distance. The encoding of the fields keeps the order of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -121,16 +121,13 @@ class Words:
 
     def __getattr__(self, name: str) -> Array:
         layout = self.__dict__.get("layout")
-        field = layout.field(name) if layout is not None else None
-        if field is None:
+        form = _form(layout, name) if layout is not None else None
+        if form is None:
             raise AttributeError(f"words have no field {name}")
-        unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
-        signs = [np.uint64(top if field.dtype.kind == kind else 0) for kind in "if"]
+        field, unsigned, *signs = form
         if self.device.is_cuda:
             return self._decoded_on_cuda(f"decode_{unsigned.itemsize}", field, unsigned, *signs).view(field.dtype)
-        from suricate.state.words_cpu import decode  # imports Numba, which CUDA does without
-
-        return self._decoded(decode, field, unsigned, *signs).view(field.dtype)
+        return self._decoded(_loops().decode, field, unsigned, *signs).view(field.dtype)
 
     def ids(self, name: str) -> Array:
         """Return a ``uint32`` field that holds vertices as a new array: ``int64[n]``, -1 instead of ``EMPTY``."""
@@ -138,9 +135,13 @@ class Words:
         assert field is not None
         if self.device.is_cuda:
             return self._decoded_on_cuda("decode_ids", field, np.dtype(np.int64))
-        from suricate.state.words_cpu import decode_ids  # as above
+        return self._decoded(_loops().decode_ids, field, np.dtype(np.int64))
 
-        return self._decoded(decode_ids, field, np.dtype(np.int64))
+    def picked(self, ids: Array) -> Words:
+        """Return the words of some elements, whose fields can be read; ``ids``: int64, valid, on the device."""
+        some = Words.__new__(Words)
+        some.layout, some.device, some.data = self.layout, self.device, self.data[ids]
+        return some
 
     def fill(self, **values: Any) -> None:
         """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
@@ -210,8 +211,9 @@ class Words:
 
     def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
         """Return what a kernel of ``words_cpu`` makes of a field, in a new array."""
-        found = np.empty(len(self), dtype)
-        threads.over(len(self), kernel, self.data.reshape(len(self), self._halves), *_place(field), *form, found)
+        size = len(self.data)
+        found = np.empty(size, dtype)
+        threads.over(size, kernel, self.data.reshape(size, self._halves), *_place(field), *form, found)
         return found
 
     def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
@@ -315,6 +317,25 @@ def _encoded_bits(xp: Any, values: Array) -> Array:
     return raw.astype(np.uint64)
 
 
+@cache
+def _loops() -> Any:
+    from suricate.state import words_cpu  # imports Numba, which CUDA does without
+
+    return words_cpu
+
+
+@cache
+def _form(layout: Layout, name: str) -> tuple[Field, np.dtype, np.uint64, np.uint64] | None:
+    """Return a field, the unsigned dtype of its width, and the sign bit of integers and of floats; None: no field."""
+    field = layout.field(name)
+    if field is None:
+        return None
+    unsigned, top = np.dtype(f"u{field.dtype.itemsize}"), 1 << (field.bits - 1)
+    signs = [np.uint64(top if field.dtype.kind == kind else 0) for kind in "if"]
+    return field, unsigned, signs[0], signs[1]
+
+
+@cache
 def _place(field: Field) -> tuple[int, np.uint64, np.uint64]:
     """Return the half in which a field begins, at which bit, and how far left its part in half 1 belongs (0: none)."""
     (half, right), *rest = field.parts()

@@ -226,10 +226,21 @@ class AlgorithmConformance:
     def judge_tracker(self, tracker: Tracker, graph: Graph, params: Params) -> None:
         """Verify the result of a tracker; where a parameter names a deleted vertex it may have none."""
         if self.has_no_result(graph, params):
-            with pytest.raises(VertexRangeError):
-                _ = tracker.result
+            for read in (lambda: tracker.result, lambda: tracker.at([0])):
+                with pytest.raises(VertexRangeError):
+                    read()
         else:
+            some = self.entries_of(tracker, graph)
             self.judge(tracker.result, graph, params)
+            for got, part in zip(some, as_parts(on_host(tracker.result, graph)), strict=True) if some else ():
+                right = part[::3] if np.ndim(part) else part
+                assert np.array_equal(got, right), f"at() gives {got} instead of {right}"
+
+    def entries_of(self, tracker: Tracker, graph: Graph) -> tuple[Any, ...]:
+        """Return the result at every third vertex, if the algorithm gives that without making all of it; else none."""
+        if self.algorithm.at is Algorithm.at or not graph.num_vertices:
+            return ()
+        return as_parts(on_host(tracker.at(np.arange(graph.num_vertices)[::3]), graph))
 
     def has_no_result(self, graph: Graph, params: Params) -> bool:
         """Return whether the algorithm refuses the graph, as a parameter names a deleted vertex."""
@@ -441,10 +452,15 @@ class AlgorithmConformance:
             pytest.skip(NO_LIVE)
 
 
+def as_parts(result: Any) -> tuple[Any, ...]:
+    """Return the parts of a result."""
+    return result if isinstance(result, tuple) else (result,)
+
+
 def on_host(result: Any, graph: Graph) -> Any:
     """Return a result with NumPy arrays; fails if an array is not on the device of ``graph``."""
     xp = graph.device.xp
-    parts = result if isinstance(result, tuple) else (result,)
+    parts = as_parts(result)
     for part in parts:
         assert not hasattr(part, "dtype") or isinstance(part, (xp.ndarray, np.generic)), "result on another device"
     host = [graph.device.to_numpy(part) if isinstance(part, xp.ndarray) else part for part in parts]
