@@ -28,6 +28,7 @@ from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, m
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import absent_weight, bits, picked
 from suricate.intake.ingest import Ingest
+from suricate.state.columns import Column, follow
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
 from suricate.store import Store
@@ -102,6 +103,7 @@ class Graph:
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
+        self._columns: dict[str, Column] = {}
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         rehearse_updates(self)
 
@@ -154,6 +156,7 @@ class Graph:
     live_arrays = property(live_arrays)
     num_live = property(num_live)
     names = property(naming.names, naming.set_names)
+    columns = property(naming.columns)
     live_vertices = property(live_vertices)
     deleted_vertices = property(deleted_vertices)
     most_deleted = property(most_deleted)
@@ -265,6 +268,8 @@ class Graph:
 
     def _end_change(self, before: int, delta: Delta) -> Delta:
         """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
+        if self._columns:
+            follow(self, delta)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
         return delta
@@ -282,7 +287,10 @@ class Graph:
             CapacityError: there is not enough memory.
         """
         before = self._begin_change()
-        ids, delta = self._updater.insert_vertices(checked_count(count, "count"), recycle=flag("recycle", recycle))
+        count, recycle = checked_count(count, "count"), flag("recycle", recycle)
+        for column in self._columns.values():
+            column.reserve(self.num_vertices + count)
+        ids, delta = self._updater.insert_vertices(count, recycle=recycle)
         self._end_change(before, delta)
         return ids
 
@@ -379,6 +387,8 @@ class Graph:
         """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
         self._updater.raise_found()
         check_stores(self._stores, self._options, self._updater.live)
+        for column in self._columns.values():
+            column.check(self.num_vertices, self.deleted_vertices)
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
@@ -422,6 +432,7 @@ class Graph:
         other._assemble(self._options, stores)
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
         other._names = None if self.names is None else self.names.copy()
+        other._columns = {name: column.copy_to(place) for name, column in self._columns.items()}
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:

@@ -11,6 +11,7 @@ from suricate.base.errors import ParameterError, RequirementError, UnknownNameEr
 from suricate.base.parameters import shown
 from suricate.intake.arrays import as_ids, checked_ids, on_host
 from suricate.intake.names import Names
+from suricate.state.columns import Columns
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -140,3 +141,12 @@ def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
             reason = f"vertex {taken[0]} has no name, and another vertex has this name"
             raise RequirementError(f"{reason}: name it, or set graph.names = None")
     return [vertex if node is None else node for vertex, node in zip(vertices.tolist(), nodes, strict=True)]
+
+
+def columns(graph: Graph) -> Columns:
+    """Attributes of the vertices by name, a mapping: ``graph.columns["age"] = [...]``; see :class:`Columns`.
+
+    They follow insertions, deletions and recycling of vertices, copies and snapshots. Operators take the name of one as
+    an argument of a function.
+    """
+    return Columns(graph, vertices_of)

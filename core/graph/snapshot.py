@@ -2,7 +2,8 @@
 
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
 (uint32, an undirected edge once), ``weight`` (if there are weights), ``deleted`` (the ids of deleted vertices) and, if
-there are names, ``names.*`` (their state); the format version is then 2, else 1.
+there are names or columns of vertices, ``names.*`` and ``columns.*`` (their states); the format version is then 2,
+else 1.
 A pickled graph is the same, as bytes.
 """
 
@@ -34,6 +35,7 @@ from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
 from suricate.intake.names import Names
+from suricate.state.columns import columns_of_state, state_of
 from suricate.store import Store
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
 FORMAT = "suricate graph"
 FORMAT_VERSION = 2
-NAMES = "names."  #: what the arrays of the names' state begin with
+NAMES, COLUMNS = "names.", "columns."  #: what the arrays of these states begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
@@ -203,21 +205,34 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
 
 
 def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
-    """Return the names of the arrays that are none of the state of names."""
-    return {name for name in arrays if not name.startswith(NAMES)}
+    """Return the names of the arrays that are part of no state."""
+    return {name for name in arrays if not name.startswith((NAMES, COLUMNS))}
+
+
+def _state(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Return the arrays of a state, by the names that they have in it."""
+    return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}
 
 
 def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names | None:
     """Return the names in a snapshot, None if there are none."""
-    if len(_plain(arrays)) == len(arrays):
+    state = _state(arrays, NAMES)
+    if not state:
         return None
-    state = {name.removeprefix(NAMES): part for name, part in arrays.items() if name.startswith(NAMES)}
     try:
         if int(state["about"][3]) > header.num_vertices:  # ahead of the allocation
             raise ValueError("there are more names than vertices")
         return Names.restore(state)
     except DAMAGE as error:
         raise FileFormatError(path, None, f"the names of the snapshot are damaged: {_one_line(error)}") from error
+
+
+def _attributes(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, Any]]:
+    """Return the columns of vertices in a snapshot."""
+    try:
+        return columns_of_state(_state(arrays, COLUMNS), header.num_vertices)
+    except DAMAGE as error:
+        raise FileFormatError(path, None, f"the columns of the snapshot are damaged: {_one_line(error)}") from error
 
 
 def _check_backend(path: Path, header: Header, device: str | Device) -> None:
@@ -246,7 +261,10 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         options=graph.store("out").options(),
         graph_version=graph.version,
     )
-    text = json.dumps({"format": FORMAT, "version": 1 if graph.names is None else FORMAT_VERSION, **asdict(header)})
+    states = {COLUMNS + name: part for name, part in state_of(graph).items()}
+    if graph.names is not None:
+        states.update({NAMES + name: part for name, part in graph.names.state().items()})
+    text = json.dumps({"format": FORMAT, "version": FORMAT_VERSION if states else 1, **asdict(header)})
     arrays: dict[str, Any] = {
         "header": np.frombuffer(text.encode(), np.uint8),
         "src": to_numpy(edges.src),
@@ -255,14 +273,12 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     }
     if edges.weight is not None:
         arrays["weight"] = to_numpy(edges.weight)
-    if graph.names is not None:
-        arrays.update({NAMES + name: part for name, part in graph.names.state().items()})
-    return arrays
+    return arrays | states
 
 
 def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
-    names = _names(path, header, arrays)
+    names, attributes = _names(path, header, arrays), _attributes(path, header, arrays)
     described = {name: getattr(header, name) for name in STORED}
     try:
         graph = cls(n, **described, **_hints(header, src, dst), **options)
@@ -280,6 +296,8 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
     updater.inherit(header.graph_version, deleted, updater.had_loops)
     graph.names = names
+    for name, (values, missing) in attributes.items():
+        graph.columns.add(name, values, missing=missing)
     return graph
 
 

@@ -13,6 +13,7 @@ from suricate.base.parameters import named_dtype, one_of, shown
 from suricate.edgefn import EDGE, Argument, EdgeFunction, TypedFunction, argument_of, compile_function
 from suricate.operators import checks
 from suricate.operators.call import OUT_DTYPES, Call, Start
+from suricate.state.columns import array_of
 
 if TYPE_CHECKING:
     from suricate.edgefn.layout import Layout
@@ -28,12 +29,14 @@ def one(u: int, v: int, x: int) -> int:
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return what is known of each argument, and the values; every argument is checked."""
+    """Return what is known of each argument, and the values, of a text the column; every argument is checked."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
     values: list[Any] = []
     for value in args:
+        if isinstance(value, str):
+            value = array_of(graph, value)
         argument = argument_of(value)
         if argument.kind == "scalar":
             value = argument.packed(value)

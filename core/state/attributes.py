@@ -1,0 +1,156 @@
+"""Columns by vertex: arrays that grow with a graph and are reset where vertices are deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.errors import DTypeError, ShapeError, require
+from suricate.base.parameters import shown
+from suricate.intake.arrays import as_array, on_host
+
+TEXT = np.dtype(object)  #: of columns of ``str``, which are in host memory
+_DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missing, by kind of dtype
+
+
+class Column:
+    """One value per vertex; what lies behind the last vertex is ``missing``.
+
+    Args:
+        device: that of the graph.
+        size: number of vertices.
+        dtype: bool, an integer or floating dtype, or :data:`TEXT`.
+        missing: the value of vertices that have none.
+
+    Raises:
+        DTypeError: another dtype, or it cannot hold ``missing``.
+    """
+
+    def __init__(self, device: Device, size: int, dtype: np.dtype, missing: Any = None) -> None:
+        if dtype.kind not in _DEFAULTS or dtype.itemsize > 8:
+            raise DTypeError(f"columns are numbers, bools or texts, not {dtype}")
+        self.dtype, self.size = dtype, size
+        self.device = CPU if dtype == TEXT else device
+        self.missing = fitted(_DEFAULTS[dtype.kind] if missing is None else missing, dtype, "missing")[()]
+        self._buffer = self._filled(size)
+
+    def _filled(self, size: int) -> Array:
+        buffer = self.device.xp.empty(size, self.dtype)
+        buffer.fill(self.missing)
+        return buffer
+
+    @property
+    def array(self) -> Array:
+        """The values, one per vertex: the array itself, which is valid until vertices are added."""
+        return self._buffer[: self.size]
+
+    def reserve(self, size: int) -> None:
+        """Allocate for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``."""
+        if size > len(self._buffer):
+            buffer = self._filled(max(size, len(self._buffer) * 3 // 2))
+            buffer[: self.size] = self.array
+            self._buffer = buffer
+
+    def resize(self, size: int) -> None:
+        """Note that vertices were added."""
+        self.reserve(size)
+        self.size = size
+
+    def reset(self, vertices: Array) -> None:
+        """Set the values of vertices (integers, on any device) to ``missing``."""
+        if len(vertices):
+            self._buffer[self._indices(vertices)] = self.missing
+
+    def put(self, vertices: Array, values: Array) -> None:
+        """Set the values of vertices; of a vertex that is there twice the last one stays."""
+        if len(vertices):
+            host = on_host(vertices)
+            last = np.unique(host[::-1], return_index=True)[1]
+            kept = len(host) - 1 - last
+            values = values[()] if values.ndim == 0 else self.device.xp.asarray(values)[self.device.xp.asarray(kept)]
+            self._buffer[self._indices(host[kept])] = values
+
+    def fill(self, values: Array) -> None:
+        """Set all values, to an array with one per vertex or to one for all."""
+        self.array[...] = values[()] if values.ndim == 0 else self.device.xp.asarray(values)
+
+    def _indices(self, vertices: Array) -> Array:
+        host = on_host(vertices) if not self.device.is_cuda else vertices
+        return self.device.xp.asarray(host).astype(np.int64)
+
+    def to_numpy(self) -> np.ndarray:
+        """Return a copy of the values in host memory."""
+        return np.array(self.device.to_numpy(self.array))
+
+    def copy_to(self, device: Device) -> Column:
+        """Return a copy for a graph on ``device``."""
+        other = Column(device, self.size, self.dtype, self.missing)
+        other.fill(self.to_numpy())
+        return other
+
+    def check(self, num_vertices: int, deleted: np.ndarray) -> None:
+        """Verify that there is a value per vertex, and none where vertices are deleted; raises ``CheckFailed``."""
+        require(self.size == num_vertices, "a column has a value per vertex")
+        buffer = self.device.to_numpy(self._buffer)
+        idle = np.concatenate((buffer[self.size :], buffer[deleted.astype(np.int64)]))
+        same = (idle == self.missing) | ((idle != idle) & (self.missing != self.missing))
+        require(bool(np.all(same)), "what a column has at deleted vertices is missing")
+
+
+def dtype_of(values: Any) -> np.dtype:
+    """Return the dtype of a column of these values: their own, or :data:`TEXT`."""
+    return TEXT if values.dtype.kind in "UTO" else values.dtype
+
+
+def as_values(values: Any, argument: str, size: int) -> Array:
+    """Return values as an array of ``size`` entries, or of none (0-d) for one for all.
+
+    Raises:
+        ShapeError: another number of values.
+        DTypeError: they are neither numbers nor bools nor texts.
+    """
+    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):  # of pandas, polars and Arrow
+        values = values.to_numpy(zero_copy_only=False) if hasattr(values, "null_count") else values.to_numpy()
+    if isinstance(values, str) or (isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)):
+        made = np.empty(() if isinstance(values, str) else len(values), object)  # NumPy would cut zeros at the end off
+        made[...] = values
+        values = made
+    array = as_array(values, argument)
+    if array.ndim > 1 or (array.ndim and len(array) != size):
+        raise ShapeError(f"{argument} has shape {array.shape} for {size} vertices: pass one value for each, or for all")
+    if array.dtype.kind in "UTO":
+        array = array.astype(object)
+        wrong = next((value for value in np.ravel(array).tolist() if not isinstance(value, str)), None)
+        if wrong is not None or None in np.ravel(array).tolist():
+            raise DTypeError(f"{argument} has {shown(wrong)} among texts: all must be str")
+    elif array.dtype.kind not in "biuf":
+        raise DTypeError(f"{argument} has dtype {array.dtype}: columns are numbers, bools or texts")
+    return array
+
+
+def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
+    """Return values (or one) in ``dtype``.
+
+    Raises:
+        DTypeError: one of them would change its meaning: texts and numbers, fractions to integers, out of range.
+    """
+    array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
+    if array.dtype.kind in "UT":
+        array = array.astype(object)
+    if (array.dtype.kind == "O") != (dtype == TEXT) or (array.dtype.kind != "b" and dtype.kind == "b"):
+        raise DTypeError(f"{argument} has dtype {array.dtype}: the column has {_named(dtype)}")
+    if array.dtype == dtype or dtype == TEXT:
+        return array
+    array = np.asarray(array.get() if hasattr(array, "get") else array)
+    with np.errstate(all="ignore"):
+        result = array.astype(dtype)
+        same = result == array if dtype.kind in "iu" else np.isfinite(result) | ~np.isfinite(array)
+    if not np.all(same):
+        raise DTypeError(f"{argument} has a value that {_named(dtype)} cannot hold")
+    return result
+
+
+def _named(dtype: np.dtype) -> str:
+    return "texts" if dtype == TEXT else f"dtype {dtype}"

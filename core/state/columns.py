@@ -1,0 +1,195 @@
+"""``graph.columns``: attributes of vertices by name."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import ParameterError, UnknownNameError, VertexRangeError
+from suricate.base.parameters import shown
+from suricate.state.attributes import TEXT, Column, as_values, dtype_of, fitted
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+
+
+class Columns(MutableMapping[str, Any]):
+    """The columns of a graph's vertices by name: numbers and bools on its device, texts (``str``) in host memory.
+
+    Columns grow with the graph. A vertex that is new, deleted, recycled or revived has the value ``missing``.
+    """
+
+    def __init__(self, graph: Graph, find: Callable[[Graph, Any, str], np.ndarray]) -> None:
+        self._graph, self._find = graph, find  # the latter: ``naming.vertices_of``
+
+    def add(self, name: str, values: Any = None, *, dtype: Any = None, missing: Any = None) -> None:
+        """Add a column, or replace one.
+
+        Args:
+            name: its name.
+            values: one per vertex, or one for all; None: all are missing. Those of deleted vertices are passed over.
+            dtype: a dtype of NumPy, or ``str``; by default that of the values.
+            missing: the value of vertices without one; None: NaN, 0, False or ``""``.
+
+        Raises:
+            ParameterError: the name is no text, or there are neither values nor a dtype.
+            DTypeError: values are neither numbers nor bools nor texts, or the dtype cannot hold one.
+            ShapeError: another number of values.
+            CapacityError: there is not enough memory.
+        """
+        graph = self._graph
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"the name of a column is a text, got {shown(name)}")
+        if values is None and dtype is None:
+            raise ParameterError(f"column {name!r}: give values, or a dtype")
+        with graph.exclusive():
+            given = None if values is None else as_values(values, name, graph.num_vertices)
+            kind = dtype_of(given) if dtype is None else _checked_dtype(dtype)
+            column = Column(graph.device, graph.num_vertices, kind, missing)
+            if given is not None:
+                column.fill(fitted(given, kind, name))
+                column.reset(graph.deleted_vertices)
+            graph._columns[name] = column
+
+    def put(self, name: str, vertices: Any, values: Any) -> None:
+        """Set the values of some vertices, given as ids or names, to one value for each or one for all.
+
+        Raises:
+            UnknownNameError: there is no such column, or no vertex of a name.
+            VertexRangeError: an id is none, or the vertex is deleted.
+            DTypeError, ShapeError: the values are none that the column can hold, or as many as there are vertices.
+        """
+        with self._graph.exclusive():
+            column = column_of(self._graph, name)
+            ids = self._find(self._graph, vertices, "vertices")
+            deleted = np.isin(ids, self._graph.deleted_vertices)
+            if deleted.any():
+                at = int(deleted.argmax())
+                raise VertexRangeError(f"vertices[{at}]={ids[at]} is a deleted vertex")
+            column.put(ids, fitted(as_values(values, name, len(ids)), column.dtype, name))
+
+    def __getitem__(self, name: str) -> Array:
+        """Return a column, one value per vertex, that of deleted vertices being ``missing``.
+
+        NumPy arrays are read-only views, whose contents change with the graph; CuPy arrays are copies.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        with self._graph.exclusive():
+            array = column_of(self._graph, name).array
+            if not isinstance(array, np.ndarray):
+                return array.copy()
+            view = array.view()
+            view.flags.writeable = False
+            return view
+
+    def __setitem__(self, name: str, values: Any) -> None:
+        """Set a column as :meth:`add` does; one that is there keeps its dtype and its missing value."""
+        if values is None:
+            raise ParameterError(f"column {shown(name)} cannot be None: give values, or delete it")
+        known = self._graph._columns.get(name) if isinstance(name, str) else None
+        if known is None:
+            self.add(name, values)
+        else:
+            self.add(name, values, dtype=known.dtype, missing=known.missing)
+
+    def __delitem__(self, name: str) -> None:
+        with self._graph.exclusive():
+            column_of(self._graph, name)
+            del self._graph._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._graph._columns))
+
+    def __len__(self) -> int:
+        return len(self._graph._columns)
+
+    def __repr__(self) -> str:
+        kinds = {name: "str" if part.dtype == TEXT else str(part.dtype) for name, part in self._graph._columns.items()}
+        return f"<Columns: {', '.join(f'{name}: {kind}' for name, kind in kinds.items()) or 'none'}>"
+
+    def missing(self, name: str) -> Any:
+        """Return the value of vertices without one; raises as ``columns[name]`` does."""
+        return column_of(self._graph, name).missing
+
+
+def column_of(graph: Graph, name: str) -> Column:
+    """Return a column; raises ``UnknownNameError`` if there is none of this name."""
+    if not isinstance(name, str) or name not in graph._columns:
+        known = ", ".join(graph._columns) or "none"
+        raise UnknownNameError(f"the graph has no column {shown(name)}; it has: {known}")
+    return graph._columns[name]
+
+
+def _checked_dtype(dtype: Any) -> np.dtype:
+    if dtype is str:
+        return TEXT
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise ParameterError(f"dtype must be a dtype of NumPy, or str, got {shown(dtype)}") from None
+
+
+def array_of(graph: Graph, name: str) -> Array:
+    """Return the array of a column itself, for operators; raises as ``graph.columns[name]`` does."""
+    return column_of(graph, name).array
+
+
+def follow(graph: Graph, delta: Delta) -> None:
+    """Bring the columns up to date after a change of the graph."""
+    for column in graph._columns.values():
+        column.resize(graph.num_vertices)
+        column.reset(delta.deleted_vertices)
+
+
+# -- snapshots ---------------------------------------------------------------------------------------------------------
+
+
+def state_of(graph: Graph) -> dict[str, np.ndarray]:
+    """Return all columns as arrays by name, none of them of objects; none if there are no columns.
+
+    ``names`` lists the names as JSON; ``<i>.values`` has the values of the i-th, and ``<i>.missing``. Texts are bytes
+    in UTF-8 one behind the other, with their ends in ``<i>.ends``, the last of them ``missing``.
+    """
+    state = {"names": np.frombuffer(json.dumps(list(graph._columns)).encode(), np.uint8)} if graph._columns else {}
+    for index, column in enumerate(graph._columns.values()):
+        values = column.to_numpy()
+        if column.dtype == TEXT:
+            parts = [text.encode("utf-8", "surrogatepass") for text in (*values.tolist(), column.missing)]
+            state[f"{index}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
+            values = np.frombuffer(b"".join(parts), np.uint8)
+        else:
+            state[f"{index}.missing"] = np.array(column.missing, column.dtype)
+        state[f"{index}.values"] = values
+    return state
+
+
+def columns_of_state(state: dict[str, np.ndarray], num_vertices: int) -> dict[str, tuple[np.ndarray, Any]]:
+    """Return the values and the missing value of each column of a state.
+
+    Raises:
+        ValueError, LookupError, TypeError: the state is damaged.
+    """
+    if not state:
+        return {}
+    names, found = json.loads(bytes(state["names"])), {}
+    for index, name in enumerate(names):
+        values = state[f"{index}.values"]
+        if f"{index}.ends" in state:
+            data, ends = values.tobytes(), [0, *state[f"{index}.ends"].tolist()]
+            texts = np.empty(len(ends) - 1, object)
+            texts[:] = [data[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(ends)]
+            values, missing = texts[:-1], texts[-1]
+        else:
+            missing = state[f"{index}.missing"][()]
+        if not isinstance(name, str) or values.shape != (num_vertices,) or values.dtype.kind not in "biufO":
+            raise ValueError(f"column {index} does not fit the graph")
+        found[name] = values, missing
+    return found

@@ -1,0 +1,161 @@
+"""Columns of vertices: values, growth, deletion, recycling, revival, copies, snapshots, edge functions, bad input."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import (
+    DTypeError,
+    FileFormatError,
+    ParameterError,
+    ShapeError,
+    UnknownNameError,
+    VertexRangeError,
+)
+
+WAYS = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda graph: pickle.loads(pickle.dumps(graph)),
+    "to": lambda graph: graph.to(graph.device),
+}
+
+
+@pytest.fixture
+def graph(backend, device):
+    graph = su.Graph(4, backend=backend, device=device)
+    graph.insert_edges([0, 1, 2], [1, 2, 3])
+    graph.columns["age"] = [30, 40, 50, 60]
+    graph.columns.add("city", ["Ulm", "Rom", "Bonn", ""], missing="?")
+    graph.columns.add("score", dtype="float32")
+    return graph
+
+
+def listed(graph, name):
+    return graph.device.to_numpy(graph.columns[name]).tolist() if name != "city" else graph.columns[name].tolist()
+
+
+def test_columns_follow_the_vertices(graph):
+    graph.columns.put("score", [3, 1, 3], [5, 7, 9])
+    graph.delete_vertices([1])
+    assert (listed(graph, "age"), listed(graph, "city")) == ([30, 0, 50, 60], ["Ulm", "?", "Bonn", ""])
+    assert np.array_equal(listed(graph, "score"), [np.nan, np.nan, np.nan, 9], equal_nan=True)
+    graph.insert_vertices(3, recycle=True)
+    assert (listed(graph, "age"), listed(graph, "city")) == ([30, 0, 50, 60, 0, 0], ["Ulm", "?", "Bonn", "", "?", "?"])
+    graph.columns.put("age", [1, 5], 8)
+    graph.delete_vertices([5])
+    graph.insert_edges([5], [0])
+    assert listed(graph, "age") == [30, 8, 50, 60, 0, 0]
+    for _ in range(6):
+        graph.insert_vertices(7)
+        graph.check()
+    assert listed(graph, "age") == [30, 8, 50, 60] + [0] * 44
+    assert set(graph.columns) == {"age", "city", "score"}
+    del graph.columns["city"]
+    assert "city" not in graph.columns
+
+
+def test_values_of_deleted_vertices_are_passed_over(graph):
+    graph.delete_vertices([0, 2])
+    graph.columns["age"] = [1, 2, 3, 4]
+    graph.columns["flag"] = True
+    assert listed(graph, "age") == [0, 2, 0, 4]
+    assert listed(graph, "flag") == [False, True, False, True]
+    with pytest.raises(VertexRangeError, match=r"vertices\[1\]=2 is a deleted vertex"):
+        graph.columns.put("age", [1, 2], [5, 6])
+    assert listed(graph, "age") == [0, 2, 0, 4]
+    graph.check()
+
+
+def test_what_is_read_cannot_change_the_column(graph):
+    ages = graph.columns["age"]
+    if graph.device.is_cuda:
+        ages[0] = 1
+    else:
+        with pytest.raises(ValueError, match="read-only"):
+            ages[0] = 1
+    assert listed(graph, "age")[0] == 30
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_copies_have_columns_of_their_own(graph, way):
+    other = WAYS[way](graph)
+    assert (listed(other, "age"), listed(other, "city")) == ([30, 40, 50, 60], ["Ulm", "Rom", "Bonn", ""])
+    assert (other.columns.missing("city"), other.columns["score"].dtype) == ("?", np.float32)
+    other.delete_vertices([0])
+    assert listed(graph, "age")[0] == 30
+    other.check()
+
+
+def test_snapshots_keep_columns(graph, tmp_path):
+    graph.delete_vertices([2])
+    graph.columns.put("city", [3], "日\0")
+    path = tmp_path / "g.npz"
+    graph.save(path)
+    other = su.Graph.load(path, device=graph.device)
+    assert (listed(other, "age"), listed(other, "city")) == ([30, 40, 0, 60], ["Ulm", "Rom", "?", "日\0"])
+    assert other.columns["age"].dtype == graph.columns["age"].dtype
+    other.check()
+    with np.load(path) as file:
+        parts = dict(file)
+    for part in ("columns.names", "columns.0.values", "columns.1.ends"):
+        np.savez(path, **{**parts, part: parts[part][:-1]})
+        with pytest.raises(FileFormatError, match="columns of the snapshot are damaged"):
+            su.Graph.load(path, device=graph.device)
+
+
+def test_operators_take_columns_by_name(graph):
+    sums = graph.device.xp.zeros(4, np.int64)
+    su.neighbor_reduce(graph, lambda u, v, w, age: age[v] + 1, out=sums, args=("age",), over="out")
+    assert sums.tolist() == [41, 51, 61, 0]
+    graph.insert_vertices(5)
+    graph.columns.put("age", [8], 7)
+    graph.insert_edges([3], [8])
+    sums = graph.device.xp.zeros(9, np.int64)
+    su.advance(graph, None, lambda u, v, w, age: age[u], sums, args=("age",), reduce="max")
+    assert sums.tolist() == [0, 30, 40, 50, 0, 0, 0, 0, 60]
+    with pytest.raises(UnknownNameError, match="has no column 'size'; it has: age, city, score"):
+        su.advance(graph, None, lambda u, v, w, age: age[u], sums, args=("size",), reduce="max")
+    with pytest.raises((DTypeError, su.errors.DeviceError)):
+        su.advance(graph, None, lambda u, v, w, city: 1, sums, args=("city",), reduce="max")
+
+
+def test_names_stand_for_vertices(graph):
+    graph.names = su.Names("text")
+    graph.names.intern(["ann", "bob"])
+    graph.columns.put("age", ["bob"], 41)
+    assert listed(graph, "age")[:2] == [30, 41]
+    with pytest.raises(UnknownNameError):
+        graph.columns.put("age", ["eve"], 41)
+
+
+@pytest.mark.parametrize(("values", "error"), [
+    ([1, 2, 3], ShapeError), ([1.5, 2, 3, 4], DTypeError), (["a", "b", "c", "d"], DTypeError), (2**70, DTypeError),
+    ([[1, 2, 3, 4]], ShapeError), (None, ParameterError), ([1, None, 3, 4], DTypeError), ([2**63, 1, 1, 1], DTypeError),
+])  # fmt: skip
+def test_bad_values_change_nothing(graph, values, error):
+    with pytest.raises(error):
+        graph.columns["age"] = values
+    assert listed(graph, "age") == [30, 40, 50, 60]
+    assert len(graph.columns) == 3
+
+
+def test_bad_columns(graph):
+    with pytest.raises(UnknownNameError, match="no column 'size'"):
+        graph.columns["size"]
+    with pytest.raises(ParameterError, match="name of a column"):
+        graph.columns[3] = 1
+    with pytest.raises(DTypeError, match="missing"):
+        graph.columns.add("new", dtype="int32", missing=0.5)
+    with pytest.raises(DTypeError):
+        graph.columns.add("new", dtype="datetime64[s]")
+    with pytest.raises(DTypeError):
+        graph.columns["city"] = ["a", "b", 3, "d"]
+    with pytest.raises(ParameterError, match="dtype"):
+        graph.columns.add("new", dtype="nonsense")
+    with pytest.raises(ParameterError, match="values, or a dtype"):
+        graph.columns.add("new")
+    assert set(graph.columns) == {"age", "city", "score"}
