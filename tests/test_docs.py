@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -241,6 +242,29 @@ def test_links_lead_somewhere(page: Path) -> None:
             there = page.parent / file if file else page
             assert there.exists(), f"{relative(page)} links to {target}"
             assert not anchor or anchor in anchors(there), f"{relative(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_named_modules_exist(page: Path) -> None:
+    """Names of the package, as ``suricate.base.types.EdgeList``, can be imported from where a page says."""
+    for name in set(re.findall(r"(?<![\w./-])suricate(?!\.cuh)(?:\.\w+)+", page.read_text())):
+        assert can_be_imported(name), f"{relative(page)} names {name}"
+
+
+def can_be_imported(name: str) -> bool:
+    """Whether a dotted name is a module, or what a module defines."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError) as error:
+        return getattr(error, "name", "") == "cupy"  # which is not installed here
+    return True
+
+
+def test_comments_and_docstrings_name_modules_that_exist() -> None:
+    for layer in ("core", "backends", "algorithms", "bench"):
+        for file in (CHECKOUT / layer).rglob("*.py"):
+            for name in set(re.findall(r"`~?(suricate(?!\.cuh)(?:\.\w+)+)`", file.read_text())):
+                assert can_be_imported(name), f"{relative(file)} names {name}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
