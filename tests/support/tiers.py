@@ -25,6 +25,7 @@ PLAIN_FOLDERS = ("tests/algorithms/", "tests/core/operators/")
 COMPILED_FILES = tuple(  #: of these folders: of large graphs, of several threads, about compilation
     f"tests/{name}.py"
     for name in (
+        "algorithms/test_core_numbers", "algorithms/test_core_numbers_emulated", "algorithms/test_own_launches",
         "algorithms/test_update_costs", "core/operators/test_intersect_everything", "core/operators/test_modes_of_hubs",
         "core/operators/test_operator_cores", "core/operators/test_operator_memory",
         "core/operators/test_operator_programs", "core/operators/test_operator_threads",

@@ -1,4 +1,4 @@
-"""Loops of structures over the cursor of a view: what reads no weights is compiled once for all types of weights."""
+"""Loops of one's own over the cursor of a view: what reads no weights is compiled once for all types of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launches of structures that walk a graph, without a GPU: every kernel gets the arguments that it declares."""
+"""The launches of algorithms with kernels of their own, without a GPU: kernels get the arguments that they declare."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def test_rows_by_destination_are_those_by_source_if_edges_have_no_direction(devi
     assert edges.view("in") is edges.view("out")
     with pytest.raises(RequirementError, match="reversed edges"):
         su.EdgeSet(su.Graph(3, device=device), [0], [1]).view("in")
-    with pytest.raises(UnknownNameError, match="'out' or 'in'"):
+    with pytest.raises(UnknownNameError, match="'out', 'in'"):
         edges.view("up")
 
 
