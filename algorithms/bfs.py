@@ -69,7 +69,7 @@ class BFS(Algorithm):
 
     name = "bfs"
     pointers = ("parent",)
-    suites = ("algorithms", "crossover", "demo")
+    suites = ("algorithms", "crossover", "demo", "short")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

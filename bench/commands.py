@@ -43,10 +43,10 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
     "weighted": ("operations", "sweep", "memory"),
-    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large", "usage", "ablations"),
+    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large", "usage", "short", "ablations"),
     "edges": ("window", "large"),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "crossover", "ablations"),
+    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations"),
 }
 
 SUITABLE = {  #: what does not run workloads -> the options that go with it

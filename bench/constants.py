@@ -23,6 +23,7 @@ FAR_OVER = 20  #: times the limit of a task: if its first repeat takes more, it 
 CROSSOVER_REPEATS, CROSSOVER_TIME_LIMIT = 3, 0.4  #: of a cell: least number of repeats, seconds after which they do
 CHECK_BY_REFERENCE = 2**19  #: edges above which contents are compared by digests, and answers of the map computed anew
 QUICK_REPEATS, QUICK_TIME_LIMIT = 5, 0.5  #: of a row of the suites on usage and ablations
+SHORT_BATCHES, SHORT_CALLS = (1, 10, 100), 2_000  #: of the suite on short calls: edges of a call, and calls of a row
 USAGE_BATCHES = (2**10, 2**16)  #: batch sizes of the suite on usage, beside single edges
 LATENCY_REPEATS = 200  #: least repeats of a row on single edges, so that its 99th percentile is known
 ROUNDS = 8  #: of reads and writes by turns

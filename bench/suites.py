@@ -32,6 +32,7 @@ from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.schemes import scheme_tasks
+from suricate.bench.workloads.short import ShortCalls
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
 from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
@@ -317,6 +318,15 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
     return [Footprint(selection.knob_fixture(fixture.backend, fixture.data, change)) for change in changes]
 
 
+def _short(selection: Selection, fixture: Fixture) -> list[Task]:
+    sizes = selection.updates or constants.SHORT_BATCHES
+    return [
+        *(ShortCalls(fixture, size) for size in sizes),
+        *(ShortCalls(fixture, size, in_edges=True) for size in sizes),
+        *(ShortCalls(fixture, size, name) for name in selection.algorithms_of("short") for size in sizes),
+    ]
+
+
 def _usage(selection: Selection, fixture: Fixture) -> list[Task]:
     sizes = selection.updates or constants.USAGE_BATCHES
     single = [kind(fixture, 1) for kind in OPERATIONS]
@@ -358,7 +368,7 @@ def _large(selection: Selection, fixture: Fixture) -> list[Task]:
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
-    "usage": _usage, "ablations": _ablations,
+    "usage": _usage, "short": _short, "ablations": _ablations,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

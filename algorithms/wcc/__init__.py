@@ -59,7 +59,7 @@ class WCC(Algorithm):
     update_kind = "dynamic"
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
-    suites = ("algorithms", "ablations", "crossover", "demo")
+    suites = ("algorithms", "ablations", "crossover", "demo", "short")
 
     def __init__(self) -> None:
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs

@@ -19,6 +19,7 @@ from suricate.bench.workloads import (
     operations,
     operators,
     schemes,
+    short,
     streams,
     usage,
     vertices,
@@ -45,6 +46,7 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     "window": (windows.LongWindow,),
     "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
+    "short": (short.ShortCalls,),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
         ablations.ComponentsByEdges,

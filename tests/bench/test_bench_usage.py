@@ -6,13 +6,14 @@ import pytest
 from bench_cases import fixture_of, text_of
 
 from suricate.base.devices import CPU
+from suricate.bench import constants
 from suricate.bench.machine.allocations import metering
 from suricate.bench.reports import tables
 from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import keys_of
-from suricate.bench.workloads import ablations, usage
+from suricate.bench.workloads import ablations, short, usage
 from suricate.errors import RequirementError
 from suricate.operators.closed_triples import closed_triples
 
@@ -47,6 +48,19 @@ def test_broken_backends_have_no_rows_of_usage(data, broken_backends, backend, t
     fixture = fixture_of(backend, data)
     assert measure(usage.ReadsAndWrites(fixture, 32, 0.5), QUICK).status == turns
     assert measure(usage.Peak(fixture, "insert", 32), QUICK).status == peak
+
+
+def test_short_calls_are_timed_and_counted(data, broken_backends, monkeypatch):
+    monkeypatch.setattr(constants, "SHORT_CALLS", 40)
+    rows = [short.ShortCalls(fixture_of("slabhash", data), 3, *given) for given in ((), ("bfs",), ("kcore",))]
+    for task in (*rows, short.ShortCalls(fixture_of("slabhash", data), 3, in_edges=True)):
+        found = measure(task, QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+        told = task.extra()
+        assert 0 < told["cpu_p50_s"] <= told["cpu_p99_s"] <= told["cpu_p999_s"]
+        assert 0 < told["files"] < told["calls"]
+    assert rows[1].extra()["calls"] > rows[0].extra()["calls"]
+    assert measure(short.ShortCalls(fixture_of("forgetful", data), 3), QUICK).status == "FAIL"
 
 
 def test_batches_that_are_too_large(data):
