@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
-from suricate.base.errors import ParameterError, RequirementError, UnknownNameError, WeightError
+from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EdgeList, StoreView
-from suricate.graph import interop, naming, neighborhoods, snapshot
+from suricate.graph import interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
@@ -26,8 +26,9 @@ from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
 from suricate.graph.update import Given, Updater
-from suricate.intake.arrays import absent_weight, bits, picked
+from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
+from suricate.intake.names import Names
 from suricate.state.columns import Column, follow
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
@@ -53,6 +54,7 @@ class Graph:
         degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
         memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
+        names: :attr:`names`: ``Names``, or the name of each vertex, in order; there are at least so many vertices.
         backend_options: passed to the backend.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
@@ -85,12 +87,17 @@ class Graph:
         in_degree_hints: Any = None,
         memory_limit: int | str | None = None,
         threads: int | None = None,
+        names: Any = None,
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
         options = GraphOptions(chosen, directed, weight_dtype, in_edges, self_loops, checks,
             memory_limit, backend_options, threads)  # type: ignore[arg-type]  # fmt: skip
+        known = names if names is None or isinstance(names, Names) else Names.of(names)
+        if known is not None:
+            num_vertices = max(checked_count(num_vertices), known.num_ids)
         self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
+        self.names = known
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
         """Initialise this graph over ``stores``, which have the same device and number of vertices."""
@@ -227,8 +234,9 @@ class Graph:
         """Insert edges; an existing edge takes the new weight. Of duplicates in the batch the last weight wins.
 
         Args:
-            src: ids, ``n``.
-            dst: ids, ``n``.
+            src: ids, ``n``; or names that are texts: if the graph has names, new ones are added, with vertices for
+                them, as a change of its own ahead of the edges.
+            dst: likewise.
             weight: ``n`` numbers, or one for all; required on a weighted graph. A float dtype takes every number that
                 stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range.
 
@@ -239,7 +247,10 @@ class Graph:
         return self._update(None, (src, dst, weight))
 
     def delete_edges(self, src: Any, dst: Any) -> Delta:
-        """Delete edges; those that are not stored are ignored. Raises as :meth:`insert_edges` does."""
+        """Delete edges, given as ids or names; those that are not stored are ignored.
+
+        Raises as :meth:`insert_edges` does.
+        """
         return self._update((src, dst, None), None)
 
     def apply(self, batch: Batch) -> Delta:
@@ -257,6 +268,8 @@ class Graph:
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
+                if self._names is not None:
+                    delete, insert = naming.as_edges(self, delete, insert, parts)
                 return self._end_change(self._begin_change(), self._updater.apply(delete, insert, parts))
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
@@ -310,45 +323,13 @@ class Graph:
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
-    def has_edges(self, src: Any, dst: Any) -> Array:
-        """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
-        try:  # as on_graph_device() does, without a further call: small batches would feel it
-            with self._lock:
-                return self._updater.find(src, dst)[0]
-        except MemoryError as error:
-            raise capacity_error(self.device, error) from error
-
-    @on_graph_device
-    def edge_weights(self, src: Any, dst: Any, default: float | None = None) -> Array:
-        """Return ``weight_dtype[n]``: the weights of the edges, ``default`` for edges that are not stored.
-
-        Args:
-            src: ids, ``n``.
-            dst: ids, ``n``.
-            default: NaN on float weights and 0 on integer weights if None.
-
-        Raises:
-            WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
-            VertexRangeError, DTypeError, DeviceError: the ids are invalid.
-        """
-        if self.weight_dtype is None:
-            raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
-        absent = absent_weight(default, self.weight_dtype)
-        found, weight = self._updater.find(src, dst)
-        assert weight is not None
-        return self.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(self.weight_dtype)
-
-    @on_graph_device
-    def degrees(self, direction: str = "out") -> Array:
-        """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
-
-        Raises:
-            RequirementError: ``"in"``, and the graph keeps no in-edges.
-        """
-        return self.store(direction).degrees()
-
-    neighbors = neighborhoods.neighbors
-    adjacency = neighborhoods.adjacency
+    has_edges = lookups.has_edges
+    edge_weights = lookups.edge_weights
+    degrees = lookups.degrees
+    degree = lookups.degree
+    neighbors = lookups.neighbors
+    adjacency = lookups.adjacency
+    __contains__ = lookups.contains
 
     @on_graph_device
     def edges(self) -> EdgeList:

@@ -9,12 +9,13 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import shown
-from suricate.intake.arrays import as_ids, checked_ids, on_host
+from suricate.intake.arrays import PARTS, as_ids, as_weights, checked_edges, checked_ids, on_host, same_length
 from suricate.intake.names import Names
 from suricate.state.columns import Columns
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.graph.update import Given
 
 VERTICES = ("source", "sources", "starts")  #: parameters of algorithms that are vertices
 
@@ -150,3 +151,70 @@ def columns(graph: Graph) -> Columns:
     an argument of a function.
     """
     return Columns(graph, vertices_of)
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+
+def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray | None]:
+    """Return edges with ids in place of names that are texts, without those at unknown names, and which these are not.
+
+    The latter is ``bool[n]``, or None if no texts were given.
+
+    Raises:
+        ShapeError: ``src`` and ``dst`` differ in length.
+    """
+    texts = _are_texts(src), _are_texts(dst)
+    if not any(texts) or (names := graph.names) is None:
+        return src, dst, None
+    ends = [
+        names.find(end) if text else on_host(as_ids(end, "ids")) for end, text in zip((src, dst), texts, strict=True)
+    ]
+    same_length(ends[0], ends[1])
+    known = np.logical_and.reduce([ids >= 0 for ids, text in zip(ends, texts, strict=True) if text])
+    return ends[0][known], ends[1][known], known
+
+
+def as_edges(
+    graph: Graph, delete: Given | None, insert: Given | None, parts: tuple[int, int]
+) -> tuple[Given | None, Given | None]:
+    """Return both parts of a batch with ids in place of names; ``parts`` are those of ``Updater.apply``.
+
+    Raises as :func:`_insertion` does.
+    """
+    if delete is not None:
+        delete = (*known_edges(graph, *delete[:2])[:2], delete[2])
+    return delete, None if insert is None else _insertion(graph, insert, PARTS[parts[1]])
+
+
+def _insertion(graph: Graph, edges: Given, prefix: str) -> Given:
+    """Return edges to insert, with ids in place of names; new names are added, and vertices for them.
+
+    Raises:
+        ParameterError, ShapeError, WeightError, SelfLoopError, DTypeError: the edges are invalid; nothing is changed.
+        VertexRangeError, CapacityError: there would be too many vertices; nothing is changed.
+    """
+    src, dst, weight = edges
+    texts = _are_texts(src), _are_texts(dst)
+    if not any(texts) or (names := graph.names) is None:
+        return edges
+    if not all(texts):
+        raise ParameterError(f"{prefix}src and {prefix}dst must both be names, or both be ids")
+    weight = as_weights(weight, graph.weight_dtype, f"{prefix}weight")
+    weight = weight if weight is None or weight.ndim == 0 else on_host(weight)
+    ends = names.find(src), names.find(dst)
+    same_length(*ends, weight, prefix)
+    unknown, new = tuple(end < 0 for end in ends), np.empty(0, np.uint32)
+    if any(part.any() for part in unknown):
+        names.skip(graph.num_vertices)  # vertices without names keep their ids
+        ends = names.intern_pairs(src, dst)
+        new = np.concatenate([end[part] for end, part in zip(ends, unknown, strict=True)])
+    try:
+        loops = graph.self_loops == "error"
+        checked_edges((*ends, weight), names.num_ids, graph.weight_dtype, refuse_loops=loops, prefix=prefix)
+        if names.num_ids > graph.num_vertices:
+            graph.insert_vertices(names.num_ids - graph.num_vertices)
+    except BaseException:
+        names.withdraw(new)
+        raise
+    return (*ends, weight)

@@ -1,0 +1,129 @@
+"""Questions about single edges and vertices of a graph; the class ``Graph`` has these as methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import ParameterError, ShapeError, WeightError
+from suricate.base.parameters import shown
+from suricate.base.types import Adjacency
+from suricate.graph.naming import known_edges, vertices_of
+from suricate.intake.arrays import absent_weight, as_ids, bits
+from suricate.state.locks import capacity_error, on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+def has_edges(graph: Graph, src: Any, dst: Any) -> Array:
+    """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
+    try:  # as on_graph_device() does, without a further call: small batches would feel it
+        with graph._lock:
+            src, dst, known = (src, dst, None) if graph._names is None else known_edges(graph, src, dst)
+            found = graph._updater.find(src, dst)[0]
+            return found if known is None else _spread(graph, known, found, False)
+    except MemoryError as error:
+        raise capacity_error(graph.device, error) from error
+
+
+@on_graph_device
+def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None) -> Array:
+    """Return ``weight_dtype[n]``: the weights of the edges, ``default`` for edges that are not stored.
+
+    Args:
+        graph: the graph.
+        src: ids or names, ``n``.
+        dst: ids or names, ``n``.
+        default: NaN on float weights and 0 on integer weights if None.
+
+    Raises:
+        WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
+        VertexRangeError, DTypeError, ShapeError, DeviceError: the ids are invalid.
+    """
+    if graph.weight_dtype is None:
+        raise WeightError("the graph has no weights: build it with Graph(..., weight_dtype='float32')")
+    absent = absent_weight(default, graph.weight_dtype)
+    src, dst, known = known_edges(graph, src, dst)
+    found, weight = graph._updater.find(src, dst)
+    assert weight is not None
+    weights = graph.device.xp.where(found, bits(weight), bits(absent.reshape(1))[0]).view(graph.weight_dtype)
+    return weights if known is None else _spread(graph, known, weights, absent)
+
+
+def _spread(graph: Graph, known: np.ndarray, values: Array, default: Any) -> Array:
+    """Return the values of all edges, of which those that are ``known`` have ``values``."""
+    xp = graph.device.xp
+    spread = xp.full(len(known), xp.asarray(default), values.dtype)
+    spread[xp.asarray(np.flatnonzero(known))] = values
+    return spread
+
+
+@on_graph_device
+def degrees(graph: Graph, direction: str = "out") -> Array:
+    """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
+
+    Raises:
+        RequirementError: ``"in"``, and the graph keeps no in-edges.
+    """
+    return graph.store(direction).degrees()
+
+
+def degree(graph: Graph, vertex: Any, direction: str = "out") -> int:
+    """Return the out- or in-degree of one vertex, an id or a name. Raises as :meth:`adjacency` does. Waits."""
+    return len(neighbors(graph, vertex, direction))
+
+
+@on_graph_device
+def neighbors(graph: Graph, vertex: Any, direction: str = "out") -> Array:
+    """Return the ids of the out-neighbours of a vertex (``"in"``: of its in-neighbours), in no given order.
+
+    Args:
+        graph: the graph.
+        vertex: an id or a name.
+        direction: ``"out"`` or ``"in"``.
+
+    Raises as :meth:`adjacency` does.
+    """
+    if np.ndim(vertex):
+        raise ShapeError("vertex is one id: adjacency(vertices) takes several")
+    return adjacency(graph, [vertex], direction).dst
+
+
+@on_graph_device
+def adjacency(graph: Graph, vertices: Any, direction: str = "out") -> Adjacency:
+    """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
+
+    Raises:
+        RequirementError: ``"in"``, and the graph keeps no in-edges.
+        UnknownNameError: a vertex is given as a text, and there is none of this name (see :attr:`names`).
+        VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+    """
+    graph._updater.raise_found()
+    ids = vertices_of(graph, vertices, "vertices").astype(np.uint32)
+    return graph.store(direction).adjacency(graph.device.xp.asarray(ids))
+
+
+def contains(graph: Graph, item: Any) -> bool:
+    """Return whether an edge, ``(u, v)``, is stored, or a vertex is live; vertices are ids or names. Waits.
+
+    Raises:
+        ParameterError, DTypeError: it is neither.
+    """
+    if isinstance(item, tuple):
+        if len(item) != 2:
+            raise ParameterError(f"an edge is a pair of vertices, got {shown(item)}")
+        ends = [_vertex(graph, end) for end in item]
+        return all(end is not None for end in ends) and bool(has_edges(graph, *([end] for end in ends))[0])
+    vertex = _vertex(graph, item)
+    return vertex is not None and vertex not in graph.deleted_vertices
+
+
+def _vertex(graph: Graph, vertex: Any) -> int | None:
+    """Return the id of a vertex, None if there is none such."""
+    if isinstance(vertex, str) and graph.names is not None:
+        vertex = graph.names.find([vertex])[0]
+    ids = as_ids([vertex], "vertex")
+    return int(ids[0]) if 0 <= int(ids[0]) < graph.num_vertices else None
