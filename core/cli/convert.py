@@ -38,8 +38,8 @@ def convert(source: Path, target: Path, target_format: str | None, labels: bool,
     from suricate.io.writing import format_of
 
     check_writable(target)
-    if labels and not reading["relabel"]:
-        raise click.UsageError("--labels goes with --relabel")
+    if labels and not reading["relabel"] and not is_snapshot(source):
+        raise click.UsageError("--labels goes with --relabel, or with a snapshot that has names")
     to_snapshot = target.suffix == SNAPSHOT and target_format is None
     if not to_snapshot:
         target_format = format_of(target, target_format)  # an unknown one shows before anything is read

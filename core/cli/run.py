@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from suricate import plugins
+from suricate.base.errors import SuricateError
 from suricate.base.files import check_writable
 from suricate.cli.sources import (
     GRAPH_FILE,
@@ -27,7 +29,7 @@ from suricate.cli.terminal import Grid, show, table_format, working
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.plugins.algorithm import Requirements
+    from suricate.plugins.algorithm import Algorithm, Requirements
 
 
 @click.command(cls=ReadingCommand)
@@ -63,7 +65,8 @@ def run(
     kind = plugins.algorithm(algorithm)
     arguments = parse_params(kind, params)
     texts = dict(param.partition("=")[::2] for param in params)
-    original = {"source": texts["source"]} if reading["relabel"] and "source" in arguments else {}
+    by_name = reading["relabel"] or (is_snapshot(file) and isinstance(arguments.get("source"), str))
+    original = {"source": texts["source"]} if by_name and "source" in arguments else {}
     try:
         kind(**{**arguments, **dict.fromkeys(original, 0)})  # a bad parameter shows before the file is read
     except (TypeError, ValueError, ArithmeticError) as error:
@@ -72,42 +75,39 @@ def run(
         check_output(output)  # before anything is computed
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
-    graph, labels = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
-    arguments.update({name: vertex_of(value, labels, file) for name, value in original.items()})
+    graph = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
+    arguments.update({name: vertex_of(value, graph, file) for name, value in original.items()})
     with working(f"computing {algorithm}"):
-        columns, rest = per_vertex(graph.compute(kind, **arguments), graph)
+        result = graph.compute(kind, **arguments)
+        columns, rest = per_vertex(graph, result)
     vertices = graph.device.to_numpy(graph.live_vertices)
     written = columns if output is None or output.suffix != ".npz" else {**columns, **rest}
     if output is not None and not written:
         reason = f"{algorithm} gives no value per vertex, as CSV files have: name a file that ends in .npz"
         raise click.BadParameter(reason, param_hint="--output")
     facts = {"graph": describe(graph), **{name: value for name, value in rest.items() if value.ndim < 2}}
-    grids = [
-        Grid(name, ("row", name), list_rows(value, labels, top)) for name, value in rest.items() if value.ndim >= 2
-    ]
-    if kind.groups in columns:
-        grids.append(largest_groups(kind.groups, columns[kind.groups], labels, top))
-    elif columns:
-        grids.append(Grid("vertices", ("vertex", *columns), top_rows(columns, vertices, labels, top, kind.pointers)))
+    grids = [Grid(name, ("row", name), list_rows(value, graph, top)) for name, value in rest.items() if value.ndim >= 2]
+    if columns:
+        grids.append(top_grid(graph, result, kind, top))
     if output == STDOUT:
         click.echo(facts["graph"], err=True)  # stdout has the values, and nothing else
     else:
         show(table_format, grids if top else [], facts)
     if output is not None:
-        write_columns(output, {"vertex": vertices, **({} if labels is None else {"name": labels[vertices]}), **written})
+        write_columns(output, {**columns_of(graph, vertices), **written})
         click.echo(f"written to {output}", err=True)
 
 
 def build_graph(
     path: Path, reading: dict[str, Any], requires: Requirements, directed: bool | None, **options: Any
-) -> tuple[Graph, Any]:
-    """Return the graph of an edge file, built as an algorithm requires it, or of a snapshot; and the original ids."""
+) -> Graph:
+    """Return the graph of an edge file, built as an algorithm requires it, or of a snapshot."""
     if is_snapshot(path):
         if directed is not None:
             raise click.UsageError(
                 f"{path} is a snapshot: it has its direction, --directed and --undirected do not fit"
             )
-        return load_snapshot(path, reading, **options), None
+        return load_snapshot(path, reading, **options)
     data = read_file(path, **reading)
     options["in_edges"] = requires.in_edges
     if directed is None and requires.undirected is not None:
@@ -117,7 +117,7 @@ def build_graph(
     if requires.weighted is False:
         options["weight_dtype"] = None
     with working("building the graph"):
-        return data.to_graph(**options), data.labels
+        return data.to_graph(**options)
 
 
 def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
@@ -137,14 +137,15 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def vertex_of(text: str, labels: Any, path: Path) -> int:
+def vertex_of(text: str, graph: Graph, path: Path) -> int:
     """Return the vertex of an original id; raises ``click.BadParameter`` if there is none."""
-    import numpy as np
-
-    found = np.flatnonzero(labels == (text if labels.dtype == object else literal(text)))
-    if not len(found):
+    names, found = graph.names, -1
+    if names is not None:
+        with suppress(SuricateError):  # it is no number, where names are numbers
+            found = names.find(text if names.dtype == "text" else literal(text))
+    if found < 0:
         raise click.BadParameter(f"{path} has no vertex {text!r}", param_hint="--param")
-    return int(found[0])
+    return found
 
 
 def literal(text: str) -> Any:
@@ -157,58 +158,68 @@ def literal(text: str) -> Any:
         return text
 
 
-def per_vertex(result: Any, graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
+def per_vertex(graph: Graph, result: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return host arrays with an entry per live vertex, ascending by id, and everything else, of a result by name."""
     import numpy as np
 
-    live = graph.device.to_numpy(graph.live)
-    fields = result._asdict() if hasattr(result, "_asdict") else {"value": result}
-    columns: dict[str, Any] = {}
-    scalars: dict[str, Any] = {}
-    for name, part in fields.items():
+    from suricate.graph import frames
+
+    live, columns, rest = graph.device.to_numpy(graph.live), {}, {}
+    whole = frames.per_vertex(graph, result)
+    for name, part in frames.fields_of(result).items():
+        part = whole.get(name, part)
         host = graph.device.to_numpy(part) if isinstance(part, graph.device.xp.ndarray) else np.asarray(part)
-        if host.shape == live.shape:
+        if name in whole:
             columns[name] = host[live]
         else:
-            scalars[name] = host
-    return columns, scalars
+            rest[name] = host
+    return columns, rest
 
 
-def list_rows(array: Any, labels: Any, top: int) -> list[list[Any]]:
+def columns_of(graph: Graph, vertices: Any) -> dict[str, Any]:
+    """Return the columns ``vertex`` and, if the graph has names, ``name``; it is empty where a vertex has none."""
+    from suricate.graph import naming
+
+    columns = naming.columns_of(graph, vertices)
+    if "name" in columns and columns["name"].dtype == object:
+        columns["name"][columns["name"] == None] = ""  # noqa: E711 - by element
+    return columns
+
+
+def list_rows(array: Any, graph: Graph, top: int) -> list[list[Any]]:
     """Return the cells of the first ``top`` rows of an array of vertices that have any, each up to its first EMPTY."""
     from suricate.base.types import EMPTY
 
-    names = (lambda v: v) if labels is None else labels.__getitem__
     filled = (array != EMPTY).any(axis=1).nonzero()[0][:top]
-    rows = [(i, array[i].tolist()) for i in filled.tolist()]
-    return [[i, " ".join(str(names(v)) for v in row[: (*row, EMPTY).index(EMPTY)])] for i, row in rows]
+    rows = [(int(i), array[i][: (*array[i].tolist(), EMPTY).index(EMPTY)]) for i in filled]
+    return [[i, " ".join(map(str, called(graph, row)))] for i, row in rows]
 
 
-def top_rows(columns: dict[str, Any], vertices: Any, labels: Any, top: int, pointers: Sequence[str]) -> list[list[Any]]:
-    """Return the cells of the ``top`` of these ``vertices`` by the first column, ties by id.
+def called(graph: Graph, vertices: Any) -> list[Any]:
+    """Return the names of vertices, or the ids of those without one."""
+    from suricate.graph import naming
 
-    Vertices are shown by their original ids, those of the columns ``pointers`` too.
-    """
-    import numpy as np
-
-    ranked = next(iter(columns.values()))
-    best = np.lexsort((np.arange(len(ranked)), -ranked.astype(np.float64)))[:top]
-    shown = {"vertex": vertices[best], **{name: column[best] for name, column in columns.items()}}
-    if labels is not None:
-        for name in ("vertex", *(name for name in pointers if name in columns)):
-            ids = shown[name].tolist()
-            shown[name] = np.array([labels[v] if v >= 0 else v for v in ids], object)
-    return [list(row) for row in zip(*(part.tolist() for part in shown.values()), strict=True)]
+    ids = vertices.tolist()
+    if graph.names is None:
+        return ids
+    names = naming.names_of(graph.names, vertices).tolist()
+    return [vertex if name is None else name for vertex, name in zip(ids, names, strict=True)]
 
 
-def largest_groups(name: str, values: Any, labels: Any, top: int) -> Grid:
-    """Return the ``top`` largest groups of vertices with the same value, which is one of the vertices; ties by id."""
-    import numpy as np
+def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid:
+    """Return the ``top`` vertices by the first array of a result, or the largest groups; with names in place of ids."""
+    from suricate.graph import frames
 
-    found, sizes = np.unique(values, return_counts=True)
-    best = np.lexsort((found, -sizes))[:top]
-    names = found[best] if labels is None else labels[found[best]]
-    return Grid("groups", (name, "vertices"), list(zip(names.tolist(), sizes[best].tolist(), strict=True)))
+    frame = frames.top(graph, result, kind, top, None, True)
+    cells = {column: frame[column].tolist() for column in frame.columns}
+    del cells["rank"]
+    for column, names in (("vertex", "name"), *((pointer, f"{pointer}_name") for pointer in kind.pointers)):
+        if names in cells:
+            known = zip(cells[column], cells.pop(names), strict=True)
+            cells[column] = [vertex if name is None else name for vertex, name in known]
+    if "size" in cells and kind.groups:
+        return Grid("groups", (kind.groups, "vertices"), list(zip(cells["vertex"], cells["size"], strict=True)))
+    return Grid("vertices", tuple(cells), [list(row) for row in zip(*cells.values(), strict=True)])
 
 
 def check_output(path: Path) -> None:

@@ -99,7 +99,7 @@ def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
     return {name: part for name, part in parts.items() if part.shape == (graph.num_vertices,)}
 
 
-def entries(graph: Graph, result: Any, kind: Algorithm) -> dict[str, Array]:
+def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dict[str, Array]:
     """Return :func:`per_vertex`; raises ``ParameterError`` if there is nothing."""
     found = per_vertex(graph, result)
     if not found:
@@ -122,7 +122,7 @@ def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
     return graph.device.xp.asarray(vertices), is_one
 
 
-def at(graph: Graph, result: Any, kind: Algorithm, vertices: Array) -> Any:
+def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: Array) -> Any:
     """Return a result with its entries at vertices only."""
     picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
     return result._replace(**picked) if hasattr(result, "_asdict") else picked["value"]
@@ -134,7 +134,7 @@ def of_one(result: Any) -> Any:
     return result._replace(**parts) if hasattr(result, "_asdict") else parts["value"]
 
 
-def full(graph: Graph, result: Any, kind: Algorithm) -> Frame:
+def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
     """Return a row per live vertex, ascending by id."""
     columns, live = entries(graph, result, kind), graph.live_vertices
     to_numpy = partial(_on_host, graph)
@@ -142,14 +142,14 @@ def full(graph: Graph, result: Any, kind: Algorithm) -> Frame:
     return Frame({**columns_of(graph, to_numpy(live)), **_with_names(graph, rows, kind)})
 
 
-def top(graph: Graph, result: Any, kind: Algorithm, k: int, by: str | None, largest: bool) -> Frame:
+def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by: str | None, largest: bool) -> Frame:
     """Return the first live vertices, or the largest groups; see ``Tracker.top``."""
     k, columns = integer("k", k, low=0), entries(graph, result, kind)
     flag("largest", largest)
     if by is not None and by not in columns:
         raise ParameterError(f"by must be one of {', '.join(columns)}, got {shown(by)}")
     live, to_numpy = graph.live_vertices, partial(_on_host, graph)
-    if by is None and kind.groups:
+    if by is None and kind.groups in columns:
         found, sizes = np.unique(to_numpy(_picked(graph, columns[kind.groups], live)), return_counts=True)
         best = _first(graph, sizes, k, largest)
         return Frame({"rank": _ranks(best), **columns_of(graph, found[best]), "size": sizes[best]})
@@ -160,7 +160,7 @@ def top(graph: Graph, result: Any, kind: Algorithm, k: int, by: str | None, larg
     return Frame({"rank": _ranks(best), **columns_of(graph, to_numpy(chosen)), **_with_names(graph, rows, kind)})
 
 
-def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm) -> dict[str, np.ndarray]:
+def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
     """Return columns with the names of the vertices in columns of vertices, behind each; None for no vertex."""
     if graph.names is None:
         return rows
@@ -211,13 +211,13 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
-def seen(graph: Graph, result: Any, kind: Algorithm) -> Seen:
+def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
     """Return a copy of what the result says of the live vertices now."""
     fields = {name: part.copy() for name, part in entries(graph, result, kind).items()}
     return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
 
 
-def changed(graph: Graph, kind: Algorithm, before: Seen | None, now: Seen, atol: float) -> Frame:
+def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None, now: Seen, atol: float) -> Frame:
     """Return the vertices whose entries differ between ``before`` and ``now``; see ``Tracker.changed``."""
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)

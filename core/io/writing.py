@@ -65,7 +65,8 @@ def write(
             is ``"temporal"`` if there are times, ``"snap"`` if not.
         num_vertices: number of vertices; None: what ``edges`` knows, else the largest id + 1.
         directed: whether edges are arcs, not both directions at once; None: what ``edges`` knows, else True.
-        labels: write the original ids of an ``EdgeFile`` that was read with ``relabel`` (not for ``.mtx`` and ``.gr``).
+        labels: write the original ids of an ``EdgeFile`` that was read with ``relabel``, or the names of a ``Graph``
+            (not for ``.mtx`` and ``.gr``).
         progress: called with (edges written, edges).
 
     An undirected graph has each edge once in the file, except in ``.gr``, which has arcs. ``.gr`` needs whole weights;
@@ -80,8 +81,10 @@ def write(
     path = as_path(path)
     content = _gather(edges, num_vertices, directed)
     format = format_of(path, format) or ("snap" if content.time is None else "temporal")
+    if labels and content.labels is None:
+        content = replace(content, labels=_names_of(edges, content))
     if labels and (content.labels is None or format in ("mtx", "gr")):
-        raise ParameterError("labels=True needs edges that were read with relabel, and a format other than mtx and gr")
+        raise ParameterError("labels=True needs a file read with relabel or a graph with names, and not mtx and gr")
     _WRITERS[format](content if labels else replace(content, labels=None), path, progress)
     return path
 
@@ -122,6 +125,21 @@ def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edg
     return _Edges(
         src, dst, weight, time, count, arcs, getattr(edges, "labels", None), getattr(edges, "time_unit", None)
     )
+
+
+def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
+    """Return the name of every vertex of a graph, None if it has no names; raises unless all ends of edges have one."""
+    names = getattr(graph, "names", None)
+    if names is None:
+        return None
+    has = names.has(np.arange(content.num_vertices))
+    nameless = [int(ids[~has[ids]][0]) for ids in (content.src, content.dst) if not has[ids].all()]
+    if nameless:
+        raise ParameterError(f"labels=True, but vertex {min(nameless)} has edges and no name")
+    known = names[np.flatnonzero(has)]
+    labels = np.full(content.num_vertices, "-" if known.dtype == object else 0, known.dtype)  # no edge has these
+    labels[has] = known
+    return labels
 
 
 def _arrays_of(edges: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]:

@@ -44,6 +44,19 @@ def test_vertices_go_by_their_names(tmp_path: Path) -> None:
     assert found.splitlines()[-1] == "1e3,-1,-1"
 
 
+def test_snapshots_keep_the_names_of_a_file(weighted: Path, tmp_path: Path) -> None:
+    snapshot, output = tmp_path / "named.npz", tmp_path / "out.csv"
+    assert call("convert", weighted, snapshot, "--relabel").exit_code == 0
+    options = ("--device", "cpu", "--param", "source=bob", "--format", "csv", "--output", output)
+    found = call("run", "bfs", snapshot, *options).stdout
+    assert found.splitlines()[-3:] == ["cid,1,bob", "bob,0,bob", "ann,-1,-1"]
+    assert output.read_text().splitlines()[1] == "0,ann,-1,-1"
+    refused = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=eve")
+    assert (refused.exit_code, "has no vertex 'eve'" in refused.stderr) == (2, True)
+    found = call("run", "bfs", snapshot, "--device", "cpu", "--param", "source=1", "--format", "csv").stdout
+    assert found.splitlines()[-2] == "bob,0,bob"  # a number is an id
+
+
 def test_names_are_in_the_output_of_every_algorithm(weighted: Path, tmp_path: Path) -> None:
     for algorithm, second in (("pagerank", "0,ann,"), ("wcc", "0,ann,0")):
         done = shell("run", algorithm, "-", "--relabel", "--device", "cpu", "--output", "-", stdin=weighted.open())

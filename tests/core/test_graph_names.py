@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import ShapeError, UnknownNameError
+from suricate.errors import ParameterError, ShapeError, UnknownNameError
 
 
 @pytest.fixture
@@ -90,3 +90,16 @@ def test_tables_have_names_too(tmp_path):
     graph = su.read(tmp_path / "e.parquet", relabel=True).to_graph(device="cpu")
     assert list(graph.names) == ["a", "b", "c"]
     assert su.read(tmp_path / "e.parquet", relabel=True).to_graph(device="cpu").neighbors("a").tolist() == [1]
+
+
+def test_names_of_a_graph_are_written(graph, tmp_path):
+    su.write(graph, tmp_path / "e.csv", labels=True)
+    assert (tmp_path / "e.csv").read_text().splitlines() == ["src,dst", "ann,bob", "bob,cleo", "cleo,dän"]
+    graph.insert_vertices()
+    su.write(graph, tmp_path / "e.csv", labels=True)
+    graph.names.forget([2])
+    with pytest.raises(ParameterError, match="vertex 2 has edges and no name"):
+        su.write(graph, tmp_path / "e.csv", labels=True)
+    graph.names = None
+    with pytest.raises(ParameterError, match="a graph with names"):
+        su.write(graph, tmp_path / "e.csv", labels=True)
