@@ -14,8 +14,6 @@ from suricate.base.types import Outcome
 if TYPE_CHECKING:
     from suricate.backends.slabhash.store import SlabHashStore
 
-FEW = 1 << 12  #: edges of a small batch, at most
-
 
 def insert_few(store: SlabHashStore, src: Array, dst: Array) -> Outcome | None:
     """Insert a small batch into a store without weights on the CPU; None, and nothing has changed, without free slabs.

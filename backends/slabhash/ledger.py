@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN, TOUCHED
 
+FEW = 1 << 12  # edges of a small batch, at most
 MIN_SLABS = 64  # a pool grows by so many at least
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 BULK_LOAD = 2  # edges per vertex from which on a first batch is taken for all of a graph
@@ -272,8 +273,12 @@ class Ledger:
         return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
 
     def keeps(self, edges: int) -> bool:
-        """Keep slabs for ``edges`` edges to come if so many are free on the CPU; return whether they are."""
-        if self.warps or self.free < self.worst_case(edges) + self.allowance(edges):
+        """Keep slabs for ``edges`` edges to come if so many are free on the CPU; return whether they are.
+
+        A few edges get no slabs for rehashing: else a pool would grow for their sake whenever little is free.
+        """
+        allowance = self.allowance(edges) if edges > FEW else 0
+        if self.warps or self.denied or self.free < edges + allowance:
             return False
         self.promised = max(self.promised, edges)
         return True

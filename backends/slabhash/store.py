@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.few import FEW, insert_few
+from suricate.backends.slabhash.few import insert_few
 from suricate.backends.slabhash.halves import prepared
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
 from suricate.backends.slabhash.layout import (
@@ -26,7 +26,7 @@ from suricate.backends.slabhash.layout import (
     geometry,
     macros,
 )
-from suricate.backends.slabhash.ledger import BULK_LOAD, POLL_AFTER, Demand, Ledger
+from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations

@@ -337,6 +337,9 @@ OPERATIONS = (
 )  # fmt: skip
 
 
+STATUS = np.dtype(np.uint8)  #: of the statuses of an outcome
+
+
 def checked_outcome(
     store: Store, outcome: Outcome, count: int, *, deletion: bool = False, on_host: bool = False
 ) -> Outcome:
@@ -352,7 +355,7 @@ def checked_outcome(
         raise BackendError(f"backend {store.name!r} returned {got} instead of an Outcome (status, weight)")
     status, weight = outcome
     ndarray = np.ndarray if on_host else store.device.xp.ndarray
-    _require_array(store, status, "status", count, np.dtype(np.uint8), ndarray)
+    _require_array(store, status, "status", count, STATUS, ndarray)
     if store.weight_dtype is not None:
         _require_array(store, weight, "weight", count, store.weight_dtype, ndarray)
     elif weight is not None:
