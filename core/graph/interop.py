@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Hashable, Iterator
+from functools import partial
 from itertools import chain, compress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -28,8 +29,9 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES, Adjacency
 from suricate.graph.delta import both_directions
-from suricate.graph.naming import nodes_of
+from suricate.graph.naming import are_texts, nodes_of
 from suricate.intake.arrays import as_array, as_ids
+from suricate.intake.names import Names
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ _CONVERSIONS = {
     "polars": "from_pandas_edgelist(frame, source, target)",
     "pyarrow": "from_pandas_edgelist(table, source, target)",
 }
-_NUMBERING = "np.unique(ids, return_inverse=True) numbers ids from 0, su.read(..., relabel=True) those of a file"
+_NUMBERING = "su.Names().intern(ids) numbers ids from 0, su.read(..., relabel=True) those of a file"
 
 
 def from_coo(
@@ -59,8 +61,8 @@ def from_coo(
 
     Args:
         cls: ``Graph``.
-        src: ids, ``n``.
-        dst: ids, ``n``.
+        src: ids, ``n``; or names that are texts, which become :attr:`Graph.names` in the order of their appearance.
+        dst: likewise.
         weight: ``n`` numbers, one for all, or None.
         num_vertices: by default one more than the largest id.
         options: options of ``Graph``.
@@ -68,6 +70,11 @@ def from_coo(
     Raises:
         VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are bad, as for ``Graph.insert_edges``.
     """
+    if are_texts(src) and are_texts(dst):
+        given = options.get("names")
+        given = Names("text") if given is None else given
+        names = options["names"] = given if isinstance(given, Names) else Names.of(given)
+        src, dst = names.intern_pairs(src, dst)
     src, dst = as_ids(src, "src"), as_ids(dst, "dst")
     if weight is not None:
         weight = as_array(weight, "weight")
@@ -157,7 +164,8 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
     """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
     Nodes that are exactly the integers ``0 .. n - 1``, of Python or NumPy, keep them as ids; any others are numbered in
-    the order of ``graph.nodes``. Parallel edges become one; the last weight wins.
+    the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers. Parallel edges
+    become one; the last weight wins.
 
     Args:
         cls: ``Graph``.
@@ -190,7 +198,11 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
     weights = None if weight is None else _edge_weights(graph, rows, kept, weight)
     if not one_way:
         src, dst = src[kept], dst[kept]
-    return from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
+    made = from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
+    kinds = set(map(type, nodes))
+    if made.names is None and kinds in ({str}, {int}) and not _are_positions(nodes):
+        made._names = partial(Names.of, nodes)  # made when they are asked for
+    return made
 
 
 def _are_positions(nodes: list[Any]) -> bool:
@@ -233,7 +245,8 @@ def from_pandas_edgelist(
 ) -> Graph:
     """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
 
-    ``frame`` is a data frame of pandas or polars, or a table of Arrow.
+    Two columns of texts become the names of the vertices, as in :func:`from_coo`. ``frame`` is a data frame of pandas
+    or polars, or a table of Arrow.
 
     Raises:
         ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
@@ -249,7 +262,9 @@ def from_pandas_edgelist(
         columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
     _refuse_weight_dtype(options, weight, "column")
-    src, dst = (as_ids(_values(frame, column), f"column {column!r}") for column in (source, target))
+    src, dst = (_values(frame, column) for column in (source, target))
+    if not (are_texts(src) and are_texts(dst)):
+        src, dst = as_ids(src, f"column {source!r}"), as_ids(dst, f"column {target!r}")
     return from_coo(cls, src, dst, None if weight is None else _values(frame, weight), **options)
 
 

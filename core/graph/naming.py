@@ -55,7 +55,7 @@ def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
         UnknownNameError: the graph has no names, or no vertex of such a name.
         VertexRangeError, DTypeError, ShapeError: the ids are invalid.
     """
-    if not _are_texts(values):
+    if not are_texts(values):
         return checked_ids(on_host(as_ids(values, argument)), graph.num_vertices, argument)
     if graph.names is None:
         raise UnknownNameError(f"{argument} has texts, but the graph has no names: set graph.names, or pass ids")
@@ -77,7 +77,7 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
 
 def translated(graph: Graph, values: Any, argument: str) -> Any:
     """Return the ids of vertices given by names that are texts, anything else as it is. Raises likewise."""
-    return vertices_of(graph, values, argument) if _are_texts(values) else values
+    return vertices_of(graph, values, argument) if are_texts(values) else values
 
 
 def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
@@ -90,17 +90,17 @@ def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
         return params
     found = dict(params)
     for name, value in params.items():
-        if isinstance(value, Mapping) and _are_texts(list(value)):
+        if isinstance(value, Mapping) and are_texts(list(value)):
             ids = vertices_of(graph, list(value), name)
             found[name] = dict(zip(ids.tolist(), value.values(), strict=True))
         elif name in VERTICES and isinstance(value, str):
             found[name] = int(vertices_of(graph, [value], name)[0])
-        elif name in VERTICES and hasattr(value, "__len__") and _are_texts(value):
+        elif name in VERTICES and hasattr(value, "__len__") and are_texts(value):
             found[name] = vertices_of(graph, value, name)
     return found
 
 
-def _are_texts(values: Any) -> bool:
+def are_texts(values: Any) -> bool:
     """Return whether a list, an array or a column holds texts; of objects the first one tells."""
     if getattr(values, "ndim", 1) != 1:
         return False
@@ -164,7 +164,7 @@ def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray 
     Raises:
         ShapeError: ``src`` and ``dst`` differ in length.
     """
-    texts = _are_texts(src), _are_texts(dst)
+    texts = are_texts(src), are_texts(dst)
     if not any(texts) or (names := graph.names) is None:
         return src, dst, None
     ends = [
@@ -195,7 +195,7 @@ def _insertion(graph: Graph, edges: Given, prefix: str) -> Given:
         VertexRangeError, CapacityError: there would be too many vertices; nothing is changed.
     """
     src, dst, weight = edges
-    texts = _are_texts(src), _are_texts(dst)
+    texts = are_texts(src), are_texts(dst)
     if not any(texts) or (names := graph.names) is None:
         return edges
     if not all(texts):

@@ -131,7 +131,7 @@ def as_ids(values: Any, argument: str) -> Array:
         if all(isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)) for item in items):
             return _integers([int(item) for item in items], argument)
     if array.dtype.kind in "SU" or (array.dtype == object and any(isinstance(item, str) for item in array[:1])):
-        advice = "np.unique(texts, return_inverse=True) numbers them, su.read(..., relabel=True) those of a file"
+        advice = "Graph(names=su.Names()) takes texts, su.Names().intern(texts) numbers them"
         raise DTypeError(f"{argument} has texts, and vertices are numbers: {advice}")
     advice = "np.flatnonzero gives those of a mask" if array.dtype == bool else "convert with .astype('int64')"
     if array.dtype.kind == "f" and bool((array != array).any()):

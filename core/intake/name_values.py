@@ -94,6 +94,13 @@ def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]
         yield np.stack((first, second), axis=1).ravel(), np.concatenate((data, more))
 
 
+def fixed(array: np.ndarray) -> np.ndarray:
+    """Return an array as the loops are compiled for: contiguous and read-only; a view where possible."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
 def as_values(values: Any, kind: str | None) -> Values:
     """Return one-dimensional ``values`` as names of this kind, or, if it is None, of the kind that they have.
 

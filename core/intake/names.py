@@ -26,6 +26,7 @@ from suricate.intake.name_values import (
     USED,
     Values,
     as_values,
+    fixed,
     pairs,
 )
 
@@ -109,7 +110,7 @@ class Names:
         """Return the ids of names as :meth:`intern` does, and raise the count of each by one per occurrence."""
         with self._lock:
             ids = self._resolved(values, adds=True)
-            self._loops.count_up(np.atleast_1d(np.asarray(ids, np.uint32)), self._counts)
+            self._loops.count_up(fixed(np.atleast_1d(np.asarray(ids, np.uint32))), self._counts)
             return ids
 
     def intern_pairs(self, src: Any, dst: Any, *, count: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -130,7 +131,7 @@ class Names:
                 self._resolve(keys, data, ids.reshape(-1)[done : done + len(keys)], adds=True)
                 done += len(keys)
             if count:
-                self._loops.count_up(ids.reshape(-1), self._counts)
+                self._loops.count_up(fixed(ids.reshape(-1)), self._counts)
             return np.ascontiguousarray(ids[:, 0]), np.ascontiguousarray(ids[:, 1])
 
     def find(self, values: Any) -> Any:
@@ -180,6 +181,7 @@ class Names:
 
     def _resolve(self, keys: np.ndarray, data: np.ndarray, ids: np.ndarray, *, adds: bool) -> None:
         codes, text, done = np.empty(len(keys), np.uint32), self._kind == TEXT, 0
+        keys, data = fixed(keys), fixed(data)
         self._loops.hash_names(keys, data, text, codes)
         while True:
             done = self._loops.resolve(keys, data, text, codes, done, ids, adds, self._table, self._shift, self._words,
@@ -402,7 +404,7 @@ class Names:
             low, high = int(given.min()), int(given.max())
             if low < 0 or high >= self.num_ids:
                 raise VertexRangeError(f"ids: {low if low < 0 else high} has no name; there are {self.num_ids} ids")
-        known = given.astype(np.uint32, copy=False)
+        known = fixed(given.astype(np.uint32, copy=False))
         nameless = self._counts[known] < 0
         if nameless.any():
             index = int(nameless.argmax())

@@ -85,3 +85,23 @@ def test_bad_items_and_names(graph):
     plain = su.Graph(2, device=graph.device)
     with pytest.raises(DTypeError):
         plain.insert_edges(["a"], ["b"])
+
+
+def test_frames_and_networkx_bring_names(device):
+    nx, pd = pytest.importorskip("networkx"), pytest.importorskip("pandas")
+    frame = pd.DataFrame({"source": ["b", "a"], "target": ["a", "c"], "amount": [1.5, 2]})
+    graph = su.Graph.from_pandas_edgelist(frame, weight="amount", device=device)
+    assert list(graph.names) == ["b", "a", "c"]
+    assert named_edges(graph) == [("a", "c", 2), ("b", "a", 1.5)]
+    assert ("b", "a") in su.Graph.from_coo(["b"], ["a"], device=device)
+    names = su.Names()
+    assert su.Graph.from_coo(["b"], ["a"], names=names, device=device).names is names
+    with pytest.raises(DTypeError, match="missing"):
+        su.Graph.from_pandas_edgelist(pd.DataFrame({"source": ["b", None], "target": ["a", "c"]}), device=device)
+    for nodes in (["x", "y", "z"], [30, -2, 7]):
+        given = nx.DiGraph([nodes[:2], nodes[1:]])
+        again = su.Graph.from_networkx(given, device=device)
+        assert list(again.names) == nodes
+        assert nx.utils.graphs_equal(again.to_networkx(), given)
+    assert su.Graph.from_networkx(nx.path_graph(3), device=device).names is None
+    assert su.Graph.from_networkx(nx.DiGraph([(True, "a")]), device=device).names is None

@@ -3,12 +3,14 @@
 import copy
 import io
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import suricate as su
 from suricate.errors import DTypeError, ParameterError, ShapeError, VertexRangeError
+from suricate.intake import name_loops
 
 WORDS = ["", "a", "b", "ab", "ä", "日本", "x" * 8, "x" * 9, "x" * 100, "\udce9", "0", "None"]
 
@@ -269,3 +271,36 @@ def test_state_restores_everything_and_damage_is_found(kind):
         state["ids"] = np.roll(state["ids"], 1) // 2 * 2
         with pytest.raises(ParameterError, match="damaged"):
             su.Names.restore(state)
+
+
+@pytest.mark.compiled
+def test_each_loop_is_compiled_once_whatever_the_arrays():
+    """Users wait for every compilation: read-only, strided and writable arrays, texts and integers share them."""
+    for values in (["a", "b"], np.array([1, 2]), np.arange(4)[::2], np.broadcast_to(np.int64(3), 2)):
+        names = su.Names()
+        ids = names.add(values)
+        names.intern_pairs(values, values, count=True)
+        for known in (ids, np.stack((ids, ids), axis=1)[:, 0], np.broadcast_to(ids[0], 1)):
+            names.retain(known)
+            names.release(known)
+        names.copy().forget(ids[:1])
+        assert names[ids].tolist() == np.asarray(values).tolist()
+    for name, loop in vars(name_loops).items():
+        assert len(getattr(loop, "signatures", ())) <= 1, name
+
+
+@pytest.mark.compiled
+def test_threads_take_turns():
+    names, texts = su.Names(), [f"name {number}" for number in range(20_000)]
+
+    def work(seed):
+        order = np.random.default_rng(seed).permutation(len(texts))
+        for part in np.split(order, 20):
+            ids = names.add([texts[index] for index in part])
+            assert names[ids].tolist() == [texts[index] for index in part]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    names.check()
+    assert len(names) == len(texts)
+    assert (names.counts(names.ids) == 4).all()
