@@ -222,34 +222,33 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
     if before is None:
         before = Seen({name: part[:0] for name, part in now.fields.items()}, now.live[:0], 0)
     size, to_numpy = len(before.live), partial(_on_host, graph)  # ids stay valid: there are no fewer now
-    was = np.zeros(len(now.live), bool)
+    was, differs = np.zeros((2, len(now.live)), bool)
     was[:size] = before.live
-    if graph.names is not None and graph.names.version > before.version:
-        was &= graph.names.since(np.arange(len(was))) <= before.version  # else the id has another vertex
-    differs = np.zeros(len(was), bool)
     for name, part in now.fields.items():
         differs[:size] |= to_numpy(_differ(graph, part[:size], before.fields[name], atol))
+    if graph.names is not None and graph.names.version > before.version:
+        is_other = graph.names.since(np.arange(len(was))) > before.version  # the id was given to another name
+        differs, was = differs | is_other, was & ~(is_other & now.live)
     rows = np.flatnonzero((now.live != was) | (now.live & differs))
     left = ~now.live[rows]
-    columns = columns_of(graph, rows.astype(np.uint32))
+    columns, fields = columns_of(graph, rows.astype(np.uint32)), {}
     if graph.names is not None and left.any():
         columns["name"] = _with_last_names(graph.names, columns["name"], rows, left, before.version)
-    fields = {}
     for name, part in now.fields.items():
         fields[name] = to_numpy(_picked(graph, part, rows))
         fields[name][left] = to_numpy(_picked(graph, before.fields[name], rows[left]))
-    return Frame(
-        {
-            **columns,
-            **_with_names(graph, fields, kind),
-            "change": np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object),
-        }
-    )
+    for name, column in _with_names(graph, fields, kind).items():
+        if name not in fields and left.any():  # names of ids of that time
+            column = column.astype(object)
+            column[left] = None
+        columns[name] = column
+    columns["change"] = np.where(left, "left", np.where(was[rows], "changed", "new")).astype(object)
+    return Frame(columns)
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:
     """Return a column of names where rows that ``left`` have the name they had at ``version``, None if it is gone."""
-    ids, last = names.forgotten()
+    ids, last = names.forgotten(version)
     known = dict(zip(ids.tolist(), last.tolist(), strict=True))
     column = column.astype(object)
     recent = left & (~names.has(rows) | (names.since(rows) > version))

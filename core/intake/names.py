@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,14 @@ from suricate.intake.name_values import (
 )
 
 _LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
+
+
+class _Left(NamedTuple):
+    """Names that were forgotten at once: their ids, the versions in which these were given out, the names."""
+
+    ids: np.ndarray
+    since: np.ndarray
+    names: Values
 
 
 class Names:
@@ -64,7 +72,8 @@ class Names:
         self._heap = np.empty(1 << 14, np.uint8)
         self._table, self._shift = np.zeros((1 << 11, 2), np.uint64), 32 - 11
         self._freed: list[np.ndarray] = []  # ids that are free from the next slide on
-        self._left: list[tuple[np.ndarray, Values]] = []  # ids and names that were forgotten in this slide
+        self._left: list[_Left] = []  # what was forgotten in this slide,
+        self._left_before: list[_Left] = []  # and in the one before
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -302,14 +311,14 @@ class Names:
             for ids in self._freed:
                 self._set_free(ids)
             self._freed.clear()
-            self._left.clear()
+            self._left_before, self._left = self._left, []
             self._head[SLIDE] += 1
             return self.version
 
     def _erase(self, ids: np.ndarray) -> None:
         if len(ids):
             text = self._kind == TEXT
-            self._left.append((ids, self.values_of(ids)))
+            self._left.append(_Left(ids, self._since[ids], self.values_of(ids)))
             self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
             self._freed.append(ids)
 
@@ -384,15 +393,19 @@ class Names:
             versions[inside] = self._since[given[inside]]
             return versions
 
-    def forgotten(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ids, ``uint32[n]``, and the names that were forgotten in this slide, in that order.
+    def forgotten(self, version: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids, ``uint32[n]``, and names that were forgotten in this slide or the one before, in that order.
 
-        They are kept until the next slide; not in copies and states.
+        They are not part of copies and states. With ``version``: only names that ids had at that version.
         """
+        last = self.version if version is None else integer("version", version, low=0)
+        ids, names = [np.empty(0, np.uint32)], [np.empty(0, object if self._kind == TEXT else self._kind or "int64")]
         with self._lock:
-            empty = np.empty(0, object if self._kind == TEXT else self._kind or "int64")
-            ids = np.concatenate([np.empty(0, np.uint32), *(ids for ids, _ in self._left)])
-            return ids, np.concatenate([empty, *(values.decoded() for _, values in self._left)])
+            for left in self._left_before + self._left:
+                at = np.flatnonzero(left.since <= last)
+                ids.append(left.ids[at])
+                names.append(left.names.decoded(at))
+        return np.concatenate(ids), np.concatenate(names)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self[self.ids].tolist())

@@ -11,6 +11,7 @@ import pyarrow
 import pytest
 
 import suricate as su
+from suricate import stream
 from suricate.errors import (
     MissingLibraryError,
     ParameterError,
@@ -246,6 +247,38 @@ def test_names_that_left_and_ids_given_to_other_names(graph):
     graph.names.next_slide()
     assert graph.names.intern(["y"]).tolist() == [0]  # vertex 0 is another one now, with an equal value
     assert list(tracker.changed()) == [(0, "y", 1, "new")]
+
+
+def test_a_vertex_whose_id_was_given_on_and_freed_again_has_left(graph):
+    tracker = track(graph, np.array([0, 1, 1, 3, 4, 5], np.uint32), Grouped)
+    named(graph, *"abcdef")
+    tracker.changed()
+    for name in ("x", "y"):
+        graph.names.next_slide()
+        graph.names.forget([1])
+        graph.names.next_slide()
+        assert graph.names.intern([name]).tolist() == [1]
+    graph.names.next_slide()
+    graph.names.forget([1])
+    graph.delete_vertices([1])
+    assert list(tracker.changed()) == [(1, None, 1, None, "left")]  # its name is gone, and "y" was another's
+
+
+def test_changes_of_slides_have_the_names_that_left(device):
+    events = {"time": [0, 1, 2, 3, 4, 5], "src": [*"abcada"], "dst": [*"bcdeef"]}
+    job = stream.Window([events], size=2, slide=2, names=True, time_unit="s", graph={"device": device})
+    tracker = job.track("wcc")
+    changes = []
+    with job:
+        for window in job:
+            frame = tracker.changed()
+            columns = (frame[column].tolist() for column in ("name", "change"))
+            changes.append((window.end, sorted(zip(*columns, strict=True))))
+    assert changes == [
+        (2, [("a", "new"), ("b", "new"), ("c", "new")]),
+        (4, [("b", "left"), ("c", "changed"), ("d", "new"), ("e", "new")]),
+        (6, [("c", "left"), ("d", "changed"), ("e", "changed"), ("f", "new")]),
+    ]
 
 
 def test_a_frame_is_read_by_libraries_and_shown(graph):

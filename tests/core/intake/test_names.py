@@ -128,7 +128,7 @@ def test_withdrawn_names_leave_no_trace():
     names.check()
 
 
-def test_forgotten_names_are_told_until_the_next_slide():
+def test_forgotten_names_are_told_in_this_slide_and_the_next():
     for given in (["a", "ü", "c"], [5, -1, 7]):
         names = su.Names()
         names.intern(given)
@@ -138,12 +138,15 @@ def test_forgotten_names_are_told_until_the_next_slide():
         assert ids.tolist() == [2, 0, 1]
         assert last.tolist() == [given[2], given[0], given[1]]
         names.next_slide()
-        assert names.forgotten()[0].tolist() == []
         names.withdraw([names.intern(given[0])])
-        assert names.forgotten()[1].tolist() == []
+        assert names.forgotten()[0].tolist() == [2, 0, 1]
         names.next_slide()
+        assert names.forgotten()[1].tolist() == []
         assert names.intern(given[1:]).tolist() == [0, 1]
         assert names.since([1, 0, 2, 9]).tolist() == [2, 2, 0, 0]
+        names.forget([0])
+        assert names.forgotten(2)[1].tolist() == [given[1]]
+        assert names.forgotten(1)[1].tolist() == []
 
 
 def test_kept_names_and_counts_below_zero():
