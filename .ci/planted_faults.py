@@ -25,7 +25,7 @@ HORNET = "tests/backends/test_hornet_like.py"
 CSR = "tests/backends/test_csr_baseline.py"
 GPMA = "tests/backends/test_gpma.py"
 BLOCKED = "tests/backends/test_blocked.py"
-CORE = "tests/core/test_"
+GRAPH = "tests/core/graph/test_"
 
 FAULTS = [
     # -- backends ------------------------------------------------------------------------------------------------------
@@ -100,15 +100,15 @@ FAULTS = [
           "count = suspect(dst[i], src[i], word,", "count = suspect(src[i], dst[i], word,", ALGORITHMS + "test_wcc.py"),
     # -- graphs --------------------------------------------------------------------------------------------------------
     Fault("graph: the number of loops is never counted again", "core/graph/update.py",
-          "if self._loops[0] != self.version:", "if self._loops[0] < 0:", CORE + "graph.py " + CORE + "update.py"),
+          "if self._loops[0] != self.version:", "if self._loops[0] < 0:", GRAPH + "graph.py " + GRAPH + "update.py"),
     Fault("graph: in-edges of deleted vertices the wrong way round", "core/graph/update.py",
           "self.into.delete(outside.dst, outside.src)", "self.into.delete(outside.src, outside.dst)",
-          CORE + "graph.py " + CORE + "live.py"),
+          GRAPH + "graph.py " + GRAPH + "live.py"),
     Fault("rollback: the edges that did not change", "core/graph/rollback.py",
           "xp.flatnonzero(status == wanted)", "xp.flatnonzero(status != wanted)",
-          CORE + "update.py tests/core/testing/test_conformance.py"),
+          GRAPH + "update.py tests/core/testing/test_conformance.py"),
     Fault("delta: a loop's status is that of one copy", "core/graph/delta.py",
-          "(src[:n] == dst[:n]) & (status[n:] != 0)", "(src[:n] != dst[:n]) & (status[n:] != 0)", CORE + "delta.py"),
+          "(src[:n] == dst[:n]) & (status[n:] != 0)", "(src[:n] != dst[:n]) & (status[n:] != 0)", GRAPH + "delta.py"),
     # -- algorithms ----------------------------------------------------------------------------------------------------
     Fault("bfs: new vertices have no word", "algorithms/bfs.py",
           "        forest.words.resize(graph.num_vertices)\n        forest.repair", "        forest.repair",

@@ -16,6 +16,7 @@ from pathlib import Path
 import emulated_cuda
 import pytest
 import tiers
+from data_folder import DATA
 from hypothesis import HealthCheck, settings
 from numba.core.codegen import JITCodeLibrary
 
@@ -24,8 +25,6 @@ from suricate.cpu import threads
 from suricate.plugins import backends
 from suricate.store import Store
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("SURICATE_DATA") or CHECKOUT.parent / "shared" / "data")
 os.environ.pop("COLUMNS", None)  # workers of pytest have it; tables of tests are as wide as they need
 os.environ.setdefault("SURICATE_AHEAD", "0")  # they count launches, and what is compiled
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not

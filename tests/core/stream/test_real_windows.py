@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import DATA
+from data_folder import DATA
 
 import suricate.stream as st
 from suricate.io import read, read_events

@@ -25,6 +25,7 @@ BUILT_IN = {
     "ParameterError": ValueError,
     "ConvergenceError": ArithmeticError,
     "MissingLibraryError": ImportError,
+    "LateEventError": ValueError,
     "PluginError": RuntimeError,
     "BackendError": RuntimeError,
     "FileFormatError": ValueError,

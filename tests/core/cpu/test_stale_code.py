@@ -1,6 +1,6 @@
 """Old machine code never runs: a line of a copy of the package is changed, with a warm cache, per kind of module.
 
-``python tests/core/test_stale_code.py`` prints what each change recompiles: the table of docs/decisions/code-keys.md.
+``python tests/core/cpu/test_stale_code.py`` prints what each change recompiles, for docs/decisions/code-keys.md.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 
 PLUGIN = """
 from typing import NamedTuple
