@@ -51,7 +51,7 @@ class EdgeFunctionError(SuricateError, TypeError):
 
 
 class UnknownNameError(SuricateError, KeyError):
-    """No backend, algorithm, format or generator of this name is installed; the message lists those that are."""
+    """Nothing has this name: a backend, algorithm, format, generator, vertex or column; the message says what there is."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""
