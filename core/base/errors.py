@@ -51,7 +51,7 @@ class EdgeFunctionError(SuricateError, TypeError):
 
 
 class UnknownNameError(SuricateError, KeyError):
-    """Nothing has this name: a backend, algorithm, format, generator, vertex or column; the message says what there is."""
+    """No backend, algorithm, format, generator, vertex or column has this name; the message says what there is."""
 
     def __str__(self) -> str:  # KeyError would print the repr
         return str(self.args[0]) if self.args else ""
