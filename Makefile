@@ -87,7 +87,7 @@ map: $(VENV)/.dev
 	$(MAKE) map-page
 
 map-page: $(VENV)/.dev
-	$(BIN)/suricate bench --report bench/figures/$(MACHINE)/crossover.jsonl --save-map core/maps/$(MACHINE).json
+	$(BIN)/suricate bench --report bench/figures/$(MACHINE)/crossover.jsonl --save-map core/plugins/maps/$(MACHINE).json
 	$(BIN)/suricate bench --report bench/figures/*/crossover.jsonl --page docs/crossover.md
 
 $(VENV)/bin/python:
