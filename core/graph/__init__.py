@@ -304,6 +304,8 @@ class Graph:
         for column in self._columns.values():
             column.reserve(self.num_vertices + count)
         ids, delta = self._updater.insert_vertices(count, recycle=recycle)
+        if recycle and self._names is not None:
+            naming.forget_names(self, ids)
         self._end_change(before, delta)
         return ids
 
@@ -361,7 +363,8 @@ class Graph:
     def memory_usage(self) -> MemoryUsage:
         """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
         self._updater.raise_found()
-        return memory_usage(self._updater, sum(self.workspace.memory().values()))
+        columns = sum(column.nbytes for column in self._columns.values())
+        return memory_usage(self._updater, sum(self.workspace.memory().values()), columns)
 
     @on_graph_device
     def check(self) -> None:
@@ -412,7 +415,7 @@ class Graph:
         other = object.__new__(type(self))
         other._assemble(self._options, stores)
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
-        other._names = None if self.names is None else self.names.copy()
+        other._names = self._names.copy() if isinstance(self._names, Names) else self._names
         other._columns = {name: column.copy_to(place) for name, column in self._columns.items()}
         return other
 

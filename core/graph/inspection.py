@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 class MemoryUsage(NamedTuple):
     """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
 
-    The part ``live`` is the mask of live vertices, which is there once a vertex was deleted. Beside all parts,
-    ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
+    The part ``live`` is the mask of live vertices, there once a vertex was deleted. ``columns`` are the columns
+    of vertices, if there are any; of texts without the bytes of each. Beside all parts, ``workspace`` is the bytes of
+    the scratch arrays that operators keep between calls.
     """
 
     parts: dict[str, tuple[int, int]]
@@ -32,8 +33,11 @@ class MemoryUsage(NamedTuple):
     workspace: int = 0
 
 
-def memory_usage(updater: Updater, workspace: int) -> MemoryUsage:
-    """Return the memory of the store of out-edges, of that of in-edges if there is one, and of the live vertices."""
+def memory_usage(updater: Updater, workspace: int, columns: int = 0) -> MemoryUsage:
+    """Return the memory of the store of out-edges, of that of in-edges if there is one, and of the live vertices.
+
+    ``columns``: bytes of the columns of vertices.
+    """
     parts = {
         f"{name}.{part}": size
         for name, store in zip(("out", "in"), updater.stores, strict=False)
@@ -41,6 +45,8 @@ def memory_usage(updater: Updater, workspace: int) -> MemoryUsage:
     }
     if any(updater.live.memory()):
         parts["live"] = updater.live.memory()
+    if columns:
+        parts["columns"] = columns, columns
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
     num_edges = updater.count_edges()
     return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)

@@ -24,7 +24,7 @@ def names(graph: Graph) -> Names | None:
     """The names of the vertices (``su.Names``, in host memory), or None. Files read with ``relabel`` bring them.
 
     They are shown in frames, taken in place of ids, copied with the graph, kept in snapshots, and the nodes of
-    ``to_networkx``. Deleting a vertex leaves its name, and adding one gives it none: that is up to who owns the names.
+    ``to_networkx``. Deleting a vertex leaves its name, until its id is recycled; adding one gives it none.
 
     Raises:
         ParameterError: set to something else, or to names of ids that the graph does not have.
@@ -151,6 +151,13 @@ def columns(graph: Graph) -> Columns:
     an argument of a function.
     """
     return Columns(graph, vertices_of)
+
+
+def forget_names(graph: Graph, ids: Any) -> None:
+    """Note that ``ids`` are new vertices: they do not have the names of those that had these ids before."""
+    if (names := graph.names) is not None:
+        host = graph.device.to_numpy(ids)
+        names.forget(host[names.has(host)], reuse=False)
 
 
 # -- edges -------------------------------------------------------------------------------------------------------------

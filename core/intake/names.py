@@ -269,14 +269,19 @@ class Names:
                 self._erase(zeros)
             return zeros
 
-    def forget(self, ids: Any) -> None:
+    def forget(self, ids: Any, *, reuse: bool = True) -> None:
         """Forget the names of ids, whatever their counts; the ids are free from the next slide on.
+
+        With ``reuse=False`` they are never given out again: vertices without names have them.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
         """
         with self._lock:
-            self._erase(np.unique(self._known(ids)))
+            known = np.unique(self._known(ids))
+            self._erase(known)
+            if len(known) and not reuse:
+                self._freed.pop()
 
     def withdraw(self, ids: Any) -> None:
         """Forget names that were added in this slide and that no graph has seen: their ids are free at once.

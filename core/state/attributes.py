@@ -46,6 +46,11 @@ class Column:
         """The values, one per vertex: the array itself, which is valid until vertices are added."""
         return self._buffer[: self.size]
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated, of texts without those that the objects themselves take."""
+        return int(self._buffer.nbytes)
+
     def reserve(self, size: int) -> None:
         """Allocate for ``size`` vertices, so that :meth:`resize` cannot fail; raises ``MemoryError``."""
         if size > len(self._buffer):

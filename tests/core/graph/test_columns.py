@@ -54,6 +54,7 @@ def test_columns_follow_the_vertices(graph):
         graph.check()
     assert listed(graph, "age") == [30, 8, 50, 60] + [0] * 44
     assert set(graph.columns) == {"age", "city", "score"}
+    assert graph.memory_usage().parts["columns"][1] >= graph.num_vertices * (8 + 8 + 4)
     del graph.columns["city"]
     assert "city" not in graph.columns
 

@@ -58,6 +58,13 @@ def test_vertices_without_names_keep_their_ids(graph):
     assert graph.names.find("fay") == 6
     assert graph.names.has([4, 5]).tolist() == [False, False]
     assert su.Graph(9, names=["a"], device=graph.device).num_vertices == 9
+    graph.delete_vertices(["bob"])
+    assert graph.insert_vertices(recycle=True).tolist() == [1]
+    assert "bob" not in graph
+    graph.names.next_slide()
+    graph.insert_edges(["bob"], ["ann"], 1)
+    assert graph.names.find("bob") == 7  # 1 is the id of a vertex without a name
+    graph.names.check()
 
 
 @pytest.mark.parametrize(("edges", "error"), [
