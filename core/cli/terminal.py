@@ -60,9 +60,9 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
     facts = facts or {}
     if format == "json":
         tables = {
-            grid.name: [dict(zip(grid.columns, map(_plain, row), strict=True)) for row in grid.rows] for grid in grids
+            grid.name: [dict(zip(grid.columns, map(as_json, row), strict=True)) for row in grid.rows] for grid in grids
         }
-        content = {**{name: _plain(value) for name, value in facts.items()}, **tables}
+        content = {**{name: as_json(value) for name, value in facts.items()}, **tables}
         click.echo(json.dumps(next(iter(tables.values())) if len(content) == len(tables) == 1 else content, indent=1))
         return
     for name, value in facts.items():
@@ -75,7 +75,7 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
             _print_table(grid)
 
 
-def _plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """Return a value as JSON has it: a number of NumPy as one of Python, what is not finite as None."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, float) and not math.isfinite(value):
@@ -90,13 +90,13 @@ def _csv(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(grid.columns)
-    writer.writerows([[_printable(value) if isinstance(value, str) else value for value in row] for row in grid.rows])
+    writer.writerows([[printable(value) if isinstance(value, str) else value for value in row] for row in grid.rows])
     return text.getvalue()
 
 
 def _print_table(grid: Grid) -> None:
     """Print a table whose cells are folded, not cut."""
-    cells = [[_rounded(value) for value in row] for row in grid.rows]
+    cells = [[rounded(value) for value in row] for row in grid.rows]
     if not sys.stdout.isatty():
         click.echo(plain_table(grid.columns, cells))
         return
@@ -111,15 +111,16 @@ def _print_table(grid: Grid) -> None:
     console().print(table)
 
 
-def _rounded(value: Any) -> str:
+def rounded(value: Any) -> str:
+    """Return a cell of a table: numbers with six digits."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):
         return f"{value:.6g}"
-    return _printable(value).replace("\n", "\\n").replace("\r", "\\r")
+    return printable(value).replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _printable(value: Any) -> str:
+def printable(value: Any) -> str:
     """Return a text that any stream can print: bytes of a file that were no UTF-8 become question marks."""
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 

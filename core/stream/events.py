@@ -69,7 +69,7 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
     if array.ndim != 1:
         raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
     if array.dtype.kind not in "iu":
-        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}")
+        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True takes texts")
     if len(array) and not 0 <= int(array.min()) <= int(array.max()) < MAX_VERTICES:
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad

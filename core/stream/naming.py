@@ -15,19 +15,10 @@ from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
+from suricate.stream.columns import Texts
 from suricate.stream.events import Events
 
 UNKNOWN = -1
-
-
-class Texts(NamedTuple):
-    """A column of texts in place: ``start << 32 | length`` (``uint64[n]``) in ``data`` (bytes)."""
-
-    data: np.ndarray
-    spans: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.spans)
 
 
 class Named(NamedTuple):
@@ -73,6 +64,8 @@ class VertexNames:
             DTypeError, ShapeError, ParameterError: it holds no names, or some are missing.
         """
         if isinstance(column, Texts):
+            if self._tokens.dtype is None:
+                self._tokens = Names("text")
             ids = self._tokens.intern_spans(column.data, column.spans)
             self._tokens.retain(ids)
             return ids

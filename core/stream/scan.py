@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import FileFormatError, ParameterError
-from suricate.base.files import as_path
-from suricate.base.parameters import shown
+from suricate.base.files import as_path, is_special
+from suricate.base.parameters import flag, shown
 from suricate.io import events
 from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import has_body, make_layout, table_format
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.tokenizer import Tokenizer
+from suricate.stream.columns import Texts, as_array, part_of
 from suricate.stream.events import DELETE, INSERT, SET
-from suricate.stream.naming import Texts
 from suricate.stream.sources import MARK, Chunk, Source, _Mark, columns_of
 from suricate.stream.times import demand_unit
 
@@ -40,10 +40,10 @@ class Scan(Source):
     resumes = True
 
     def __init__(
-        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None
+        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None, *, texts: bool
     ) -> None:
         self._paths, self._format, self._columns = paths, format, columns
-        self.time_unit = time_unit
+        self.time_unit, self._texts = time_unit, texts
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of the files, one file after the other."""
@@ -59,7 +59,7 @@ class Scan(Source):
                 count = len(chunk["src"])
                 if done + count > rows:
                     begin = max(rows - done, 0)
-                    yield (at, done + count), {name: cut(column, begin) for name, column in chunk.items()}
+                    yield (at, done + count), {name: part_of(column, begin) for name, column in chunk.items()}
                 done += count
             rows = 0
 
@@ -71,17 +71,15 @@ class Scan(Source):
         if self._format == "events":
             yield from _steps(path)
             return
-        with open(path, "rb") as file:
-            kind = table_format(path, file.read(8), self._format)
+        head = b""
+        if not is_special(path):  # what is read of a pipe is gone
+            with open(path, "rb") as file:
+                head = file.read(8)
+        kind = table_format(path, head, self._format)
         if kind in TABLES:
             yield from _table(path, kind, self._columns)
         else:
-            yield from _text(path, self._format, self._columns)
-
-
-def cut(column: Any, begin: int) -> Any:
-    """Return a column from a row on."""
-    return column._replace(spans=column.spans[begin:]) if isinstance(column, Texts) else column[begin:]
+            yield from _text(path, self._format, self._columns, texts=self._texts)
 
 
 def scan(
@@ -94,6 +92,7 @@ def scan(
     kind: str | None = None,
     format: str | None = None,
     time_unit: str | None = None,
+    texts: bool = False,
 ) -> Scan:
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
 
@@ -105,6 +104,8 @@ def scan(
         format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else what ``suricate.read``
             takes; None: by the extension, else by the first bytes.
         time_unit: what times that are numbers count: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
+        texts: whether sources and destinations of text and CSV files are texts even if they look like whole numbers;
+            else the first row tells. Windows take texts with ``names=True``.
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
@@ -113,7 +114,8 @@ def scan(
     """
     named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
     columns = {role: name for role, name in named.items() if name is not None}
-    return Scan(_files_of(path), format, columns, demand_unit(time_unit) or "s")
+    unit = demand_unit(time_unit) or "s"
+    return Scan(_files_of(path), format, columns, unit, texts=flag("texts", texts))
 
 
 def _files_of(path: Any) -> list[Path]:
@@ -128,18 +130,18 @@ def _files_of(path: Any) -> list[Path]:
             if one.is_dir()
             else [one]
         )
-    missing = next((each for each in found if not each.is_file()), None)
+    missing = next((each for each in found if not each.exists() or each.is_dir()), None)
     if not found or missing is not None:
         raise ParameterError(f"scan: there is no file {shown(str(missing or path))}")
     return found
 
 
-def _text(path: Path, format: str | None, columns: Mapping[str, Any]) -> Iterator[Chunk]:
+def _text(path: Path, format: str | None, columns: Mapping[str, Any], *, texts: bool) -> Iterator[Chunk]:
     if "kind" in columns:
         raise ParameterError(
             "scan: a column of kinds is read from Parquet and Arrow, and by st.source from anything else"
         )
-    options = ReadOptions(False, dict(columns) or None, None, None, None, None, None)
+    options = ReadOptions("text" if texts else True, dict(columns) or None)
     with ByteSource(path, None) as source:
         chunks = source.chunks()
         head = next(chunks, b"")
@@ -164,11 +166,10 @@ def _text(path: Path, format: str | None, columns: Mapping[str, Any]) -> Iterato
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
     """Return texts at spans of a chunk; with ``quotes`` a doubled quote stands for one."""
-    data = np.frombuffer(chunk, np.uint8)
+    column = Texts(np.frombuffer(chunk, np.uint8), spans)
     if not quotes or b'""' not in chunk:
-        return Texts(data, spans)
-    begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
-    return [chunk[a : a + n].decode().replace('""', '"') for a, n in zip(begins, lengths, strict=True)]
+        return column
+    return [text.replace('""', '"') for text in as_array(column)]
 
 
 def _table(path: Path, kind: str, columns: Mapping[str, Any]) -> Iterator[Chunk]:

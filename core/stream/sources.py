@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
+from suricate.stream.columns import in_order, part_of
 from suricate.stream.times import demand_unit, ticks_of
 
 COLUMNS = ("time", "src", "dst", "weight", "kind")
@@ -183,7 +184,7 @@ class _Head:
         self._source, (self._begin, self._used) = source, at
         self._chunks = source.read(self._begin)
         self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
-        self.rest: dict[str, np.ndarray] = {}
+        self.rest: dict[str, Any] = {}
         self._skip = self._used
 
     @property
@@ -201,13 +202,13 @@ class _Head:
             if isinstance(chunk, _Mark):
                 raise ParameterError("merge: sources of steps cannot be merged")
             ticks, self.has_unit = ticks_of(chunk["time"], self._source.time_unit)
-            self.rest = {name: np.asarray(column)[self._skip :] for name, column in chunk.items()}
+            self.rest = {name: part_of(column, self._skip) for name, column in chunk.items()}
             self.ticks, self._used, self._skip = ticks[self._skip :], self._skip, 0
         return True
 
     def use(self, count: int) -> None:
         """Take the next ``count`` events away."""
-        self.rest = {name: column[count:] for name, column in self.rest.items()}
+        self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
         if len(self.ticks) == 0:
             self._begin, self._used = self._after, 0
@@ -223,7 +224,7 @@ def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> C
         raise ParameterError(
             f"merge: only one of the sources has columns for {', '.join(first.keys() ^ second.keys())}"
         )
-    return {name: np.concatenate([first[name][:boundary], second[name]])[order] for name in names}
+    return {name: in_order((part_of(first[name], 0, boundary), second[name]), order) for name in names}
 
 
 # -- chunks ------------------------------------------------------------------------------------------------------------

@@ -31,9 +31,11 @@ class JobTracker:
         self.slides: int = 0  #: that it has seen
         self._tracker: Tracker | None = None
         self._result: Any = None
+        self.begun: bool = False  #: whether it knows its graph
 
     def begin(self, graph: Graph) -> None:
         """Track the algorithm on the graph of the job."""
+        self.begun = True
         if self.every == 1:
             self._tracker = graph.track(self.kind, **self._params)
             return

@@ -16,6 +16,7 @@ from suricate.graph import Graph
 from suricate.graph.delta import Batch, Delta
 from suricate.intake.names import Names
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
+from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.intake import Intake, Refusals, refuse_late
 from suricate.stream.naming import vertex_names
@@ -331,9 +332,10 @@ class Window:
         if not parts:
             return
         names = parts[0].keys()
-        whole = {name: np.concatenate([np.asarray(part[name]) for part in parts]) for name in names}
-        order = np.argsort(whole["time"], kind="stable") if "time" in whole else np.arange(len(whole["src"]))
-        yield WHOLE, {name: column[order] for name, column in whole.items()}
+        order = np.arange(sum(len(part["src"]) for part in parts))
+        if "time" in names:
+            order = np.argsort(in_order([part["time"] for part in parts], order), kind="stable")
+        yield WHOLE, {name: in_order([part[name] for part in parts], order) for name in names}
 
     def _mark(self) -> None:
         if self._options.mode != STEP:
@@ -423,6 +425,8 @@ class Window:
             graph.delete_vertices(free)
         self._pending, self.slides = None, self.slides + 1
         for tracker in self._trackers:
+            if not tracker.begun:  # not before: a source is a vertex of the first slide
+                tracker.begin(graph)
             tracker.advance(graph)
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
@@ -433,27 +437,24 @@ class Window:
         return self.current
 
     def _make_graph(self) -> Graph:
-        """Make the graph, and its trackers."""
+        """Make the graph."""
         weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
         default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
         graph = Graph(**{"weight_dtype": default, "num_vertices": 0, **self._graph_options})
         if graph.weight_dtype is not None and not weighted:
             raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
-        for tracker in self._trackers:
-            tracker.begin(graph)
         self._graph = graph
         return graph
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
         keys, value = self._ring.held()  # type: ignore[union-attr]  # it was restored
-        trackers, self._trackers = self._trackers, []
         graph = self._make_graph()
         graph.insert_vertices(about["num_vertices"] - graph.num_vertices)
         graph.apply(self._batch(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0)))
         graph.delete_vertices(arrays["deleted"])
-        graph.names, self._trackers = self.names, trackers
-        for number, tracker in enumerate(trackers):
+        graph.names = self.names
+        for number, tracker in enumerate(self._trackers):
             tracker.begin(graph)
             known = about["trackers"][number : number + 1]
             if known and known[0][:2] == [tracker.kind.name, tracker.every]:

@@ -263,6 +263,41 @@ def _write(path: Path, columns: dict[str, np.ndarray]) -> None:
         writer.write_table(table)
 
 
+def test_names_in_files(tmp_path: Path) -> None:
+    """Texts stay in the bytes of their chunk, through sorting, merging and going on, quoted ones and no UTF-8, too."""
+    first = tmp_path / "a.csv"
+    first.write_bytes(b'src,dst,time\nann,"b ""o"" b",3\nx\xffy,ann,1\nann,cid,5\n')
+    second = tmp_path / "b.csv"
+    second.write_text("src,dst,time\ndan,ann,2\ncid,dan,4\n")
+    pairs = [("x\udcffy", "ann"), ("dan", "ann"), ("ann", 'b "o" b'), ("cid", "dan"), ("ann", "cid")]
+
+    def found(source: st.Source | list, **options) -> list[tuple]:
+        job, seen = st.Window(source, size="1s", slide="1s", names=True, time_unit="s", graph=CPU, **options), []
+        for w in job:
+            src, dst, _ = w.graph.edges()
+            seen += zip(job.names[src].tolist(), job.names[dst].tolist(), strict=True)
+        return seen
+
+    scans = [st.scan(path) for path in (first, second)]
+    assert found(st.chain(*scans), order="time") == pairs
+    assert found(st.merge(*scans), lateness="9s") == pairs
+    after = next(iter(scans[1].read()))[0]
+    assert next(iter(scans[1].read((0, after[1] - 1))))[1]["src"].spans.shape == (1,)
+    numbers = tmp_path / "numbers.csv"
+    numbers.write_text("src,dst,time\n007,7,1\n")
+    assert found(st.scan(numbers, texts=True)) == [("007", "7")]
+    assert found(st.scan(numbers)) == [(7, 7)]
+    with pytest.raises(DTypeError, match="names=True"):
+        next(st.Window(scans[0], size="1s", slide="1s", graph=CPU))
+
+
+def test_trackers_take_vertices_of_the_first_slide() -> None:
+    events = {"time": [1, 2, 3], "src": ["ann", "bob", "ann"], "dst": ["bob", "cid", "dan"]}
+    job = st.Window(events, size=None, slide="1", names=True, graph=CPU)
+    search = job.track("bfs", source=0)
+    assert [max(search.result.level.tolist()) for _ in job] == [1, 2, 2]
+
+
 # -- the job -----------------------------------------------------------------------------------------------------------
 
 

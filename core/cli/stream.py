@@ -1,0 +1,273 @@
+"""``suricate stream``: a window over a stream of events, answers slide by slide."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from suricate import plugins
+from suricate.cli.run import literal
+from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
+from suricate.cli.terminal import as_json, console, plain_table, printable, rounded
+
+if TYPE_CHECKING:
+    from suricate.stream import Slide, Window
+
+FACTS = "end", "events", "late", "vertices", "edges"  #: what is printed of each slide
+COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
+
+
+@click.command()
+@click.argument("file", type=GRAPH_FILE)
+@click.option(
+    "--window", "size", metavar="SIZE", help="What a window holds: 7d, 90min; 5000 events; 3 steps. Default: all."
+)
+@click.option("--slide", required=True, help="How far it moves: a duration, a number of events, or step.")
+@click.option("--lateness", metavar="TIME", help="How long a slide waits for events behind the newest one.")
+@click.option("--combine", type=COMBINE, default="last", show_default=True, help="Weight of an edge from its events.")
+@click.option("--order", type=click.Choice(["time"]), help="Sort the events in memory first.")
+@click.option("--late", "overdue", default="drop", show_default=True, help="Late events: drop, raise, or a CSV file.")
+@click.option(
+    "--on-error", default="raise", show_default=True, help="Events that are not valid: raise, skip, a CSV file."
+)
+@click.option("--track", "algorithms", multiple=True, metavar="ALGORITHM", help="Keep its result current; repeatable.")
+@click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter of what is tracked; repeatable."
+)
+@click.option("--top", default=10, show_default=True, type=click.IntRange(0), help="Vertices or groups per slide.")
+@click.option("--names", is_flag=True, help="Sources and destinations are names (texts, any integers), not ids from 0.")
+@click.option(
+    "--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help="As src=payer,dst=payee,time=ts; also kind."
+)
+@click.option(
+    "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of times that are numbers.  [default: s]"
+)
+@click.option("--from", "source_format", metavar="NAME", help="Format of the file; events: an event file.")
+@click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
+@click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+@click.option("--directed/--undirected", default=None, help="Default: what the algorithms need, else directed.")
+@click.option(
+    "--checkpoint", type=TargetType(dir_okay=True), help="Folder that keeps the state; a job goes on from it."
+)
+@click.option(
+    "--output", type=TargetType(dir_okay=True), help="Write the top rows: .csv, .jsonl, else a folder of Parquet."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json"]),
+    default="table",
+    show_default=True,
+    help="Format of what is printed; csv and json have all digits, json a line per slide.",
+)
+def stream(
+    file: Path, algorithms: tuple[str, ...], params: tuple[str, ...], top: int, names: bool,
+    columns: dict[str, Any] | None, time_unit: str | None, source_format: str | None, backend: str | None, device: str,
+    directed: bool | None, checkpoint: Path | None, output: Path | None, form: str, size: str | None, slide: str,
+    lateness: str | None, overdue: str, **options: Any,
+) -> None:  # fmt: skip
+    """Keep a window over the events in FILE as a graph.
+
+    What it holds, and the top vertices of what is tracked, are printed slide by slide.
+
+    FILE may be text, CSV, Parquet, Arrow or an event file, a folder or a pattern of them, or - for standard input.
+    Ctrl-C and SIGTERM end the job after the current slide; with --checkpoint the next call goes on from there.
+    """
+    import suricate.stream as st
+
+    kinds = {name: plugins.algorithm(name) for name in algorithms}
+    given = params_of(kinds, params)
+    if output is not None and not kinds:
+        raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
+    source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit)
+    job = st.Window(
+        source, size=None if size is None else number_or_text(size), slide=number_or_text(slide),
+        lateness=0 if lateness is None else lateness, names=names or None, checkpoint=checkpoint, late=overdue,
+        graph=graph_options(kinds, backend, device, directed), **options,
+    )  # fmt: skip
+    trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
+    sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
+    show = PRINTERS[form]([*trackers])
+    with job, progress_line() as progress:
+        for w in job:
+            tops = {name: tracker.top(top) for name, tracker in trackers.items()}
+            for name, sink in sinks.items():
+                sink.write(tops[name])
+            if output != STDOUT:
+                show(facts_of(w), tops)
+            progress(w, job)
+    click.echo(summary(job), err=True)
+
+
+def number_or_text(text: str) -> int | str:
+    """Return a number of events where there are digits only, else the text."""
+    return int(text) if text.isdecimal() else text
+
+
+def params_of(kinds: Mapping[str, Any], params: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each algorithm: ``NAME=VALUE`` goes to all that have it."""
+    known = {name: set(inspect.signature(kind).parameters) for name, kind in kinds.items()}
+    given: dict[str, dict[str, Any]] = {name: {} for name in kinds}
+    for param in params:
+        label, equals, text = param.partition("=")
+        takers = [name for name in kinds if label in known[name]]
+        if not equals or not takers:
+            wrong = f"nothing that is tracked has {label!r}" if equals else f"{param!r}: expected NAME=VALUE"
+            raise click.BadParameter(wrong, param_hint="--param")
+        for name in takers:
+            given[name][label] = literal(text)
+    for name, kind in kinds.items():
+        try:
+            kind(**given[name])  # a bad parameter shows before the file is read
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise click.BadParameter(f"{name}: {error}", param_hint="--param") from error
+    return given
+
+
+def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, directed: bool | None) -> dict[str, Any]:
+    """Return the options of the graph that the algorithms need."""
+    needed = {not kind.requires.undirected for kind in kinds.values() if kind.requires.undirected is not None}
+    if len(needed) > 1:
+        raise click.UsageError("one of the algorithms needs a directed graph, another one an undirected graph")
+    found: dict[str, Any] = {
+        "device": device,
+        "directed": needed.pop() if needed and directed is None else directed is not False,
+    }
+    if backend is not None:
+        plugins.backend(backend)  # an unknown name shows before the file is read
+        found["backend"] = backend
+    if any(kind.requires.weighted is False for kind in kinds.values()):
+        found["weight_dtype"] = None
+    return found
+
+
+def target_of(output: Path, name: str, number: int) -> Any:
+    """Return where the rows of an algorithm go; of several ones each has a file whose name ends in its own."""
+    if output == STDOUT:
+        if number > 1:
+            raise click.BadParameter("- takes the rows of one algorithm", param_hint="--output")
+        return RowPrinter(csv.writer(sys.stdout, lineterminator="\n"))
+    return output if number == 1 else output.with_name(f"{output.stem}-{name}{output.suffix}")
+
+
+class RowPrinter:
+    """A sink that writes rows as CSV, with the names of the columns ahead of the first."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer, self._begun = writer, False
+
+    def __call__(self, end: Any, columns: Mapping[str, Any]) -> None:
+        """Write a table."""
+        if not self._begun:
+            self._writer.writerow(["end", *columns])
+            self._begun = True
+        self._writer.writerows([end, *row] for row in zip(*(part.tolist() for part in columns.values()), strict=True))
+        sys.stdout.flush()
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def facts_of(w: Slide) -> dict[str, Any]:
+    """Return what is printed of each slide: :data:`FACTS`."""
+    end = w.end if isinstance(w.end, int) else str(w.end).removesuffix(".000000000")
+    values = end, w.events, w.late, w.graph.num_live, w.graph.num_edges
+    return dict(zip(FACTS, values, strict=True))
+
+
+def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    """Print a line per slide, and below it a table per algorithm."""
+
+    def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
+        click.echo("  ".join(str(value) if name == "end" else f"{name} {value}" for name, value in facts.items()))
+        for name, frame in tops.items():
+            if len(frame):
+                click.echo(
+                    f"{name}\n{plain_table(frame.columns, [[rounded(cell) for cell in row] for row in frame])}\n"
+                )
+
+    return show
+
+
+def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    """Print a row per slide or, if something is tracked, per vertex or group of its top."""
+    writer, begun = csv.writer(sys.stdout, lineterminator="\n"), False
+
+    def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
+        nonlocal begun
+        rows = [[*facts.values()]]
+        head = [*facts]
+        if names:
+            head = ["end", "algorithm", "rank", "vertex", "value"]
+            rows = [[facts["end"], name, *row] for name, frame in tops.items() for row in ranked(frame)]
+        if not begun:
+            writer.writerow(head)
+            begun = True
+        writer.writerows([[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows])
+        sys.stdout.flush()
+
+    return show
+
+
+def ranked(frame: Any) -> Iterator[list[Any]]:
+    """Yield rank, vertex (its name if it has one) and value of the rows of a top."""
+    values = [name for name in frame.columns if name not in ("rank", "vertex", "name")]
+    shown = "name" if "name" in frame.columns else "vertex"
+    for row in frame:
+        cells = dict(zip(frame.columns, row, strict=True))
+        yield [cells["rank"], cells[shown], cells[values[0]]]
+
+
+def json_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
+    """Print an object per slide and line."""
+
+    def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
+        tables = {
+            name: [dict(zip(frame.columns, map(as_json, row), strict=True)) for row in frame]
+            for name, frame in tops.items()
+        }
+        click.echo(json.dumps({**facts, **tables}))
+        sys.stdout.flush()
+
+    return show
+
+
+PRINTERS = {"table": table_printer, "csv": csv_printer, "json": json_printer}
+
+
+@contextmanager
+def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
+    """Show rate, lag and memory on a terminal; yields what to call after each slide."""
+    begin, events, shown_at = time.perf_counter(), 0, 0.0
+    with console(stderr=True).status("reading") as status:
+
+        def progress(w: Slide, job: Window) -> None:
+            nonlocal events, shown_at
+            events += w.events
+            now = time.perf_counter()
+            if now - shown_at < 0.2 or not sys.stderr.isatty():
+                return
+            shown_at = now
+            lag = f"{w.lag / 1e9:.0f} s" if job.has_unit else w.lag
+            memory = sum(w.memory.values()) / 2**20
+            status.update(f"{w.end}: {events / (now - begin):,.0f} events/s, lag {lag}, {memory:,.0f} MiB")
+
+        yield progress
+
+
+def summary(job: Window) -> str:
+    """Return a line about a job that has ended."""
+    events, seconds = (sum(row[name] for row in job.history) for name in ("events", "total"))
+    parts = [f"{len(job.history)} slides, {events} events"]
+    parts += [f"{count} {what}" for what, count in (("late", job.late), ("not valid", job.skipped)) if count]
+    rate = f", {events / seconds:,.0f} events/s" if events else ""
+    return ", ".join(parts) + rate + (f"; ended by {job.stopped}" if job.stopped else "")

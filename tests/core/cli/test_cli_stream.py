@@ -1,0 +1,134 @@
+"""``suricate stream``: windows from a shell."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_calls import call, rows, shell
+
+CPU = ("--device", "cpu")
+PAID = "payer,payee,amount,ts\nann,bob,5,2024-01-01\nbob,cid,7,2024-01-02\nann,bob,6,2024-01-02\ncid,dan,1,2024-01-04\n"
+TIMED = ("--columns", "src=0,dst=1,time=2")
+COLUMNS = ("--names", "--columns", "src=payer,dst=payee,weight=amount,time=ts")
+
+
+@pytest.fixture
+def paid(tmp_path: Path) -> Path:
+    file = tmp_path / "paid.csv"
+    file.write_text(PAID)
+    return file
+
+
+@pytest.fixture
+def numbers(tmp_path: Path) -> Path:
+    """A cycle of 0, 1, 2, once per step of time."""
+    file = tmp_path / "numbers.txt"
+    file.write_text("".join(f"{at % 3} {(at + 1) % 3} {at}\n" for at in range(12)))
+    return file
+
+
+def test_a_line_per_slide_and_the_top_vertices_by_name(paid: Path) -> None:
+    result = call("stream", paid, *COLUMNS, *CPU, "--window", "2d", "--slide", "1d", "--track", "wcc", "--top", 1)
+    assert result.exit_code == 0, result.output
+    lines = [line for line in result.stdout.splitlines() if line.startswith("2024")]
+    assert lines == [
+        "2024-01-02T00:00:00  events 1  late 0  vertices 2  edges 1",
+        "2024-01-03T00:00:00  events 2  late 0  vertices 3  edges 2",
+        "2024-01-04T00:00:00  events 0  late 0  vertices 3  edges 2",
+        "2024-01-05T00:00:00  events 1  late 0  vertices 2  edges 1",
+    ]
+    assert [row[2:] for row in rows(result)] == [["ann", "2"], ["ann", "3"], ["ann", "3"], ["cid", "2"]]
+    assert "4 slides, 4 events" in result.stderr
+
+
+def test_formats(paid: Path, numbers: Path) -> None:
+    days = ("--window", "2d", "--slide", "1d", "--combine", "sum")
+    found = [json.loads(line) for line in call("stream", paid, *COLUMNS, *CPU, *days, "--track", "pagerank",
+                                               "--format", "json").stdout.splitlines()]  # fmt: skip
+    assert [each["edges"] for each in found] == [1, 2, 2, 1]
+    assert [row["name"] for row in found[0]["pagerank"]] == ["bob", "ann"]
+    found = call("stream", numbers, *CPU, "--window", "4", "--slide", "4", "--format", "csv").stdout
+    assert found.splitlines() == ["end,events,late,vertices,edges", "4,4,0,3,3", "8,4,0,3,3", "12,4,0,3,3"]
+    found = call(
+        "stream", paid, *COLUMNS, *CPU, *days, "--track", "wcc", "--track", "pagerank", "--format", "csv"
+    ).stdout
+    first = [row for row in csv.DictReader(found.splitlines()) if row["end"].startswith("2024-01-02")]
+    assert [(row["algorithm"], row["vertex"]) for row in first] == [
+        ("wcc", "ann"),
+        ("pagerank", "bob"),
+        ("pagerank", "ann"),
+    ]
+    assert float(first[1]["value"]) > 0.6
+
+
+def test_outputs(paid: Path, tmp_path: Path) -> None:
+    common = ("stream", paid, *COLUMNS, *CPU, "--slide", "1d", "--track", "pagerank", "--top", 2)
+    whole = call(*common, "--output", "-").stdout
+    assert whole.splitlines()[0] == "end,rank,vertex,name,value"
+    assert len(whole.splitlines()) == 1 + 2 * 3
+    call(*common, "--output", tmp_path / "ranks.csv")
+    assert [row["name"] for row in csv.DictReader((tmp_path / "ranks.csv").open())][:2] == ["bob", "ann"]
+    call(*common, "--track", "wcc", "--output", tmp_path / "top.jsonl")
+    assert len((tmp_path / "top-pagerank.jsonl").read_text().splitlines()) == 6
+    assert json.loads((tmp_path / "top-wcc.jsonl").read_text().splitlines()[0])["size"] == 2
+
+
+def test_standard_input_parameters_and_late_events(numbers: Path, tmp_path: Path) -> None:
+    lines = numbers.read_text() + "0 1 2\n"
+    done = shell("stream", "-", *CPU, *TIMED, "--window", "6s", "--slide", "2s", "--late", tmp_path / "late.csv",
+                 "--undirected", "--track", "bfs", "--param", "source=1", "--format", "json", input=lines)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert found[-1]["late"] == 1
+    assert found[-1]["edges"] == 3
+    assert found[-1]["bfs"][0]["level"] == 1
+    assert "1 late" in done.stderr
+    assert len((tmp_path / "late.csv").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (("--slide", "1d", "--track", "nothing"), "nothing"),
+        (("--slide", "1d", "--track", "pagerank", "--param", "beta=1"), "'beta'"),
+        (("--slide", "1d", "--track", "pagerank", "--param", "alpha=7"), "alpha"),
+        (("--slide", "one", "--window", "2d"), "slide"),
+        (("--slide", "3d", "--window", "2d"), "longer than"),
+        (("--slide", "1d", "--output", "x.csv"), "--track"),
+        (("--slide", "1d", "--names", "--directed", "--track", "kcore"), "undirected"),
+        (("--slide", "1d", "--backend", "none"), "none"),
+        (("--slide", "1d"), "names=True takes them"),
+        ((), "--slide"),
+    ],
+)
+def test_bad_usage_is_one_line(paid: Path, options: tuple[str, ...], reason: str) -> None:
+    result = call("stream", paid, "--columns", "src=payer,dst=payee,time=ts", *CPU, *options)
+    assert result.exit_code == 2, result.output
+    assert len(result.stderr.splitlines()) == 1
+    assert reason in result.stderr
+
+
+def test_a_signal_ends_the_slide_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.txt"
+    file.write_text("".join(f"{at * 7 % 50} {at * 11 % 50} {at}\n" for at in range(4000)))
+    command = ("stream", file, *CPU, *TIMED, "--window", "100s", "--slide", "10s", "--track", "wcc", "--top", "1")
+    call(*command, "--output", tmp_path / "whole.csv")
+    command = (*command, "--output", tmp_path / "out.csv", "--checkpoint", tmp_path / "state")
+    process = subprocess.Popen([sys.executable, "-m", "suricate", *map(str, command)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    assert process.stdout is not None
+    for _ in range(3):
+        process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    if "ended by SIGTERM" in errors:
+        assert (tmp_path / "out.csv").stat().st_size < (tmp_path / "whole.csv").stat().st_size
+    assert call(*command).exit_code == 0
+    assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
