@@ -136,7 +136,7 @@ def test_arguments(graph, out, device):
     for args, error, says in (
         ((xp.zeros((N, 1)),), ShapeError, "one-dimensional"),
         ((xp.zeros(N, np.complex64),), DTypeError, "complex64"),
-        (("text",), DTypeError, "text"),
+        (("text",), UnknownNameError, "no column 'text'"),
         ([out], ParameterError, "tuple"),
     ):
         with pytest.raises(error, match=says):
