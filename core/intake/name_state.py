@@ -99,7 +99,7 @@ def _fill(names: Names, parts: dict[str, np.ndarray], num_ids: int, version: int
     names._counts[ids], names._since[ids] = parts["counts"], parts["since"]
     names._head[[NUM_IDS, NUM_NAMES, SLIDE]] = num_ids, len(ids), version
     names._freed = [freed.copy()] if len(freed) else []
-    names._set_free(parts["free"])
+    set_free(names, parts["free"])
     slots = max(11, (2 * len(ids)).bit_length())
     names._table, names._shift = np.zeros((1 << slots, 2), np.uint64), 32 - slots
     names._loops.enter(names._words, ids, names._heap, text, names._table, names._shift)
@@ -109,6 +109,17 @@ def _fill(names: Names, parts: dict[str, np.ndarray], num_ids: int, version: int
 def _found(names: Names, ids: np.ndarray) -> np.ndarray:
     """Return the ids that the table has for the names of ``ids``."""
     return names._ids_of(names.values_of(ids), adds=False) if names.dtype is not None else ids
+
+
+def set_free(names: Names, ids: np.ndarray) -> None:
+    """Note that ids, all of them different, may be given out."""
+    if not len(ids):
+        return
+    wide = ids.astype(np.int64)
+    np.bitwise_or.at(names._free, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
+    first = int(wide.min()) >> 6
+    names._head[FIRST_FREE] = min(first, int(names._head[FIRST_FREE])) if names._head[NUM_FREE] else first
+    names._head[NUM_FREE] += len(ids)
 
 
 def _free(names: Names) -> np.ndarray:

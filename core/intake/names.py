@@ -15,7 +15,6 @@ from suricate.intake import name_state
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.name_values import (
     DEAD,
-    FIRST_FREE,
     KINDS,
     LONGEST,
     NUM_FREE,
@@ -301,7 +300,7 @@ class Names:
                 self._left.pop()
                 last = known == np.arange(self.num_ids - len(known), self.num_ids)  # at the end: they never were
                 self._head[NUM_IDS] -= np.count_nonzero(last)
-                self._set_free(known[~last])
+                name_state.set_free(self, known[~last])
 
     def skip(self, num_ids: int) -> None:
         """Give out no ids below ``num_ids`` but those that were given out before: vertices without names have them."""
@@ -314,7 +313,7 @@ class Names:
         """Begin the next slide: ids that were freed are given out from here on; return the new :attr:`version`."""
         with self._lock:
             for ids in self._freed:
-                self._set_free(ids)
+                name_state.set_free(self, ids)
             self._freed.clear()
             self._left_before, self._left = self._left, []
             self._head[SLIDE] += 1
@@ -326,15 +325,6 @@ class Names:
             self._left.append(_Left(ids, self._since[ids], self.values_of(ids)))
             self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
             self._freed.append(ids)
-
-    def _set_free(self, ids: np.ndarray) -> None:
-        if not len(ids):
-            return
-        wide = ids.astype(np.int64)
-        np.bitwise_or.at(self._free, wide >> 6, np.uint64(1) << (wide & 63).astype(np.uint64))
-        first = int(wide.min()) >> 6
-        self._head[FIRST_FREE] = min(first, int(self._head[FIRST_FREE])) if self._head[NUM_FREE] else first
-        self._head[NUM_FREE] += len(ids)
 
     # -- ids to names --------------------------------------------------------------------------------------------------
 
