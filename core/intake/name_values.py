@@ -10,7 +10,7 @@ import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,19 @@ class Values:
             return
         starts = (offsets[:-1] - first).astype(np.uint64)
         yield (starts << np.uint64(32)) | np.diff(offsets).astype(np.uint64), self.data[first:last]
+
+
+class Left(NamedTuple):
+    """Names that were forgotten at once: their ids, the versions in which these were given out, the names."""
+
+    ids: np.ndarray
+    since: np.ndarray
+    names: Values
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(part.nbytes for part in (self.ids, self.since, self.names.numbers, self.names.data))
 
 
 def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from suricate.intake.name_values import (
     SLIDE,
     TEXT,
     USED,
+    Left,
     Values,
     as_values,
     fixed,
@@ -30,14 +31,6 @@ from suricate.intake.name_values import (
 )
 
 _LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
-
-
-class _Left(NamedTuple):
-    """Names that were forgotten at once: their ids, the versions in which these were given out, the names."""
-
-    ids: np.ndarray
-    since: np.ndarray
-    names: Values
 
 
 class Names:
@@ -71,8 +64,8 @@ class Names:
         self._heap = np.empty(1 << 14, np.uint8)
         self._table, self._shift = np.zeros((1 << 11, 2), np.uint64), 32 - 11
         self._freed: list[np.ndarray] = []  # ids that are free from the next slide on
-        self._left: list[_Left] = []  # what was forgotten in this slide,
-        self._left_before: list[_Left] = []  # and in the one before
+        self._left: list[Left] = []  # what was forgotten in this slide,
+        self._left_before: list[Left] = []  # and in the one before
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -322,7 +315,7 @@ class Names:
     def _erase(self, ids: np.ndarray) -> None:
         if len(ids):
             text = self._kind == TEXT
-            self._left.append(_Left(ids, self._since[ids], self.values_of(ids)))
+            self._left.append(Left(ids, self._since[ids], self.values_of(ids)))
             self._loops.erase(ids, self._words, self._heap, text, self._table, self._shift, self._counts, self._head)
             self._freed.append(ids)
 
@@ -474,10 +467,11 @@ class Names:
         return Names.restore, (self.state(),)
 
     def memory_usage(self) -> dict[str, int]:
-        """Return the bytes of each part: ``table``, ``texts``, ``ids``."""
+        """Return the bytes of each part: ``table``, ``texts``, ``ids``, ``forgotten`` (see :meth:`forgotten`)."""
         with self._lock:
             by_id = sum(part.nbytes for part in (self._words, self._counts, self._since, self._free, *self._freed))
-            return {"table": self._table.nbytes, "texts": self._heap.nbytes, "ids": by_id}
+            left = sum(part.nbytes for part in self._left_before + self._left)
+            return {"table": self._table.nbytes, "texts": self._heap.nbytes, "ids": by_id, "forgotten": left}
 
     def check(self) -> None:
         """Verify every invariant; raises ``CheckFailed``."""

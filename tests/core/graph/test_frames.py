@@ -239,8 +239,8 @@ def test_names_that_left_and_ids_given_to_other_names(graph):
     frame = tracker.changed()
     assert list(frame) == [(1, "b", 1, "left"), (2, "c", 1, "left")]
     graph.names.next_slide()
-    assert graph.names.intern("x") == 1
     graph.insert_vertices(1, recycle=True)
+    assert graph.names.intern("x") == 1
     assert list(tracker.changed()) == [(1, "x", 1, "new")]
     graph.names.next_slide()
     graph.names.forget([0, 1])
