@@ -205,17 +205,33 @@ class CpuKernels:
             threads.run(Part.finish, [(part, self._weight_words, outcome) for part in parts])
         return done
 
-    def insert_few(self, slabs: Slabs, src: Array, dst: Array, quota: int, status: Array) -> int:
-        """Insert a small batch without weights by one call of a loop; return how many edges are in.
+    def insert_few(
+        self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
+        scratch: Scratch | None,
+    ) -> int:  # fmt: skip
+        """Insert a small batch by one call of a loop; return how many edges are in. :meth:`insert` goes on from there.
 
-        :meth:`insert` goes on from there.
+        ``scratch`` is None without weights.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
-        hashing, per_bucket, ring, none = self._hashing, self._per_bucket, self._ring, NO_WORDS
-        done: int = insert(slabs, src, dst, none, none, 0, quota, 1, hashing, per_bucket, ring, status, none)
-        if done < len(src):
-            self._rehashes = True
-            self._parts = [Part(src, dst, none, status, none, none, none, none, ring, done)]
+        words = before = existing = tables = NO_WORDS
+        if scratch is not None:
+            words, before, existing, tables = (
+                as_words(weight),
+                as_words(outcome.weight),
+                scratch.existing,
+                scratch.tables,
+            )
+        status, ring, hashing, size = outcome.status, self._ring, self._hashing, self._per_bucket
+        done: int = insert(slabs, src, dst, words, existing, 0, quota, 1, hashing, size, ring, status, before)
+        is_done = done == len(src)
+        if is_done and (scratch is None or not existing[-1]):  # no edge was there already
+            return done
+        part = Part(src, dst, words, status, before, existing, tables, NO_WORDS, ring, done)
+        if is_done:
+            part.finish(self._weight_words, outcome)
+        else:
+            self._rehashes, self._parts = True, [part]
         return done
 
     def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:

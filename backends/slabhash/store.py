@@ -105,7 +105,7 @@ class SlabHashStore(Store):
         self._options = options = Options.checked(
             slab_bytes=slab_bytes, load_factor=load_factor, hashing=hashing, in_flight=in_flight, reference=reference
         )
-        self._adds_few = dtype is None and not device.is_cuda
+        self._adds_few = not device.is_cuda
         hints = self._checked_hints(degree_hints)
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
@@ -222,7 +222,7 @@ class SlabHashStore(Store):
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges; see :meth:`suricate.store.Store.insert`."""
         edges = len(src)
-        if edges <= FEW and self._adds_few and guard is None and (few := insert_few(self, src, dst)) is not None:
+        if edges <= FEW and self._adds_few and guard is None and (few := insert_few(self, src, dst, weight)):
             return few
         batch = Batch(src, dst, weight, guard)
         outcome = self._made(self._outcome, edges)

@@ -79,7 +79,7 @@ class Updater:
         self._all = Stores(stores, symmetric=self._symmetric)
         self._fuses_queries = ingest is not None and self.out.takes_unvalidated
         self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
-        self._inserts_few = options.weight_dtype is None and options.self_loops == "allow"  # see _few()
+        self._inserts_few = options.self_loops == "allow"  # see _few()
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
         self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
@@ -143,7 +143,7 @@ class Updater:
         if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
             return None
         removed = None if delete is None else few_valid(delete, self.num_vertices)
-        added = None if insert is None else few_valid(insert, self.num_vertices)
+        added = None if insert is None else few_valid(insert, self.num_vertices, self.options.weight_dtype)
         is_few = (removed is not None or delete is None) and (added is not None or insert is None)
         return (removed, added) if is_few else None
 

@@ -253,24 +253,26 @@ def checked_edges(
     return EdgeList(_ids_of(src), _ids_of(dst), weight) if valid is None else valid._replace(weight=weight)
 
 
-def few_valid(edges: tuple[Any, Any, Any], num_vertices: int) -> EdgeList | None:
-    """Return copies of both ends of a small batch as ``uint32``, if one compiled loop finds all of them valid.
+def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: np.dtype | None = None) -> EdgeList | None:
+    """Return copies of a small batch: ``uint32`` ids, if one compiled loop finds all valid, and weights of ``dtype``.
 
-    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that. None for all but two
-    plain arrays of equal length, with 1 to :data:`SHORT` entries of one of the dtypes :data:`COMPILED`, and no weight.
+    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that. None for all but
+    plain arrays of equal length, of 1 to :data:`SHORT` ids of a dtype in :data:`COMPILED`, and weights of ``dtype``.
     """
     src, dst, weight = edges
-    if weight is not None or type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape:
+    if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:
         return None
-    dtype, flags = src.dtype, src.flags
-    if src.ndim != 1 or not 0 < len(src) <= SHORT or dst.dtype != dtype or dtype not in COMPILED:
+    if not 0 < len(src) <= SHORT or dst.dtype != src.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
         return None
-    if not (flags.carray and dst.flags.carray) or "numba" not in sys.modules:
+    if not (src.flags.carray and dst.flags.carray) or (weight is None) != (dtype is None):
         return None  # the loop is not compiled for strides, nor for read-only memory
-    size = len(src)
-    copies = np.empty(2 * size, np.uint32)
-    valid = _loops().copy_valid(src, dst, num_vertices, copies)
-    return EdgeList(copies[:size], copies[size:]) if valid else None
+    if dtype is not None:
+        fits = type(weight) is np.ndarray and weight.dtype == dtype and weight.shape == src.shape
+        weight, at = converted_weights(weight, dtype) if fits else (None, 0)
+        if at is not None:
+            return None
+    ids, size, copies = (src, dst), len(src), np.empty(2 * len(src), np.uint32)
+    return EdgeList(copies[:size], copies[size:], weight) if _loops().copy_valid(*ids, num_vertices, copies) else None
 
 
 @cache
