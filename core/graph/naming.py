@@ -10,6 +10,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import PARTS, as_ids, as_weights, checked_edges, checked_ids, on_host, same_length
+from suricate.intake.name_values import as_values
 from suricate.intake.names import Names
 from suricate.state.columns import Columns
 
@@ -209,6 +210,7 @@ def _insertion(graph: Graph, edges: Given, prefix: str) -> Given:
         raise ParameterError(f"{prefix}src and {prefix}dst must both be names, or both be ids")
     weight = as_weights(weight, graph.weight_dtype, f"{prefix}weight")
     weight = weight if weight is None or weight.ndim == 0 else on_host(weight)
+    src, dst = as_values(src, names.dtype), as_values(dst, names.dtype)  # once for both look-ups
     ends = names.find(src), names.find(dst)
     same_length(*ends, weight, prefix)
     unknown, new = tuple(end < 0 for end in ends), np.empty(0, np.uint32)

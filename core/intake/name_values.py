@@ -122,7 +122,9 @@ def as_values(values: Any, kind: str | None) -> Values:
         ShapeError: they are not one-dimensional.
         ParameterError: a text of 16 MiB or more.
     """
-    found = _of_arrow(values) if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__") else None
+    found = values if isinstance(values, Values) else None
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        found = _of_arrow(values)
     if found is None:
         found = _of_array(values)
     if not len(found):

@@ -160,3 +160,31 @@ def test_bad_columns(graph):
     with pytest.raises(ParameterError, match="values, or a dtype"):
         graph.columns.add("new")
     assert set(graph.columns) == {"age", "city", "score"}
+
+
+def test_edges_have_columns_by_rows(backend, device):
+    """What docs/columns.md says of edges: the weight is a row, and deltas list the rows that are free again."""
+    xp, rng, rows = device.xp, np.random.default_rng(3), {}
+    graph = su.Graph(20, backend=backend, device=device, weight_dtype="uint32", in_edges=True)
+    amounts, free = np.zeros(400), set(range(400))
+    for _ in range(12):
+        pairs = np.unique(rng.integers(0, 20, (40, 2)), axis=0)
+        gone = [pair for pair in rows if rng.random() < 0.3]
+        given = sorted(free)[: len(pairs)]
+        amounts[given] = rng.random(len(given))
+        batch = su.Batch(insert=(*pairs.T, given), delete=tuple(np.array(gone, np.int64).reshape(-1, 2).T))
+        delta = graph.apply(batch)
+        free -= set(given)
+        for part in (delta.deleted.weight, delta.replaced_old):
+            free |= set(device.to_numpy(part).tolist())
+        for pair in gone:
+            del rows[pair]
+        rows.update(zip(map(tuple, pairs.tolist()), given, strict=True))
+        assert len(free) == len(amounts) - len(rows)
+        assert free.isdisjoint(rows.values())
+    received = xp.zeros(20)
+    su.neighbor_reduce(graph, lambda u, v, row, a: a[row], out=received, args=(xp.asarray(amounts),), over="in")
+    expected = np.zeros(20)
+    for (_, v), row in rows.items():
+        expected[v] += amounts[row]
+    np.testing.assert_allclose(device.to_numpy(received), expected)
