@@ -34,11 +34,15 @@ class Named(NamedTuple):
 
 
 @kernel
-def cancel(pair, kind, head, before, lives):
-    """Say which insertions and sets of a slide live (``lives``: uint8), by themselves: ``pair`` numbers the edges."""
+def cancel(pair, kind, head, before, lives, misses):
+    """Say which insertions and sets of a slide live, and which deletions and sets find no event (uint8), by themselves.
+
+    ``pair`` numbers the edges.
+    """
     for i in range(len(pair)):
         newest = head[pair[i]]
         if kind[i] < 1:
+            misses[i] = newest < 0
             while newest >= 0:
                 lives[newest] = 0
                 newest = before[newest]
@@ -83,7 +87,7 @@ class VertexNames:
     def named(self, events: Events) -> Named:
         """Return the events of a slide that closes, of tokens, with ids of vertices."""
         ends = np.stack((events.src, events.dst), axis=1)
-        lives = np.ones(events.number, np.uint8) if events.kind is None else self._survivors(events)
+        lives, misses = self._survivors(events)
         every = np.unique(ends)
         wanted, first = np.unique(ends[lives == 1], return_index=True)
         wanted = wanted[np.argsort(first)]
@@ -101,20 +105,22 @@ class VertexNames:
         if not known.all():
             assert events.kind is not None
             cancelled = int(np.count_nonzero(~known & (events.kind >= 0)))
-            unmatched = int(np.count_nonzero(~known)) - 2 * cancelled
+            unmatched = int(np.count_nonzero(misses[~known]))
         kept = events._replace(src=src.astype(np.uint32), dst=dst.astype(np.uint32))
         return Named(kept if known.all() else kept.taken(known), cancelled, unmatched)
 
-    def _survivors(self, events: Events) -> np.ndarray:
-        """Return which events insert something that no later event of the slide takes, ``uint8[n]``."""
+    def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
+        """Return which events insert something that no later event of the slide takes, and :func:`cancel`'s misses."""
+        if events.kind is None:
+            return np.ones(events.number, np.uint8), np.zeros(events.number, np.uint8)
         first, second = events.src.astype(np.uint64), events.dst.astype(np.uint64)
         if not self._directed:
             first, second = np.minimum(first, second), np.maximum(first, second)
         pairs, pair = np.unique(first << np.uint64(32) | second, return_inverse=True)
-        lives = np.zeros(events.number, np.uint8)
+        lives, misses = np.zeros((2, events.number), np.uint8)
         head, before = np.full(len(pairs), UNKNOWN), np.full(events.number, UNKNOWN)
-        cancel(pair, events.kind, head, before, lives)
-        return lives
+        cancel(pair, events.kind, head, before, lives, misses)
+        return lives, misses
 
     def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
         """Hold the ends of edges that are new, let go of those of edges that are gone; return the ids that are free."""
