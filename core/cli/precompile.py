@@ -60,6 +60,7 @@ def _steps(backend: str, device: Device) -> Iterator[Step]:
         if _can_be_sampled(algorithm):
             yield f"{backend}: {name}", lambda algorithm=algorithm: _track(algorithm, backend, device)  # type: ignore[misc]
     yield "reading edge lists and CSV files", _read
+    yield "names of vertices", _name
 
 
 def _can_be_sampled(algorithm: type[Algorithm]) -> bool:
@@ -112,3 +113,14 @@ def _read() -> None:
             path = Path(folder) / name
             path.write_text(header + lines * (SMALL // len(lines) + 1))  # nothing is compiled for small files
             write(read(path, relabel=relabel), path)
+
+
+def _name() -> None:
+    from suricate.intake.names import Names
+
+    names = Names("text")
+    for slide in range(4):  # as many texts come and go as make the table grow and the texts move
+        names.release(names.add([f"{slide} {number:200}" for number in range(2000)]))
+        names.next_slide()
+    names.add(["ann", "bob"])
+    names.copy().check()

@@ -40,6 +40,10 @@ g.has_edges(src[:2_000], dst[:2_000])
 g.insert_edges(src, dst)
 g.delete_edges(src[:50_000], dst[:50_000])
 ranks.result, reach.result
+names = su.Names()
+ids = names.add([f"name {number}" for number in range(3_000)])
+names.release(ids[:2_000])
+assert names[ids[2_000:]][0] == "name 2000" and names.copy().find("name 1") == -1
 assert not Compiled.names, Compiled.names
 """
 
@@ -54,7 +58,7 @@ def test_the_first_example_compiles_nothing_after_warming_up(tmp_path):
     assert "csr_baseline: updates and queries, unweighted" in steps
     assert "csr_baseline: bfs" in steps
     assert "csr_baseline: pagerank" in steps
-    assert steps[-1] == "reading edge lists and CSV files"
+    assert steps[-2:] == ["reading edge lists and CSV files", "names of vertices"]
 
 
 def test_unknown_names():
