@@ -127,7 +127,7 @@ def load(
         OSError: it cannot be read.
     """
     path = as_path(path)
-    given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints"})
+    given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints", "names"})
     if given:
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
     with open(path, "rb") as file:

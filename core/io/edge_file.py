@@ -101,6 +101,6 @@ class EdgeFile:
         if graph.directed and self.directed is False:
             edges = both_arcs(np, edges)
         graph.insert_edges(*edges)
-        if self.labels is not None:  # made when they are asked for
+        if self.labels is not None and "names" not in options:  # made when they are asked for
             graph._names = partial(Names.of, self.labels if self.table is None else self.table)
         return graph

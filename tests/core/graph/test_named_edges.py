@@ -112,3 +112,12 @@ def test_frames_and_networkx_bring_names(device):
         assert nx.utils.graphs_equal(again.to_networkx(), given)
     assert su.Graph.from_networkx(nx.path_graph(3), device=device).names is None
     assert su.Graph.from_networkx(nx.DiGraph([(True, "a")]), device=device).names is None
+
+
+def test_names_that_are_given_are_never_passed_over(tmp_path):
+    names, path = su.Names("text"), tmp_path / "e.csv"
+    path.write_text("src,dst\nann,bob\n")
+    assert su.read(path, relabel="text").to_graph(device="cpu", names=names).names is names
+    su.Graph(2, device="cpu").save(tmp_path / "g.npz")
+    with pytest.raises(ParameterError, match="names is part of the snapshot"):
+        su.Graph.load(tmp_path / "g.npz", device="cpu", names=names)
