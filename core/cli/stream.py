@@ -88,7 +88,7 @@ def stream(
     given = params_of(kinds, params)
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
-    source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit)
+    source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"])
     job = st.Window(
         source, size=None if size is None else number_or_text(size), slide=number_or_text(slide),
         lateness=0 if lateness is None else lateness, names=names or None, checkpoint=checkpoint, late=overdue,

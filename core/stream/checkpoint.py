@@ -143,7 +143,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "intake": [intake.position, intake.has_unit, intake.begun,
                    None if intake.weight_dtype is None else intake.weight_dtype.name],
         "late": job._late.save(),
-        "skipped": job._bad.save(),
+        "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
         "last": job.rule.last,
         "num_vertices": 0 if job._graph is None else job._graph.num_vertices,
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
@@ -185,7 +185,8 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     intake.position, intake.has_unit, intake.begun = position, has_unit, begun
     intake.weight_dtype = None if dtype is None else np.dtype(dtype)
     job._late.load(about["late"])
-    job._bad.load(about["skipped"])
+    for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
+        refusals.load(counts)
     if job._names is not None:
         job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."))
     saved = parts_of(arrays, "ring.")

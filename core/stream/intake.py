@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,14 @@ from suricate.stream.outputs import cut_to, size_on_disk, write_rows
 from suricate.stream.times import moment, ticks_of
 
 KEEPING = "drop", "skip", "raise"  #: words that are no file's name
+
+
+class BadLine(NamedTuple):
+    """A malformed line of a file: its number from 1, its text, and what is wrong with it."""
+
+    number: int
+    text: str
+    reason: str
 
 
 class Refusals:
@@ -53,6 +62,12 @@ class Refusals:
             [1] * events.number if events.kind is None else events.kind.tolist(),
         ]  # fmt: skip
         write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
+
+    def put_lines(self, path: Path, lines: Sequence[BadLine]) -> None:
+        """Count malformed lines, and write them if there is a file: as the reason, the other columns are empty."""
+        self.count += len(lines)
+        if self._path is not None and lines:
+            write_rows(self._path, ([""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines))
 
     def save(self) -> tuple[int, int]:
         """Return the count, and the size of the file, which is on the disk."""

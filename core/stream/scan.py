@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,14 +24,20 @@ from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import has_body, make_layout, table_format
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
+from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.stream.columns import Texts, as_array, part_of
 from suricate.stream.events import DELETE, INSERT, SET
+from suricate.stream.intake import BadLine, Refusals
 from suricate.stream.sources import MARK, Chunk, Source, _Mark, columns_of
 from suricate.stream.times import demand_unit
 
 TABLES = ("parquet", "arrow")
+BLOCK = 1 << 14  #: bytes of text in which one malformed line is looked for
+NEWLINE = ord("\n")
 ROWS = 1 << 18  #: of a chunk of a table
+
+Parsed = list[tuple[bytes, Rows, list[BadLine]]]  #: pieces of a chunk: bytes, rows, malformed lines behind them
 
 
 class Scan(Source):
@@ -40,24 +46,31 @@ class Scan(Source):
     resumes = True
 
     def __init__(
-        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None, *, texts: bool
-    ) -> None:
+        self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None,
+        bad: Refusals, *, texts: bool,
+    ) -> None:  # fmt: skip
         self._paths, self._format, self._columns = paths, format, columns
-        self.time_unit, self._texts = time_unit, texts
+        self.time_unit, self._texts, self._bad = time_unit, texts, bad
+
+    @property
+    def refusals(self) -> Sequence[Refusals]:
+        """Where malformed rows go."""
+        return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of the files, one file after the other."""
         number, rows = (0, 0) if position is None else position
         for at in range(number, len(self._paths)):
             done = 0
-            for chunk in self._file(self._paths[at]):
+            for chunk, bad in self._file(self._paths[at]):
                 if chunk is MARK:
                     done += 1
                     if done > rows:
                         yield (at, done), chunk
                     continue
-                count = len(chunk["src"])
+                count = len(chunk["src"]) + len(bad)
                 if done + count > rows:
+                    self._bad.put_lines(self._paths[at], bad)
                     begin = max(rows - done, 0)
                     yield (at, done + count), {name: part_of(column, begin) for name, column in chunk.items()}
                 done += count
@@ -69,7 +82,7 @@ class Scan(Source):
 
     def _file(self, path: Path) -> Iterator[Any]:
         if self._format == "events":
-            yield from _steps(path)
+            yield from ((chunk, ()) for chunk in _steps(path))
             return
         head = b""
         if not is_special(path):  # what is read of a pipe is gone
@@ -77,9 +90,10 @@ class Scan(Source):
                 head = file.read(8)
         kind = table_format(path, head, self._format)
         if kind in TABLES:
-            yield from _table(path, kind, self._columns)
+            yield from ((chunk, ()) for chunk in _table(path, kind, self._columns))
         else:
-            yield from _text(path, self._format, self._columns, texts=self._texts)
+            parse = parse_or_raise if self._bad.raises else parse_or_refuse
+            yield from _text(path, self._format, self._columns, parse, texts=self._texts)
 
 
 def scan(
@@ -93,6 +107,7 @@ def scan(
     format: str | None = None,
     time_unit: str | None = None,
     texts: bool = False,
+    on_error: Any = "raise",
 ) -> Scan:
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
 
@@ -106,6 +121,8 @@ def scan(
         time_unit: what times that are numbers count: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
         texts: whether sources and destinations of text and CSV files are texts even if they look like whole numbers;
             else the first row tells. Windows take texts with ``names=True``.
+        on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
+            them), or the name of a CSV file.
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
@@ -115,7 +132,8 @@ def scan(
     named = {"src": src, "dst": dst, "weight": weight, "time": time, "kind": kind}
     columns = {role: name for role, name in named.items() if name is not None}
     unit = demand_unit(time_unit) or "s"
-    return Scan(_files_of(path), format, columns, unit, texts=flag("texts", texts))
+    bad = Refusals("on_error", on_error, "skip")
+    return Scan(_files_of(path), format, columns, unit, bad, texts=flag("texts", texts))
 
 
 def _files_of(path: Any) -> list[Path]:
@@ -136,7 +154,9 @@ def _files_of(path: Any) -> list[Path]:
     return found
 
 
-def _text(path: Path, format: str | None, columns: Mapping[str, Any], *, texts: bool) -> Iterator[Chunk]:
+def _text(
+    path: Path, format: str | None, columns: Mapping[str, Any], parse: Callable[..., Parsed], *, texts: bool
+) -> Iterator[tuple[Chunk, list[BadLine]]]:
     if "kind" in columns:
         raise ParameterError(
             "scan: a column of kinds is read from Parquet and Arrow, and by st.source from anything else"
@@ -153,7 +173,8 @@ def _text(path: Path, format: str | None, columns: Mapping[str, Any], *, texts: 
             raise FileFormatError(path, None, "METIS files list neighbours, not events")
         make = partial(Tokenizer, path, layout, small=small)
         body = itertools.chain([head[layout.header_bytes :]], chunks)
-        for chunk, rows in parsed(source, body, Tokenizer.parse, [make()], make, layout.header_lines):
+        pieces = parsed(source, body, parse, [make()], make, layout.header_lines)
+        for chunk, rows, bad in itertools.chain.from_iterable(found for _, found in pieces):
             found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
             if layout.text_ids:
                 found |= {name: texts_of(chunk, found[name], quotes=layout.delimiter is not None) for name in found}
@@ -161,7 +182,37 @@ def _text(path: Path, format: str | None, columns: Mapping[str, Any], *, texts: 
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
                 found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
-            yield found
+            yield found, bad
+
+
+def parse_or_raise(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:
+    """Return the rows of a chunk, of which ``lines`` lines come before; raises ``FileFormatError``."""
+    return [(chunk, parser.parse(chunk, lines), [])]
+
+
+def parse_or_refuse(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:
+    """Return the rows of the pieces of a chunk between lines that are malformed, each with the line behind it."""
+    try:
+        return [(chunk, parser.parse(chunk, lines), [])]
+    except FileFormatError as error:
+        if error.line is None:
+            raise
+        ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == NEWLINE) + 1
+        if len(chunk) > BLOCK and len(ends) > 1:  # so that each of many malformed lines costs a block, not a chunk
+            half = int(ends[np.searchsorted(ends, ends[-1] // 2)])
+            half = half if half < len(chunk) else int(ends[-2])
+            first = _copied(parse_or_refuse(parser, chunk[:half], lines))
+            return first + parse_or_refuse(parser, chunk[half:], lines + int(np.searchsorted(ends, half)) + 1)
+        at = error.line - lines - 1
+        begin, end = int(ends[at - 1]) if at else 0, int(ends[at]) if at < len(ends) else len(chunk)
+        bad = [BadLine(error.line, chunk[begin:end].decode("utf-8", "replace").strip(), error.reason)]
+        first = _copied([(chunk[:begin], parser.parse(chunk[:begin], lines), bad)])
+        return first + (parse_or_refuse(parser, chunk[end:], error.line) if end < len(chunk) else [])
+
+
+def _copied(pieces: Parsed) -> Parsed:
+    """Return pieces whose rows stay valid."""
+    return [(chunk, Rows(*(column.copy() for column in rows)), bad) for chunk, rows, bad in pieces]
 
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:

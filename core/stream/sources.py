@@ -5,7 +5,7 @@ A source yields chunks of columns in the order of arrival, each with the positio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,11 @@ class Source:
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield (position behind it, chunk or ``MARK``), from ``position`` on; None is the start."""
         raise NotImplementedError
+
+    @property
+    def refusals(self) -> Sequence[Any]:
+        """Where its malformed rows go (``intake.Refusals``), and those of its parts."""
+        return ()
 
     def describe(self) -> str:
         """Return what tells this source from others, for checkpoints."""
@@ -123,6 +128,11 @@ class Chain(Source):
                 yield (at, after), chunk
             inside = None
 
+    @property
+    def refusals(self) -> Sequence[Any]:
+        """Those of its parts."""
+        return [each for source in self._sources for each in source.refusals]
+
     def describe(self) -> str:
         """Return the descriptions of its parts."""
         return f"Chain({', '.join(source.describe() for source in self._sources)})"
@@ -157,6 +167,11 @@ class Merge(Source):
                 rest = head.rest
                 head.use(len(head.ticks))
                 yield tuple(each.position for each in heads), rest
+
+    @property
+    def refusals(self) -> Sequence[Any]:
+        """Those of its parts."""
+        return [each for source in self._sources for each in source.refusals]
 
     def describe(self) -> str:
         """Return the descriptions of its parts."""

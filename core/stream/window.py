@@ -215,8 +215,8 @@ class Window:
 
     @property
     def skipped(self) -> int:
-        """The number of events that were not valid, or too far ahead."""
-        return self._bad.count
+        """The number of events that were not valid, or too far ahead, and of malformed rows of files."""
+        return self._bad.count + sum(each.count for each in self._source.refusals)
 
     @property
     def bytes_on_host(self) -> int:

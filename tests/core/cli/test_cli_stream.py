@@ -92,6 +92,17 @@ def test_standard_input_parameters_and_late_events(numbers: Path, tmp_path: Path
     assert len((tmp_path / "late.csv").read_text().splitlines()) == 2
 
 
+def test_malformed_rows_and_rows_that_are_not_valid_go_to_one_file(tmp_path: Path) -> None:
+    (tmp_path / "events.csv").write_text("src,dst,time\n0,1,1\n0,1\n-7,1,2\n2,3,3\n")
+    result = call("stream", tmp_path / "events.csv", *CPU, "--slide", "1s", "--on-error", tmp_path / "bad.csv",
+                  "--format", "csv")  # fmt: skip
+    assert len(result.stdout.splitlines()) == 3
+    assert "2 not valid" in result.stderr
+    lines = (tmp_path / "bad.csv").read_text().splitlines()
+    assert len(lines) == 3
+    assert "events.csv:3: missing column" in lines[1]
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

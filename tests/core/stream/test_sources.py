@@ -15,6 +15,7 @@ import suricate.stream as st
 from suricate.errors import (
     CapacityError,
     DTypeError,
+    FileFormatError,
     LateEventError,
     ParameterError,
     RequirementError,
@@ -289,6 +290,40 @@ def test_names_in_files(tmp_path: Path) -> None:
     assert found(st.scan(numbers)) == [(7, 7)]
     with pytest.raises(DTypeError, match="names=True"):
         next(st.Window(scans[0], size="1s", slide="1s", graph=CPU))
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_malformed_rows_of_files(named: bool, tmp_path: Path) -> None:
+    """Counted or written, wherever they are, and however many; what is between them is read; positions count them."""
+    rng = np.random.default_rng(3)
+    good = [f"{'n' * named}{u},{'n' * named}{v},{at}" for at, (u, v) in enumerate(rng.integers(0, 9, (9000, 2)))]
+    bad = ["1,2", "1,2,3,4", "1,2,x", ',,"', "1;2;3", "9,9,99999999999999999999"]
+    lines = ["src,dst,time"]
+    for line in good:
+        lines += [line, *rng.choice(bad, int(rng.random() < 0.2))]
+    lines.append("5,5")  # cut off
+    (tmp_path / "events.csv").write_text("\n".join(lines))
+
+    def job_of(on_error: str | Path, **options) -> st.Window:
+        source = st.scan(tmp_path / "events.csv", on_error=on_error)
+        return st.Window(source, size="600s", slide="600s", names=named or None, graph=CPU, **options)
+
+    with pytest.raises(FileFormatError):
+        list(job_of("raise"))
+    job = job_of("skip")
+    assert [w.events for w in job] == [600] * 15
+    assert job.skipped == len(lines) - 1 - len(good)
+    path, options = tmp_path / "bad.csv", {"checkpoint": tmp_path / "state", "checkpoint_every": 1}
+    for number, _ in enumerate(job_of(path, **options)):
+        if number == 7:
+            break
+    job = job_of(path, **options)
+    assert [w.events for w in job] == [600] * 8
+    assert job.skipped == len(lines) - 1 - len(good)
+    written = path.read_text().splitlines()
+    assert len(written) == 1 + job.skipped
+    assert written[-1].endswith(': 5,5"') or written[-1].endswith(": 5,5")
+    assert f"events.csv:{len(lines)}:" in written[-1]
 
 
 def test_trackers_take_vertices_of_the_first_slide() -> None:
