@@ -265,6 +265,8 @@ class LabelPropagation(Algorithm):
             return super().mismatch(result, reference, **params)
         if result.shape != (reference.num_vertices,):
             return f"result has shape {result.shape} instead of {(reference.num_vertices,)}"
+        if len(result) and not 0 <= int(result.min()) <= int(result.max()) < len(result):
+            return "a label is no id of a vertex"
         live = reference.live
         if live is not None and np.any(~live[result] & (live | (result != np.arange(len(result))))):
             return "labels are ids of deleted vertices"

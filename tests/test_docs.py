@@ -33,7 +33,7 @@ EXCERPTED = [
 ]
 
 
-READS = re.compile(r"""\bread(?:_events)?\(["']([^"']+)["']""")
+READS = re.compile(r"""\b(?:read(?:_events)?|scan)\(["']([^"']+)["']""")
 
 
 def provide(name: str, folder: Path, data_dir: Path) -> bool:

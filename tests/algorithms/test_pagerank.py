@@ -275,7 +275,7 @@ def test_too_few_steps_are_an_error_and_a_tracker_recovers(
 def test_a_tolerance_that_rounding_keeps_from_is_an_error() -> None:
     for options in ({}, {"in_edges": True}):
         with pytest.raises(ConvergenceError, match=r"the change of a step no longer falls: it is .*: raise tol") as why:
-            slow(su.devices.CPU, **options).compute("pagerank", alpha=0.99, tol=2.3e-16)
+            slow(su.Device("cpu"), **options).compute("pagerank", alpha=0.99, tol=2.3e-16)
         assert 2.3e-16 < why.value.change < 1e-12
 
 
