@@ -18,7 +18,7 @@ from suricate.intake.names import Names
 from suricate.stream.columns import Texts
 from suricate.stream.events import Events
 
-UNKNOWN = -1
+UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in this slide; not listed
 
 
 class Named(NamedTuple):
@@ -54,12 +54,37 @@ def cancel(pair, kind, head, before, lives, misses):
         head[pair[i]] = newest
 
 
+@kernel
+def list_tokens(src, dst, lives, ids, wanted, others):
+    """List the tokens of events, each once, in their order: those of live events, then those that only others have.
+
+    ``ids`` by token is :data:`UNSEEN`, and :data:`LISTED` afterwards. Returns the two numbers.
+    """
+    count = further = 0
+    for i in range(len(src)):
+        if lives[i] != 0:
+            for token in (src[i], dst[i]):
+                if ids[token] == UNSEEN:
+                    ids[token] = LISTED
+                    wanted[count] = token
+                    count += 1
+    for i in range(len(src)):
+        if lives[i] == 0:
+            for token in (src[i], dst[i]):
+                if ids[token] == UNSEEN:
+                    ids[token] = LISTED
+                    others[further] = token
+                    further += 1
+    return count, further
+
+
 class VertexNames:
     """The names of a window's vertices, and the tokens of events that wait."""
 
     def __init__(self, names: Names, *, directed: bool) -> None:
         self.names, self._directed = names, directed
         self._tokens = Names(names.dtype)
+        self._ids = np.full(1 << 10, UNSEEN, np.int64)  # by token, within a slide
 
     def tokens(self, column: Any) -> np.ndarray:
         """Return the tokens of a column of names, ``uint32[n]``, each held once more per occurrence.
@@ -86,18 +111,18 @@ class VertexNames:
 
     def named(self, events: Events) -> Named:
         """Return the events of a slide that closes, of tokens, with ids of vertices."""
-        ends = np.stack((events.src, events.dst), axis=1)
         lives, misses = self._survivors(events)
-        every = np.unique(ends)
-        wanted, first = np.unique(ends[lives == 1], return_index=True)
-        wanted = wanted[np.argsort(first)]
-        ids = np.full(int(every[-1]) + 1 if len(every) else 0, UNKNOWN, np.int64)
-        if len(wanted):
-            ids[wanted] = self.names.intern(self._tokens[wanted])
-        others = np.setdiff1d(every, wanted, assume_unique=True)
-        if len(others):
-            ids[others] = self.names.find(self._tokens[others])
+        if self._tokens.num_ids > len(self._ids):
+            self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
+        ids, (wanted, others) = self._ids, np.empty((2, 2 * events.number), np.uint32)
+        count, further = list_tokens(events.src, events.dst, lives, ids, wanted, others)
+        wanted, others = wanted[:count], others[:further]
+        if count:
+            ids[wanted] = self.names.intern(self._tokens.values_of(wanted))
+        if further:
+            ids[others] = self.names.find(self._tokens.values_of(others))
         src, dst = ids[events.src], ids[events.dst]
+        ids[wanted] = ids[others] = UNSEEN
         known = (src >= 0) & (dst >= 0)
         self.drop(events)
         self._tokens.next_slide()
