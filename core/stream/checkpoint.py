@@ -8,6 +8,7 @@ is on the disk.
 
 from __future__ import annotations
 
+import errno
 import json
 import numbers
 import time
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
     from suricate.stream.window import Window
 
 FORMAT, VERSION = "suricate stream", 1
-WINDOW = ("size", "slide", "lateness", "ahead", "combine", "order", "origin", "empty")  #: options that must not change
-GRAPH = ("directed", "weight_dtype", "self_loops")  #: likewise, of the graph
+GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
 
@@ -54,6 +54,7 @@ class Checkpoints:
         self._slides = int(every) if counts else None
         self._seconds = 0.0 if counts else duration(every, "checkpoint_every", has_unit=True) / 1e9
         self._saved_slides, self._saved_at = 0, time.monotonic()
+        self._damaged: list[Path] = []
 
     def is_due(self, slides: int) -> bool:
         """Return whether it is time for a checkpoint, after so many slides of the job."""
@@ -66,22 +67,20 @@ class Checkpoints:
 
         Raises:
             OSError: the disk is full, say; the checkpoints that were there still are.
-            ParameterError: the source's position is not made of numbers, texts, None and tuples of them.
+            ParameterError: the source's position is not made of numbers, texts, None, tuples, lists and dicts.
         """
         about, arrays = state_of(job)
         members: dict[str, Any] = {**arrays}
-        try:
-            text = json.dumps({"format": FORMAT, "version": VERSION, "slides": slides, **about})
-        except (TypeError, ValueError) as error:
-            reason = "a position of a source must consist of numbers, texts, None and tuples of them"
-            raise ParameterError(f"checkpoint: {reason} ({error})") from None
+        text = json.dumps({"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about})
         self._folder.mkdir(parents=True, exist_ok=True)
         found = self._files()
         number = found[-1][0] + 1 if found else 1
         with replacing(self._folder / f"{number:08}.npz") as file:
             np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **members)
-        for _, path in found[: len(found) + 1 - KEPT]:
-            path.unlink(missing_ok=True)
+        kept = [path for _, path in found if path not in self._damaged][1 - KEPT :]
+        for _, path in found:
+            if path not in kept:
+                path.unlink(missing_ok=True)
         self._saved_slides, self._saved_at = slides, time.monotonic()
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
@@ -95,9 +94,12 @@ class Checkpoints:
             try:
                 with open(path, "rb") as file:
                     about, arrays = _read(file)
-            except DAMAGE as error:
+            except (*DAMAGE, OSError) as error:
+                if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a place before the file
+                    raise
                 reason = f"{path} is no checkpoint, or a damaged one ({' '.join(str(error).split())[:100]})"
                 warnings.warn(f"{reason}: the one before is used", stacklevel=4)
+                self._damaged.append(path)
                 continue
             if about["version"] > VERSION:
                 reason = f"the checkpoint has format version {about['version']}, this suricate reads up to {VERSION}"
@@ -120,18 +122,28 @@ def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     about = json.loads(bytes(arrays.pop("about")))
     if about["format"] != FORMAT or not isinstance(about["version"], int):
         raise ValueError("of another format")
+    if about["version"] <= VERSION and about["arrays"] != [*arrays]:
+        raise ValueError("arrays are missing")
     return about, arrays
 
 
 # -- what a job is and where it stands ---------------------------------------------------------------------------------
 
 
-def identity_of(job: Window) -> dict[str, str]:
-    """Return what must be the same in the job that goes on: texts by what they describe."""
-    window = {name: getattr(job._options, name) for name in WINDOW if getattr(job._options, name) not in (None, 0)}
-    graph = {name: job._graph_options[name] for name in GRAPH if name in job._graph_options}
-    ids = "ids" if job._names is None else "names"
-    return {"window": repr(window), "source": job._source.describe(), "graph": repr(graph), "vertices": ids}
+def identity_of(job: Window) -> dict[str, list[str]]:
+    """Return what must be the same in the job that goes on, by its name: what is compared, and how users wrote it."""
+    options, rule = job._options, job._options.rule(None)
+    ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
+             "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
+    found = {name: [str(value), str(getattr(options, name))] for name, value in ticks.items()}
+    for name in ("combine", "order", "empty"):
+        found[name] = [str(getattr(options, name))] * 2
+    for name, default in GRAPH.items():
+        value = job._graph_options.get(name, default)
+        found[name] = [str(getattr(value, "name", None) or getattr(value, "__name__", value))] * 2  # dtypes have names
+    found["source"], found["time_unit"] = [job._source.describe()] * 2, [str(job._source.time_unit)] * 2
+    ids = "ids" if job.names is None else "names, all of them kept" if job.names.keep else "names"
+    return {**found, "vertices": [ids] * 2}
 
 
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -139,7 +151,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     intake, ring = job._intake, job._ring
     about: dict[str, Any] = {
         "job": identity_of(job),
-        "position": job._position,
+        "position": as_json(job._position),
         "intake": [intake.position, intake.has_unit, intake.begun,
                    None if intake.weight_dtype is None else intake.weight_dtype.name],
         "late": job._late.save(),
@@ -147,10 +159,12 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "last": job.rule.last,
         "num_vertices": 0 if job._graph is None else job._graph.num_vertices,
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
-        "trackers": [[tracker.kind.name, tracker.every, tracker.slides] for tracker in job._trackers],
+        "trackers": [[tracker.identity, tracker.slides] for tracker in job._trackers],
     }  # fmt: skip
     none = np.empty(0, np.uint32)
     arrays = {"rule": job.rule.state, "deleted": none if job._graph is None else job._graph.deleted_vertices}
+    for name in job.history[0] if job.history else ():
+        arrays[f"history.{name}"] = np.array([row[name] for row in job.history])
     if job._names is not None:
         arrays.update(job._names.save())
     if ring is not None:
@@ -173,20 +187,23 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         RequirementError: the source cannot go on from where the checkpoint was taken.
     """
     expected = identity_of(job)
-    for what, text in about["job"].items():
-        if text != expected.get(what):
-            reason = f"it is of a job with {what} {text}, this one has {expected.get(what)}"
-            raise ParameterError(f"checkpoint: {reason}; another folder begins a new job")
+    for what, (key, text) in about["job"].items():
+        if key != expected[what][0]:
+            reason = f"{what} was {text}, and is {expected[what][1]} now"
+            raise ParameterError(f"checkpoint: it is of another job: {reason}; another folder begins a new job")
     if about["position"] is not None and not job._source.resumes:
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
-    job._position = as_tuples(about["position"])
+    job._position = from_json(about["position"])
     intake, (position, has_unit, begun, dtype) = job._intake, about["intake"]
     intake.position, intake.has_unit, intake.begun = position, has_unit, begun
     intake.weight_dtype = None if dtype is None else np.dtype(dtype)
     job._late.load(about["late"])
     for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)
+    history = parts_of(arrays, "history.")
+    columns = [[*part] if part.dtype.kind == "M" else part.tolist() for part in history.values()]
+    job.history = [dict(zip(history, row, strict=True)) for row in zip(*columns, strict=True)]
     if job._names is not None:
         job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."))
     saved = parts_of(arrays, "ring.")
@@ -204,6 +221,24 @@ def parts_of(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray
     return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}
 
 
-def as_tuples(position: Any) -> Any:
-    """Return a position with tuples where JSON has lists."""
-    return tuple(map(as_tuples, position)) if isinstance(position, list) else position
+def as_json(position: Any) -> Any:
+    """Return a position as JSON that :func:`from_json` reads; raises ``ParameterError`` if it has other parts."""
+    if isinstance(position, np.number | np.bool_ | np.str_):
+        position = position.item()
+    if isinstance(position, dict):
+        return {"dict": [[as_json(name), as_json(value)] for name, value in position.items()]}
+    if isinstance(position, tuple | list):
+        return {"tuple" if isinstance(position, tuple) else "list": [*map(as_json, position)]}
+    if position is None or isinstance(position, bool | int | float | str):
+        return position
+    parts = "numbers, texts, None, and tuples, lists and dicts of them"
+    raise ParameterError(f"checkpoint: a position of a source must consist of {parts}, got {shown(position)}")
+
+
+def from_json(saved: Any) -> Any:
+    """Return the position that :func:`as_json` was given."""
+    if not isinstance(saved, dict):
+        return saved
+    ((kind, parts),) = saved.items()
+    found = [from_json(part) if kind != "dict" else tuple(map(from_json, part)) for part in parts]
+    return found if kind == "list" else dict(found) if kind == "dict" else tuple(found)

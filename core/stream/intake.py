@@ -69,15 +69,15 @@ class Refusals:
         if self._path is not None and lines:
             write_rows(self._path, ([""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines))
 
-    def save(self) -> tuple[int, int]:
-        """Return the count, and the size of the file, which is on the disk."""
-        return self.count, 0 if self._path is None else size_on_disk(self._path)
+    def save(self) -> tuple[int, str, int]:
+        """Return the count, and the name and size of the file, which is on the disk."""
+        return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
         """Go on where :meth:`save` was called; raises ``ParameterError`` if the file is shorter than it was."""
-        self.count = int(saved[0])
-        if self._path is not None:
-            cut_to(self._path, int(saved[1]))
+        self.count, name, size = saved
+        if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
+            cut_to(self._path, size)
 
 
 class Intake:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suricate.base.errors import ParameterError
+from suricate.base.files import is_special
 
 
 def write_rows(path: Path, rows: Any) -> None:
@@ -22,7 +23,9 @@ def write_rows(path: Path, rows: Any) -> None:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the bytes of a file, all of them on the disk; 0 if there is none."""
+    """Return the bytes of a file, all of them on the disk; 0 if there is none, or it is a device or pipe."""
+    if is_special(path):
+        return 0
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -35,13 +38,23 @@ def size_on_disk(path: Path) -> int:
 
 
 def cut_to(path: Path, size: int) -> None:
-    """Cut a file to the bytes it had when a checkpoint was taken; raises ``ParameterError`` if it has fewer."""
+    """Cut a file to the bytes it had when a checkpoint was taken; raises ``ParameterError`` if it has fewer.
+
+    Devices and pipes stay as they are.
+    """
+    if is_special(path):
+        return
     found = path.stat().st_size if path.exists() else 0
     if found < size:
         reason = f"{path} has {found} bytes, {size} when the checkpoint was taken"
         raise ParameterError(f"checkpoint: {reason}: it was changed or removed since")
     if path.exists():
         os.truncate(path, size)
+
+
+def has_content(path: Path) -> bool:
+    """Return whether a file has bytes, or a folder parts."""
+    return part_name(path, 0).exists() or (path.is_file() and not is_special(path) and path.stat().st_size > 0)
 
 
 def part_name(folder: Path, number: int) -> Path:

@@ -94,7 +94,7 @@ class Rule:
     """
 
     def __init__(self, grid: Grid, delay: int, ahead: int | None, *, every: bool = False) -> None:
-        self.grid, self._delay, self._ahead, self._every = grid, delay, -1 if ahead is None else ahead, every
+        self.grid, self.delay, self.ahead, self._every = grid, delay, -1 if ahead is None else ahead, every
         self.state = np.array([NEVER, NEVER, FAR, 0, NEVER], np.int64)
         self.last: int | None = None  #: the end that closed last
         self._limit: int | None = None  # the end up to which an ended source closes
@@ -114,7 +114,7 @@ class Rule:
     def judge(self, time: np.ndarray) -> np.ndarray:
         """Return the verdict of each event, ``uint8[n]``."""
         verdict = np.empty(len(time), np.uint8)
-        judge(time, self._delay, self._ahead, self.grid.origin, self.grid.slide, self.state, verdict)
+        judge(time, self.delay, self.ahead, self.grid.origin, self.grid.slide, self.state, verdict)
         return verdict
 
     def load(self, state: np.ndarray, last: int | None) -> None:

@@ -1,7 +1,8 @@
 """Events from files: text, CSV, Parquet, Arrow and event files, a folder or a pattern of them, chunk by chunk.
 
 A chunk is some megabytes of text, a batch of rows of a table, or a step of an event file, so files may be larger than
-memory. A position is (number of the file, rows of it that were read).
+memory. A position is (number of the file, rows of it that were read, malformed ones, its name),
+so files may be added behind.
 """
 
 from __future__ import annotations
@@ -58,27 +59,29 @@ class Scan(Source):
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunks of the files, one file after the other."""
-        number, rows = (0, 0) if position is None else position
+        """Yield the chunks of the files, one file after the other; raises ``ParameterError`` if they were exchanged."""
+        number, rows, wrong, name = (0, 0, 0, self._paths[0].name) if position is None else position
+        if [path.name for path in self._paths[number : number + 1]] != [name]:
+            raise ParameterError(f"scan: file {number} was {name} when the position was taken; add files behind it")
         for at in range(number, len(self._paths)):
-            done = 0
-            for chunk, bad in self._file(self._paths[at]):
+            done, seen, path = 0, 0, self._paths[at]
+            for chunk, bad in self._file(path):
                 if chunk is MARK:
                     done += 1
                     if done > rows:
-                        yield (at, done), chunk
+                        yield (at, done, 0, path.name), chunk
                     continue
-                count = len(chunk["src"]) + len(bad)
-                if done + count > rows:
-                    self._bad.put_lines(self._paths[at], bad)
-                    begin = max(rows - done, 0)
-                    yield (at, done + count), {name: part_of(column, begin) for name, column in chunk.items()}
-                done += count
-            rows = 0
+                begin, begin_bad = max(rows - done, 0), max(wrong - seen, 0)
+                done, seen = done + len(chunk["src"]), seen + len(bad)
+                self._bad.put_lines(path, bad[begin_bad:])
+                if done > rows or seen > wrong:
+                    rest = {role: part_of(column, begin) for role, column in chunk.items()}
+                    yield (at, done, seen, path.name), rest
+            rows = wrong = 0
 
     def describe(self) -> str:
-        """Return the names of the files and the columns."""
-        return f"Scan({[path.name for path in self._paths]}, {dict(self._columns)})"
+        """Return the format and the columns."""
+        return f"Scan({self._format}, {dict(self._columns)})"
 
     def _file(self, path: Path) -> Iterator[Any]:
         if self._format == "events":

@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.base.files import as_path, is_special, replacing
+from suricate.base.files import as_path, replacing
 from suricate.base.parameters import shown
-from suricate.stream.outputs import cut_to, drop_parts, part_name, size_on_disk
+from suricate.stream.outputs import cut_to, drop_parts, has_content, part_name, size_on_disk
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
@@ -90,7 +90,7 @@ class _File(Sink):
 
     def save(self) -> tuple[int, list[str] | None]:
         """Return the size and the names of the columns."""
-        return 0 if is_special(self._path) else size_on_disk(self._path), self._names
+        return size_on_disk(self._path), self._names
 
     def close(self) -> None:
         self._file.close()
@@ -131,8 +131,7 @@ class _Parquet(Sink):
         self._arrow, self._folder, self.target = load_pyarrow(), folder, str(folder)
         self._number: int = 0 if saved is None else saved
         folder.mkdir(parents=True, exist_ok=True)
-        if saved is not None:
-            drop_parts(folder, saved)
+        drop_parts(folder, self._number)
 
     def save(self) -> int:
         """Return the number of parts."""
@@ -146,10 +145,11 @@ class _Parquet(Sink):
         self._number += 1
 
 
-def make_sink(target: Any, job: Window, saved: Mapping[str, Any]) -> Sink:
+def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink:
     """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns).
 
-    ``saved`` has what :meth:`Sink.save` returned, by target, when the checkpoint was taken from which the job goes on.
+    ``saved`` has what :meth:`Sink.save` returned, by target, when the checkpoint was taken from which the job goes on;
+    None: it begins. What was there is written over then, and is an error if the job goes on and does not know it.
     """
     if callable(target):
         return _Callable(job, target)
@@ -157,4 +157,7 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any]) -> Sink:
     kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
     if path.suffix not in kinds:
         raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
-    return kinds[path.suffix](job, path, saved.get(str(path)))
+    if saved is not None and str(path) not in saved and has_content(path):
+        known = ", ".join(saved) or "none"
+        raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
+    return kinds[path.suffix](job, path, (saved or {}).get(str(path)))

@@ -45,6 +45,11 @@ class JobTracker:
         self.kind(**self._params)
 
     @property
+    def identity(self) -> list[Any]:
+        """What must be the same for a kept result to be of use: algorithm, slides and parameters."""
+        return [self.kind.name, self.every, repr(sorted(self._params.items()))]
+
+    @property
     def kept(self) -> Any:
         """The result of an earlier slide that a checkpoint has to hold, None if there is none."""
         return self._result

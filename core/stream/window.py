@@ -120,7 +120,7 @@ class Window:
         names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of their
             events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
         checkpoint: a folder that keeps the state of the job; if it has one, the job goes on from there. One is written
-            when the loop asks for the slide after next, so what the loop did with a slide is part of it.
+            when the loop begins and when it asks for the next slide: what the loop did with a slide is part of it.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
 
@@ -176,7 +176,7 @@ class Window:
         self._pending: tuple[int, Change, np.ndarray, int] | None = None  # a slide that the graph does not hold yet
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._slides: Iterator[Slide] | None = None
-        self._error: Exception | None = None  # that ended the job
+        self._error: BaseException | None = None  # that ended the job
         self.current: Slide | None = None  #: the newest slide
         self.history: list[dict[str, Any]] = []  #: a row per slide: end, events, late, edges, seconds by part
         self.stopped: str | None = None  #: the signal that ended the loop
@@ -244,13 +244,17 @@ class Window:
         return tracker
 
     def sink(self, target: Any) -> Sink:
-        """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function."""
-        sink = make_sink(target, self, {} if self._saved is None else self._saved[0]["sinks"])
+        """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
+
+        Raises:
+            ParameterError: it is none of these, or it is there and the checkpoint does not know it.
+        """
+        sink = make_sink(target, self, None if self._saved is None else self._saved[0]["sinks"])
         self._sinks.append(sink)
         return sink
 
     def __enter__(self) -> Window:
-        """Let SIGINT and SIGTERM end the loop after the current slide, in the main thread."""
+        """Let SIGINT and SIGTERM end the loop after the current slide or chunk, in the main thread."""
         self._handlers: dict[int, Any] = {}
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
@@ -275,20 +279,34 @@ class Window:
     def __next__(self) -> Slide:
         if self._error is not None:
             raise self._error
-        self._keep(at_once=self._stop.is_set() or (self._slides is None and self._saved is None))
+        if self._slides is None:
+            self._go_on()
+        self._keep(at_once=self._stop.is_set() or self._slides is None)
         if self._stop.is_set():
             raise StopIteration
         if self._slides is None:
             self._slides = self._run()
         try:
             return next(self._slides)
-        except (CapacityError, KeyboardInterrupt):
-            self._slides = None  # the next call goes on from here
-            raise
         except StopIteration:
             self._keep(at_once=True)
             raise
-        except Exception as error:
+        except BaseException as error:
+            self._slides = None
+            if self._pending is None or not isinstance(error, CapacityError | KeyboardInterrupt):
+                self._error = error  # else the next call goes on with the slide that waits
+            raise
+
+    def _go_on(self) -> None:
+        """Make the graph of the checkpoint from which the job goes on, once."""
+        if self._saved is None or not self._saved[1]:
+            return
+        about, arrays = self._saved
+        self._saved = about, {}
+        try:
+            if self._ring is not None and self.slides:
+                self._restore_graph(about, arrays)
+        except BaseException as error:
             self._error = error
             raise
 
@@ -302,8 +320,6 @@ class Window:
     # -- the loop ------------------------------------------------------------------------------------------------------
 
     def _run(self) -> Iterator[Slide]:
-        if self._saved is not None and self._graph is None and self._ring is not None and self.slides:
-            self._restore_graph(*self._saved)
         if self._pending is not None:
             yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
         yield from self._close(0.0)
@@ -317,6 +333,8 @@ class Window:
                 self._take(self._intake.events(chunk))
             self._position = position
             yield from self._close(time.perf_counter() - begin)
+            if self._stop.is_set():
+                return
             begin = time.perf_counter()
         if self._options.at_end == "close":
             self.rule.finish()
@@ -450,15 +468,15 @@ class Window:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
         keys, value = self._ring.held()  # type: ignore[union-attr]  # it was restored
         graph = self._make_graph()
-        graph.insert_vertices(about["num_vertices"] - graph.num_vertices)
+        graph.insert_vertices(max(about["num_vertices"] - graph.num_vertices, 0))
         graph.apply(self._batch(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0)))
         graph.delete_vertices(arrays["deleted"])
         graph.names = self.names
         for number, tracker in enumerate(self._trackers):
             tracker.begin(graph)
-            known = about["trackers"][number : number + 1]
-            if known and known[0][:2] == [tracker.kind.name, tracker.every]:
-                tracker.load(graph, known[0][2], parts_of(arrays, f"tracker{number}."))
+            identity, slides = (*about["trackers"], *[(None, 0)] * len(self._trackers))[number]
+            if identity == tracker.identity:
+                tracker.load(graph, slides, parts_of(arrays, f"tracker{number}."))
 
     def _batch(self, graph: Graph, change: Change) -> Batch:
         """Return the net changes as a batch, with the vertices that they need."""

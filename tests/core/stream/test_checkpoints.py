@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -97,18 +99,20 @@ def test_a_failure_at_each_write_loses_nothing(tmp_path: Path, monkeypatch: pyte
     whole = run(job_of(tmp_path, chunks(found)), tmp_path)
     file = (tmp_path / "out.csv").read_bytes()
     failures = 0
-    for name in ("fsync", "replace"):
+    for module, name in ((os, "fsync"), (os, "replace"), (os, "unlink"), (np, "savez")):
         for at in range(40):
-            folder, calls, real = tmp_path / f"{name}{at}", iter(range(1000)), getattr(os, name)
+            folder, calls, real = tmp_path / f"{name}{at}", iter(range(1000)), getattr(module, name)
             folder.mkdir()
 
-            def fails(*args: Any, at: int = at, calls: Any = calls, real: Any = real) -> Any:
+            def fails(*args: Any, at: int = at, calls: Any = calls, real: Any = real, **options: Any) -> Any:
                 if next(calls) == at:
+                    if hasattr(args[0], "write"):
+                        args[0].write(b"PK half of it")
                     raise OSError(28, "No space left on device")
-                return real(*args)
+                return real(*args, **options)
 
             with monkeypatch.context() as patch:
-                patch.setattr(os, name, fails)
+                patch.setattr(module, name, fails)
                 try:
                     run(job_of(folder, chunks(found)), folder)
                     break  # there are fewer calls
@@ -133,7 +137,11 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="the one before is used"):
             job = job_of(tmp_path, chunks(found))
         assert job.slides < 10
-    seen = run(job, tmp_path)
+    saved = int(newest.stem)
+    assert run(job, tmp_path, 0) == []
+    files = {path.name for path in (tmp_path / "state").iterdir()}
+    assert files == {f"{saved - 1:08}.npz", f"{saved + 1:08}.npz"}  # the one that was used, not the damaged one
+    seen = run(job_of(tmp_path, chunks(found)), tmp_path)
     assert seen == whole[-len(seen) :]
     for path in (tmp_path / "state").glob("*.npz"):
         path.write_bytes(b"nothing")
@@ -141,11 +149,191 @@ def test_damaged_checkpoints_are_passed_over(tmp_path: Path) -> None:
         job_of(tmp_path, chunks(found))
 
 
+def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
+    rng = random.Random(1)
+    source = [{"time": [at, at], "src": ["a", f"n{at}"], "dst": [f"n{at + 1}", "b"]} for at in range(40)]
+
+    def job() -> st.Window:
+        return st.Window(source, size="8", slide="2", names=True, graph={"device": "cpu"}, checkpoint=tmp_path,
+                         checkpoint_every=1)  # fmt: skip
+
+    for w in job():
+        if w.end == 20:
+            break
+    slides, newest = job().slides, max(tmp_path.glob("*.npz"))
+    data = newest.read_bytes()
+    warned = 0
+    for _ in range(200):
+        at = rng.randrange(len(data))
+        newest.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            other = job()
+        assert other.slides == slides - bool(found)  # without a warning it is no part of the content
+        warned += bool(found)
+        assert len(other.names) > 2
+    assert warned > 100
+
+
+def test_equal_options_in_other_words_go_on(tmp_path: Path) -> None:
+    first = {"size": "2min", "slide": "1min", "lateness": "90s"}
+    other = {"size": datetime.timedelta(minutes=2), "slide": "60s", "lateness": np.timedelta64(90, "s")}
+    graph = {"device": "cpu", "weight_dtype": "float32"}
+    source = [{"time": [at, at + 50], "src": [0, 1], "dst": [1, 2], "weight": [1, 2]} for at in range(0, 900, 30)]
+    job = st.Window(source, time_unit="s", checkpoint=tmp_path, graph=graph, **first)
+    assert len(list(job)) > 9
+    graph = {**graph, "directed": True, "weight_dtype": np.float32, "num_vertices": 2}
+    again = st.Window(source, time_unit="s", checkpoint=tmp_path, graph=graph, **other)
+    assert list(again) == []
+    assert edges_of(again.graph) == edges_of(job.graph)
+    assert again.graph.num_live == job.graph.num_live
+    assert again.history == job.history
+    for options in ({"time_unit": "ms"}, {"empty": "emit"}, {"names": True}, {"origin": "1s"}, {"ahead": "1d"}):
+        with pytest.raises(ParameterError, match=f"{'vertices' if 'names' in options else next(iter(options))} was"):
+            st.Window(source, **{"time_unit": "s", "checkpoint": tmp_path, "graph": graph, **first, **options})
+
+
+def test_files_that_the_checkpoint_does_not_know_stay(tmp_path: Path) -> None:
+    found = events(6)
+    run(job_of(tmp_path, chunks(found)), tmp_path, 6)
+    for name in ("mine.csv", "late2.csv"):
+        (tmp_path / name).write_text("precious\n" * 99)
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "part-000000.parquet").write_text("precious")
+    job = job_of(tmp_path, chunks(found), late=tmp_path / "late2.csv")
+    for name in ("mine.csv", "parts"):
+        with pytest.raises(ParameterError, match="no sink of the job"):
+            job.sink(tmp_path / name)
+    new = job.sink(tmp_path / "new.csv")
+    for w in job:
+        new.write({"events": w.events})
+    assert (tmp_path / "mine.csv").read_text() == "precious\n" * 99
+    assert (tmp_path / "late2.csv").read_text().startswith("precious\n" * 99)
+    assert (tmp_path / "new.csv").stat().st_size > 9
+    job_of(tmp_path, chunks(found), late=tmp_path / "late2.csv").sink(tmp_path / "new.csv")  # now it is known
+
+
+def test_pipes_take_late_events(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    for _ in range(2):
+        next(job_of(tmp_path, chunks(events(1)), late=f"/dev/fd/{writing}"))
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.parametrize("position", [np.int64(3), {0: 3, "b": (1, None)}, [1, (2, [3.5])], np.str_("x"), ()])
+def test_positions_come_as_they_went(tmp_path: Path, position: Any) -> None:
+    asked = []
+
+    def fn(at: Any):
+        asked.append(at)
+        yield position, {"time": [1, 9], "src": [0, 1], "dst": [1, 2]}
+
+    for _ in range(2):
+        next(st.Window(st.source(fn), size="4", slide="2", checkpoint=tmp_path, graph={"device": "cpu"}), None)
+        job = st.Window(st.source(fn), size="4", slide="2", checkpoint=tmp_path, graph={"device": "cpu"})
+        list(job)
+    assert asked[-1] == position
+    assert isinstance(asked[-1], type(position if not isinstance(position, np.generic) else position.item()))
+
+
+def test_positions_of_other_parts_are_refused(tmp_path: Path) -> None:
+    source = st.source(lambda _: iter([({1, 2}, {"time": [1, 9], "src": [0, 1], "dst": [1, 2]})]))
+    with pytest.raises(ParameterError, match=r"consist of .* got \{1, 2\}"):
+        list(st.Window(source, size="4", slide="2", checkpoint=tmp_path / "state", graph={"device": "cpu"}))
+
+
+def test_folders_and_files_that_grow_go_on_with_their_new_rows(tmp_path: Path) -> None:
+    folder, shown = tmp_path / "in", []
+    folder.mkdir()
+
+    def slides(bad: str, state: str | None, at_end: str = "close") -> list[tuple]:
+        source = st.scan(folder, on_error=tmp_path / bad)
+        job = st.Window(source, size="40s", slide="7s", graph={"device": "cpu"}, at_end=at_end,
+                        checkpoint=None if state is None else tmp_path / state)  # fmt: skip
+        return [(w.end, w.events, w.left, w.graph.num_edges, w.skipped) for w in job]
+
+    for number in range(6):
+        path = folder / f"{number // 2}.csv"  # each file is written in two parts, with malformed rows between others
+        rows = [f"{at % 7},{at % 5},{at}\n" for at in range(30 * number, 30 * number + 30)]
+        head = "src,dst,time\n" if number % 2 == 0 else ""
+        with open(path, "a") as file:
+            file.write(head + "".join([*rows[:10], f"1,two,{number}\n", *rows[10:]]))
+        shown += slides("bad.csv", "state", "hold" if number < 5 else "close")
+    whole = slides("other.csv", None)
+    assert [row[:4] for row in shown] == [row[:4] for row in whole]
+    assert shown[-1] == whole[-1]
+    assert (tmp_path / "bad.csv").read_bytes() == (tmp_path / "other.csv").read_bytes()
+    assert whole[-1][4] == 6
+    (folder / "2.csv").rename(folder / "4.csv")
+    with pytest.raises(ParameterError, match=r"was 2\.csv"):
+        slides("bad.csv", "state")
+
+
+def test_results_of_other_parameters_are_not_taken_over(tmp_path: Path) -> None:
+    def job(source: int) -> tuple[st.Window, Any]:
+        made = job_of(tmp_path, chunks(events(1)), checkpoint_every=1)
+        return made, made.track("bfs", source=source, every=3)
+
+    first, tracker = job(0)
+    for _ in range(5):
+        next(first)
+    second, same = job(0)
+    next(second)
+    assert same.result.level.tolist() == tracker.result.level.tolist()
+    second, other = job(1)
+    next(second)
+    with pytest.raises(RequirementError, match="before slide 3"):
+        assert other.result
+
+
+def test_signals_end_the_loop_between_slides(tmp_path: Path) -> None:
+    """No slide closes for long: the events so far are in the checkpoint, and the next run goes on behind them."""
+    asked = []
+
+    def fn(position: int | None):
+        asked.append(position)
+        for at in range(position or 0, 50):
+            if at == 20 and position is None:
+                os.kill(os.getpid(), signal.SIGTERM)
+            yield at + 1, {"time": [at], "src": [0], "dst": [at]}
+
+    options = {"size": "100", "slide": "100", "graph": {"device": "cpu"}, "checkpoint": tmp_path}
+    with st.Window(st.source(fn), **options) as job:
+        assert list(job) == []
+    assert job.stopped == "SIGTERM"
+    assert [(w.end, w.events, w.graph.num_edges) for w in st.Window(st.source(fn), **options)] == [(100, 50, 50)]
+    assert asked == [None, 21]
+
+
+def test_interrupts_in_the_source_end_the_job(tmp_path: Path) -> None:
+    """Not as if the source had ended: the checkpoint has what there was before."""
+    broken = [True]
+
+    def fn(position: int | None):
+        for at in range(position or 0, 40):
+            if at == 20 and broken:
+                broken.clear()
+                raise KeyboardInterrupt
+            yield at + 1, {"time": [at], "src": [0], "dst": [at]}
+
+    options = {"size": "9", "slide": "3", "graph": {"device": "cpu"}, "checkpoint_every": 1}
+    job = st.Window(st.source(fn), checkpoint=tmp_path, **options)
+    seen = []
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            seen.extend((w.end, w.events) for w in job)
+    again = [(w.end, w.events) for w in st.Window(st.source(fn), checkpoint=tmp_path, **options)]
+    whole = [(w.end, w.events) for w in st.Window(st.source(fn), **options)]
+    assert len(seen) == 6
+    assert seen + again == whole
+
+
 def test_checkpoints_of_other_jobs_are_refused(tmp_path: Path) -> None:
     found = events(4)
     run(job_of(tmp_path, chunks(found)), tmp_path, 5)
     for options in ({"size": "41"}, {"combine": "max"}, {"lateness": "4"}):
-        with pytest.raises(ParameterError, match="window"):
+        with pytest.raises(ParameterError, match="it is of another job"):
             job_of(tmp_path, chunks(found), **options)
     with pytest.raises(ParameterError, match="source"):
         job_of(tmp_path, st.source(lambda _: iter(())))
@@ -241,42 +429,69 @@ def test_names_and_their_ids_go_on(tmp_path: Path) -> None:
 
 
 PROGRAM = """
+    import json
     import sys
+
+    import numpy as np
     import suricate.stream as st
 
-    source = st.scan(sys.argv[1] + "/events.csv", time_unit="s")
-    job = st.Window(source, size="400s", slide="10s", combine="count", checkpoint=sys.argv[1] + "/state",
-                    checkpoint_every=2, graph={"device": "cpu"})
-    parts, out = job.track("wcc"), job.sink(sys.argv[1] + "/out.jsonl")
+    folder = sys.argv[1]
+    rng = np.random.default_rng(1)
+    near = np.arange(4_000) // 40  # names come and go
+    src, dst = (np.char.add("n", (near + rng.integers(0, 30, 4_000)).astype(str)) for _ in range(2))
+    time, kind = np.arange(4_000) // 2 - rng.integers(0, 30, 4_000), rng.choice([1, 1, 1, 1, -1, 0], 4_000)
+
+    def events(position):
+        for at in range(position or 0, 4_000, 40):
+            part = slice(at, at + 40)
+            yield at + 40, {"time": time[part], "src": src[part], "dst": dst[part], "weight": kind[part] + at,
+                             "kind": kind[part]}
+
+    job = st.Window(st.source(events), size="200", slide="9", lateness="20", combine="sum", names=True,
+                    checkpoint=folder + "/state", checkpoint_every=2, late=folder + "/late.csv",
+                    graph={"device": "cpu"})
+    out, often = job.sink(folder + "/out.csv"), job.track("wcc", every=5)
     with job:
         for w in job:
-            out.write({"edges": w.graph.num_edges, "parts": parts.result.num_components})
+            names = sorted(job.names)
+            out.write({"edges": w.graph.num_edges, "live": w.graph.num_live, "taken": w.taken, "late": w.late,
+                       "names": " ".join(names), "ids": " ".join(map(str, job.names.ids))})
+    edges = sorted(zip(*(part.tolist() for part in job.graph.edges())))
+    rows = [[row[name] for name in ("end", "events", "late", "edges")] for row in job.history]
+    found = [edges, dict(zip(job.names, job.names.ids.tolist())), job.late, job.skipped, job.slides, rows,
+             job.graph.num_vertices, job.graph.deleted_vertices.tolist(), often.result.num_components]
+    with open(folder + "/found.json", "w") as file:
+        json.dump(found, file)
 """
+
+
+def newest(folder: Path) -> int:
+    return max((int(path.stem) for path in folder.glob("state/*.npz")), default=0)
 
 
 @pytest.mark.slow
 def test_killed_processes_go_on(tmp_path: Path) -> None:
+    """Killed at random points, with names that come and go, late events, deletions and a file of results."""
     rng = np.random.default_rng(1)
-    src, dst = rng.integers(0, 50, (2, 20_000))
-    rows = np.stack([src, dst, np.arange(20_000) // 2], 1)
-    np.savetxt(tmp_path / "events.csv", rows, "%d", delimiter=",", header="src,dst,time", comments="")
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM), str(tmp_path)]
-    subprocess.run(command, check=True)
-    whole = (tmp_path / "out.jsonl").read_bytes()
-    assert whole.count(b"\n") == 1000
-    for path in (tmp_path / "state").iterdir():
-        path.unlink()
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+    for folder in (whole, killed):
+        folder.mkdir()
+    subprocess.run([*command, str(whole)], check=True)
     kills = 0
-    for _ in range(30):
-        process = subprocess.Popen(command)
-        begin = {path.name for path in (tmp_path / "state").iterdir()}
-        while process.poll() is None and {path.name for path in (tmp_path / "state").iterdir()} == begin:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.3))
+    while kills < 20:
+        process, goal = subprocess.Popen([*command, str(killed)]), newest(killed) + rng.integers(2, 9)
+        while process.poll() is None and newest(killed) < goal:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0, 0.1))
         process.kill()
         kills += process.wait() == -signal.SIGKILL
         if process.returncode == 0:
             break
-    subprocess.run(command, check=True)
-    assert kills > 2
-    assert (tmp_path / "out.jsonl").read_bytes() == whole
+    subprocess.run([*command, str(killed)], check=True)
+    assert kills > 9
+    for name in ("out.csv", "late.csv", "found.json"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
+    counts = json.loads((whole / "found.json").read_text())
+    assert len(counts[5]) == counts[4] > 200
+    assert counts[2] > 100
