@@ -163,13 +163,16 @@ def test_what_cannot_be_verified_or_run_is_skipped(data, temporal_file, strange,
 @pytest.mark.slow
 def test_algorithms_and_operators_on_every_backend_and_device(data, backend, device):
     fixture = fixture_of(backend, data, device)
-    kinds = (KeptCurrent, UpdateAlone, KeptCurrentWithout)
-    tasks = [kind(fixture, name, 20) for name in BUILT_IN_ALGORITHMS for kind in kinds]
+    kinds = {KeptCurrent: 20, UpdateAlone: 20, KeptCurrentWithout: 5}
+    tasks = [kind(fixture, name, batch) for name in BUILT_IN_ALGORITHMS for kind, batch in kinds.items()]
     timed = [FromScratch(fixture, name) for name in BUILT_IN_ALGORITHMS]
     timed += [Reduce(fixture, "sum", "float32"), Reduce(fixture, "product", "float64"), Propagate(fixture)]
     for task in (*tasks, *timed):
         found = measure(task, QUICK)
         name = f"{task.workload} {task.algorithm} {task.detail}"
+        if isinstance(task, KeptCurrentWithout) and task.algorithm == "random_walks":  # it starts from all vertices
+            assert (found.status, found.reason) == ("skip", "the parameters of the algorithm may name most vertices")
+            continue
         assert (name, found.status, found.reason) == (name, "ok", "")
     assert all(task.traffic() > 0 for task in timed)
 
