@@ -55,6 +55,7 @@ class Checkpoints:
         self._seconds = 0.0 if counts else duration(every, "checkpoint_every", has_unit=True) / 1e9
         self._saved_slides, self._saved_at = 0, time.monotonic()
         self._damaged: list[Path] = []
+        self._newest = 0  # the number of the newest checkpoint that this job knows
 
     def is_due(self, slides: int) -> bool:
         """Return whether it is time for a checkpoint, after so many slides of the job."""
@@ -67,6 +68,7 @@ class Checkpoints:
 
         Raises:
             OSError: the disk is full, say; the checkpoints that were there still are.
+            RequirementError: another job has gone on from this folder meanwhile.
             ParameterError: the source's position is not made of numbers, texts, None, tuples, lists and dicts.
         """
         about, arrays = state_of(job)
@@ -74,7 +76,9 @@ class Checkpoints:
         text = json.dumps({"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about})
         self._folder.mkdir(parents=True, exist_ok=True)
         found = self._files()
-        number = found[-1][0] + 1 if found else 1
+        if found and found[-1][0] > self._newest:
+            raise RequirementError(f"checkpoint: another job has gone on from {self._folder}; this one cannot, too")
+        number = self._newest = found[-1][0] + 1 if found else 1
         with replacing(self._folder / f"{number:08}.npz") as file:
             np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **members)
         kept = [path for _, path in found if path not in self._damaged][1 - KEPT :]
@@ -90,6 +94,7 @@ class Checkpoints:
             FileFormatError: all are damaged, or the newest is of a later version.
         """
         found = self._files()
+        self._newest = found[-1][0] if found else 0
         for _, path in reversed(found):
             try:
                 with open(path, "rb") as file:

@@ -306,6 +306,49 @@ def test_signals_end_the_loop_between_slides(tmp_path: Path) -> None:
     assert asked == [None, 21]
 
 
+def test_of_two_jobs_over_one_folder_the_later_one_goes_on(tmp_path: Path) -> None:
+    seen: list[list[Any]] = [[], []]
+
+    def job(number: int) -> st.Window:
+        made = job_of(tmp_path, chunks(events(1)), checkpoint_every=1)
+        sink = made.sink(lambda end, columns: seen[number].append((end, columns["edges"].tolist())))
+        for w in made:
+            sink.write({"edges": w.graph.num_edges})
+            if made.slides == 5 + 5 * number:
+                break
+        return made
+
+    first = job(0)
+    job(1)
+    for _ in range(2):
+        with pytest.raises(RequirementError, match="another job has gone on"):
+            next(first)
+    assert seen[0][4] == seen[1][0]  # a slide that is not done comes again
+    assert len(seen[1]) == 6
+
+
+@pytest.mark.gpu
+def test_jobs_on_cuda_go_on_and_may_change_to_the_cpu(tmp_path: Path) -> None:
+    parts = chunks(events(7))
+
+    def slides(folder: str, device: str, most: int) -> list[tuple]:
+        job = st.Window(parts, size="40", slide="7", lateness="3", combine="sum", names=True, checkpoint_every=1,
+                        checkpoint=tmp_path / folder, graph={**CPU, "device": device})  # fmt: skip
+        parts_now, often, seen = job.track("wcc"), job.track("bfs", source=3, every=3), []
+        for w in job:
+            if len(seen) == most:
+                break
+            level = job.graph.device.to_numpy(often.result.level).tolist() if job.slides >= 3 else []
+            seen.append((w.end, w.late, job.names.ids.tolist(), w.graph.num_live,
+                         int(parts_now.result.num_components), level))  # fmt: skip
+        return seen
+
+    whole = slides("one", "cpu", 99)
+    seen = [row for device in ("cuda", "cuda", "cpu", "cuda") for row in slides("two", device, 7)]
+    assert len(seen) == 28
+    assert seen == whole[:28]
+
+
 def test_interrupts_in_the_source_end_the_job(tmp_path: Path) -> None:
     """Not as if the source had ended: the checkpoint has what there was before."""
     broken = [True]
