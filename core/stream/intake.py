@@ -39,6 +39,7 @@ class Refusals:
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
         self.raises, self.count, self._path = choice == "raise", 0, None
+        self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
         if choice in ("raise", silent):
             return
         if not isinstance(choice, str | os.PathLike) or choice in KEEPING:
@@ -63,11 +64,16 @@ class Refusals:
         ]  # fmt: skip
         write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
 
-    def put_lines(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Count malformed lines, and write them if there is a file: as the reason, the other columns are empty."""
-        self.count += len(lines)
-        if self._path is not None and lines:
-            write_rows(self._path, ([""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines))
+    def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
+        """Take note of the malformed lines of a chunk, until :meth:`put_held`."""
+        self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
+
+    def put_held(self) -> None:
+        """Count the lines that are held, and write them if there is a file, as reasons: their chunk has been used."""
+        self.count += len(self.held)
+        if self._path is not None and self.held:
+            write_rows(self._path, self.held)
+        self.held = []
 
     def save(self) -> tuple[int, str, int]:
         """Return the count, and the name and size of the file, which is on the disk."""

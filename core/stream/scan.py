@@ -73,7 +73,7 @@ class Scan(Source):
                     continue
                 begin, begin_bad = max(rows - done, 0), max(wrong - seen, 0)
                 done, seen = done + len(chunk["src"]), seen + len(bad)
-                self._bad.put_lines(path, bad[begin_bad:])
+                self._bad.hold(path, bad[begin_bad:])
                 if done > rows or seen > wrong:
                     rest = {role: part_of(column, begin) for role, column in chunk.items()}
                     yield (at, done, seen, path.name), rest

@@ -201,6 +201,7 @@ class _Head:
         self._after, self.ticks, self.has_unit = self._begin, np.empty(0, np.int64), False
         self.rest: dict[str, Any] = {}
         self._skip = self._used
+        self._held: list[list[Any]] = []  # malformed lines of the chunk, by refusals of the source
 
     @property
     def position(self) -> tuple[Any, int]:
@@ -219,6 +220,10 @@ class _Head:
             ticks, self.has_unit = ticks_of(chunk["time"], self._source.time_unit)
             self.rest = {name: part_of(column, self._skip) for name, column in chunk.items()}
             self.ticks, self._used, self._skip = ticks[self._skip :], self._skip, 0
+            if len(self.ticks):  # its malformed lines count when it has been used, as on going on it comes again
+                self._held = [each.held for each in self._source.refusals]
+                for each in self._source.refusals:
+                    each.held = []
         return True
 
     def use(self, count: int) -> None:
@@ -227,6 +232,9 @@ class _Head:
         self.ticks, self._used = self.ticks[count:], self._used + count
         if len(self.ticks) == 0:
             self._begin, self._used = self._after, 0
+            for each, lines in zip(self._source.refusals, self._held, strict=True):
+                each.held += lines
+            self._held = [[] for _ in self._held]
 
 
 def _has_unit(head: _Head) -> bool:

@@ -331,6 +331,8 @@ class Window:
                 self._mark()
             else:
                 self._take(self._intake.events(chunk))
+            for each in self._source.refusals:
+                each.put_held()
             self._position = position
             yield from self._close(time.perf_counter() - begin)
             if self._stop.is_set():
