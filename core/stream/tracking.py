@@ -10,7 +10,7 @@ import numpy as np
 from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
-from suricate.graph import Graph
+from suricate.graph import Graph, naming
 from suricate.graph.frames import fields_of
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
@@ -42,7 +42,7 @@ class JobTracker:
         missing = self.kind.requires.missing(graph)
         if missing is not None:
             raise RequirementError(f"{self.kind.name}: {missing}")
-        self.kind(**self._params)
+        self.kind(**naming.as_parameters(graph, self._params))
 
     @property
     def identity(self) -> list[Any]:

@@ -259,6 +259,24 @@ def test_of_two_jobs_over_one_folder_the_later_one_goes_on(tmp_path: Path) -> No
     assert len(seen[1]) == 6
 
 
+def test_kept_results_of_named_sources_go_on(tmp_path: Path) -> None:
+    source = [{"time": [at, at], "src": [f"n{at // 4}", "a"], "dst": [f"n{at // 4 + 1}", f"n{at // 4}"]}
+              for at in range(80)]  # fmt: skip
+
+    def slides(folder: Path | None, most: int) -> list[tuple]:
+        job = st.Window(source, size="10", slide="3", names=True, checkpoint=folder, checkpoint_every=1,
+                        graph={"device": "cpu"})  # fmt: skip
+        reached, seen = job.track("bfs", source="a", every=3), []
+        for w in job:
+            if len(seen) == most:
+                break
+            seen.append((w.end, reached.result.level.tolist() if job.slides >= 3 else None))
+        return seen
+
+    whole = slides(None, 99)
+    assert [row for _ in range(20) for row in slides(tmp_path, 2)] == whole
+
+
 @pytest.mark.gpu
 def test_jobs_on_cuda_go_on_and_may_change_to_the_cpu(tmp_path: Path) -> None:
     parts = chunks(events(7))
