@@ -18,7 +18,7 @@ from suricate.stream.naming import VertexNames
 from suricate.stream.outputs import cut_to, size_on_disk, write_rows
 from suricate.stream.times import moment, ticks_of
 
-KEEPING = "drop", "skip", "raise"  #: words that are no file's name
+CHOICES = "drop", "skip", "raise"  #: words that are no file's name
 
 
 class BadLine(NamedTuple):
@@ -42,7 +42,7 @@ class Refusals:
         self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
         if choice in ("raise", silent):
             return
-        if not isinstance(choice, str | os.PathLike) or choice in KEEPING:
+        if not isinstance(choice, str | os.PathLike) or choice in CHOICES:
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
         self._path = as_path(choice)
 

@@ -153,7 +153,7 @@ class Merge(Source):
         ]
         while all(head.fill() for head in heads):
             first, second = heads
-            if _has_unit(first) != _has_unit(second):
+            if first.has_unit != second.has_unit:
                 raise ParameterError("merge: the times of one source have a unit, those of the other have none")
             a, b = first.ticks, second.ticks
             order = np.empty(len(a) + len(b), np.int64)
@@ -237,10 +237,6 @@ class _Head:
             self._held = [[] for _ in self._held]
 
 
-def _has_unit(head: _Head) -> bool:
-    return head.has_unit
-
-
 def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> Chunk:
     names = first.keys() | second.keys()
     if first.keys() != second.keys():
@@ -287,11 +283,11 @@ def columns_of(chunk: Any, columns: Mapping[str, str]) -> Chunk:
         ShapeError: columns differ in length.
     """
     if hasattr(chunk, "column_names"):  # of Arrow
-        names, get = set(chunk.column_names), lambda name: _numpy(chunk.column(name))
+        names, get = set(chunk.column_names), lambda name: np.asarray(chunk.column(name))
     elif isinstance(chunk, Mapping) or hasattr(chunk, "columns"):
         names, get = (
             set(chunk.keys() if isinstance(chunk, Mapping) else chunk.columns),
-            lambda name: _numpy(chunk[name]),
+            lambda name: np.asarray(chunk[name]),
         )
     elif hasattr(chunk, "__arrow_c_stream__"):
         from suricate.io.tables import load_pyarrow
@@ -310,13 +306,3 @@ def columns_of(chunk: Any, columns: Mapping[str, str]) -> Chunk:
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
     return found
-
-
-def _numpy(column: Any) -> np.ndarray:
-    if hasattr(column, "to_numpy"):
-        return (
-            column.to_numpy(zero_copy_only=False)
-            if hasattr(column, "type") and hasattr(column, "null_count") and not hasattr(column, "num_chunks")
-            else column.to_numpy()
-        )
-    return np.asarray(column)

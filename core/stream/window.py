@@ -401,8 +401,9 @@ class Window:
                 return
             begin = time.perf_counter()
             number = int(np.searchsorted(waiting.time, end))
-            self._waiting = [waiting.taken(slice(number, None))] if number < waiting.number else []
-            self._sorted, self.rule.last = None, end
+            self._sorted = waiting.taken(slice(number, None))
+            self._waiting = [self._sorted] if number < waiting.number else []
+            self.rule.last = end
             change, free = self._change(waiting.taken(slice(0, number)), end)
             took = {"source": spent, "window": time.perf_counter() - begin}
             yield self._apply(end, change, free, number, took)
