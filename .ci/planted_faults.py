@@ -29,15 +29,15 @@ GRAPH = "tests/core/graph/test_"
 
 FAULTS = [
     # -- backends ------------------------------------------------------------------------------------------------------
-    Fault("slabhash: a deletion leaves the degree", "backends/slabhash/loops.py",
+    Fault("slabhash: a deletion leaves the degree", "backends/slabhash/loops/__init__.py",
           "g.vertex[degree_place(src[i])] -= np.uint32(1)", "g.vertex[degree_place(src[i])] -= np.uint32(0)", SLABHASH),
-    Fault("slabhash: the first weight wins", "backends/slabhash/loops.py",
+    Fault("slabhash: the first weight wins", "backends/slabhash/loops/__init__.py",
           "                g.pool[at + t] = weights[i * size + t]\n", "", SLABHASH),
-    Fault("slabhash: rehashing moves tombstones", "backends/slabhash/loops.py",
+    Fault("slabhash: rehashing moves tombstones", "backends/slabhash/loops/__init__.py",
           "        if v < KEY_TOMBSTONE:\n", "        if v <= KEY_TOMBSTONE:\n", SLABHASH),
-    Fault("slabhash: the last eight keys of a wide slab are misplaced", "backends/slabhash/loops.py",
+    Fault("slabhash: the last eight keys of a wide slab are misplaced", "backends/slabhash/loops/__init__.py",
           "compare8(g.pool, base + 24, v) << 24", "compare8(g.pool, base + 16, v) << 24", SLABHASH),
-    Fault("slabhash: duplicates have the status of the opposite", "backends/slabhash/duplicates.py",
+    Fault("slabhash: duplicates have the status of the opposite", "backends/slabhash/loops/duplicates.py",
           "(UNCHANGED if same else REPLACED)", "(REPLACED if same else UNCHANGED)", SLABHASH),
     Fault("hornet_like: a block holds one edge too many", "backends/hornet_like/loops.py",
           "degree > (1 << k) else KEEP", "degree > (1 << k) + 1 else KEEP", HORNET),

@@ -1,4 +1,4 @@
-"""``slabhash`` on the CPU: the loops of ``loops.py`` and ``maintain.py`` as the kernels of a store."""
+"""``slabhash`` on the CPU: the loops of ``loops/`` as the kernels of a store."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.backends.slabhash import loops, maintain, trim
+from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.duplicates import merge_duplicates
 from suricate.backends.slabhash.kernels import Batch, BucketPlan
 from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
-from suricate.backends.slabhash.load import Load
+from suricate.backends.slabhash.loops import maintain, trim
+from suricate.backends.slabhash.loops.duplicates import merge_duplicates
+from suricate.backends.slabhash.loops.load import Load
 from suricate.base.devices import Array
 from suricate.base.types import EMPTY, Outcome
 from suricate.cpu import threads
@@ -24,7 +25,6 @@ from suricate.primitives.sorting import Grouped, can_sort, grouped
 NO_WORDS = np.zeros(0, np.uint32)
 AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cache line
 COUNTING = 8  #: threads that count the edges of sources, each but the first in an array of its own
-BLOCKS = 256  #: per thread: what the vertices are cut into to find ranges with equally many edges
 
 
 class Scratch(NamedTuple):
@@ -98,17 +98,11 @@ def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
     """Return ranges of vertices with about equally many edges, and how many edges come before each; one for few."""
     if threads.parts(num_vertices + int(slabs.counters[BUMP]) * slabs.keys) == 1:
         return [(0, num_vertices, 0)]
-    blocks = threads.ranges(num_vertices, min(num_vertices, BLOCKS * threads.limit()))
-    counts = [maintain.count_edges(slabs.vertex, *block) for block in blocks]
-    number, total = threads.parts(sum(counts) + num_vertices), sum(counts)
-    shares: list[tuple[int, int, int]] = []
-    first = begin = before = 0
-    for (_, last), count in zip(blocks, counts, strict=True):
-        before += count
-        if last == num_vertices or before * number >= total * (len(shares) + 1):
-            shares.append((first, last, begin))
-            first, begin = last, before
-    return shares
+    total = sum(threads.over(num_vertices, maintain.count_edges, slabs.vertex, unit=1 / 8))
+    cuts = np.zeros((threads.parts(total + num_vertices), 2), np.int64)
+    maintain.cut_evenly(slabs.vertex, num_vertices, total, cuts)
+    ends = [*cuts[1:, 0].tolist(), num_vertices]
+    return [(first, last, before) for (first, before), last in zip(cuts.tolist(), ends, strict=True)]
 
 
 def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:

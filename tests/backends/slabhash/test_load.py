@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from suricate.backends.slabhash import load
+from suricate.backends.slabhash.loops import load
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.devices import resolve_device
 from suricate.cpu import threads

@@ -16,6 +16,7 @@ import pytest
 from slabhash_cases import F32, F64, random_batch
 
 from suricate.backends.slabhash.budget import Budget, available_memory
+from suricate.backends.slabhash.loops.maintain import cut_evenly
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.devices import CPU, Device, resolve_device
 from suricate.errors import CapacityError
@@ -225,6 +226,20 @@ def test_what_is_allocated_stays_below_the_limit(weight_dtype: np.dtype | None, 
     finally:
         tracemalloc.stop()
     assert done > 10
+
+
+@pytest.mark.parametrize("degrees", [[0] * 9, [9] + [0] * 8, [0, 4, 4, 1, 0, 0, 0, 3, 3], [1] * 9])
+def test_ranges_of_vertices_have_about_equally_many_edges(degrees: list[int]) -> None:
+    """Found in one pass, in memory that does not grow with the number of threads: a limit counts it."""
+    words = np.array([(0, degree) for degree in degrees], np.uint32).ravel()
+    cuts = np.empty((4, 2), np.int64)
+    cut_evenly(words, len(degrees), sum(degrees), cuts)
+    begins, before = cuts.T.tolist()
+    assert begins[0] == before[0] == 0
+    assert begins == sorted(begins)
+    assert before == [sum(degrees[:begin]) for begin in begins]
+    shares = np.diff([*before, sum(degrees)])
+    assert all(share < sum(degrees) / 4 + max(degrees) for share in shares if share)
 
 
 def test_reserving_beyond_the_limit_changes_nothing() -> None:

@@ -209,6 +209,22 @@ def count_edges(vertex, first, last):
 
 
 @kernel
+def cut_evenly(vertex, num_vertices, total, cuts):
+    """Cut vertices with ``total`` edges into ranges with about equally many.
+
+    ``cuts`` (int64[ranges, 2]) gets the first vertex of each range, and how many edges come before it.
+    """
+    part, before = 0, np.int64(0)
+    for v in range(num_vertices):
+        while part < len(cuts) and before * len(cuts) >= total * part:
+            cuts[part, 0], cuts[part, 1] = v, before
+            part += 1
+        before += vertex[degree_place(v)]
+    for later in range(part, len(cuts)):
+        cuts[later, 0], cuts[later, 1] = num_vertices, before
+
+
+@kernel
 def free_vertices(g, vertices):
     """Free the storage of vertices."""
     for v in vertices:
