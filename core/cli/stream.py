@@ -266,8 +266,8 @@ def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
 
 def summary(job: Window) -> str:
     """Return a line about a job that has ended."""
-    events, seconds = (sum(row[name] for row in job.history) for name in ("events", "total"))
-    parts = [f"{len(job.history)} slides, {events} events"]
+    past = job.past
+    parts = [f"{past.slides} slides, {past.events} events"]
     parts += [f"{count} {what}" for what, count in (("late", job.late), ("not valid", job.skipped)) if count]
-    rate = f", {events / seconds:,.0f} events/s" if events else ""
+    rate = f", {past.events / past.seconds:,.0f} events/s" if past.events else ""
     return ", ".join(parts) + rate + (f"; ended by {job.stopped}" if job.stopped else "")

@@ -168,8 +168,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }  # fmt: skip
     none = np.empty(0, np.uint32)
     arrays = {"rule": job.rule.state, "deleted": none if job._graph is None else job._graph.deleted_vertices}
-    for name in job.history[0] if job.history else ():
-        arrays[f"history.{name}"] = np.array([row[name] for row in job.history])
+    arrays.update({f"history.{name}": part for name, part in job.past.save().items()})
     if job._names is not None:
         arrays.update(job._names.save())
     if ring is not None:
@@ -206,9 +205,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     job._late.load(about["late"])
     for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)
-    history = parts_of(arrays, "history.")
-    columns = [[*part] if part.dtype.kind == "M" else part.tolist() for part in history.values()]
-    job.history = [dict(zip(history, row, strict=True)) for row in zip(*columns, strict=True)]
+    job.past.load(parts_of(arrays, "history."))
     if job._names is not None:
         job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."))
     saved = parts_of(arrays, "ring.")

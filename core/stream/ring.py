@@ -167,11 +167,11 @@ class Ring:
                 columns[name][places] = saved[name]
         self._kept = Kept(**columns)
         number, freed = int(self._state[PAIRS]), int(self._state[FREED])
-        self._grow_pairs(max(_LEAST, 1 << max(number - 1, 0).bit_length()))
-        self._pairs.row[:number], self._pairs.free[:freed] = saved["row"], saved["free"]
-        self._pairs.held[:number] = saved["held"]
-        table = np.full(2 * len(self._pairs.row), FREE, np.uint64)
-        self._pairs = self._pairs._replace(table=table)
+        size = max(_LEAST, 1 << max(number - 1, 0).bit_length())
+        row, held = _rows(size), np.zeros(size if self._weighted else 0, self._pairs.held.dtype)
+        free, table = np.empty(size, np.uint32), np.full(2 * size, FREE, np.uint64)
+        row[:number], held[:number], free[:freed] = saved["row"], saved["held"], saved["free"]
+        self._pairs = Pairs(row, held, table, free, np.empty(size, np.uint32))
         loops.fill_table(self._pairs, number)
 
     def held(self) -> tuple[np.ndarray, np.ndarray | None]:

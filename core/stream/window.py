@@ -13,76 +13,25 @@ import numpy as np
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph
-from suricate.graph.delta import Batch, Delta
+from suricate.graph.delta import Batch
+from suricate.graph.frames import Frame
 from suricate.intake.names import Names
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
+from suricate.stream.history import History
 from suricate.stream.intake import Intake, Refusals, refuse_late
 from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ring import Change, Ring, ends_of, fitted
 from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
+from suricate.stream.slide import Slide
 from suricate.stream.sources import MARK, as_source
 from suricate.stream.times import moment
 from suricate.stream.tracking import JobTracker
 
 WHOLE = "all"  #: the position behind a source that was sorted
-
-
-class Slide:
-    """A slide that has closed; ``graph`` and trackers show the window up to its end until the next slide.
-
-    Attributes:
-        start, end: what the window holds: ``start <= t < end``; ``datetime64`` where times have a unit, else numbers.
-            ``start`` is None for a landmark window.
-        events: number of events that entered. left: of live events that left by time.
-        taken: of events that deletions and sets took. unmatched: of deletions and sets that found no event.
-        late: number of events so far that came too late. skipped: of those that were not valid.
-        partial: whether it closed only since the source has ended.
-        delta: what changed, as ``Graph.apply`` returns it.
-        lag: how far the newest event is past the end, in ticks of the time.
-        took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
-    """
-
-    def __init__(
-        self, job: Window, end: int, change: Change, entered: int, delta: Delta, took: dict[str, float]
-    ) -> None:
-        unit, size = job.has_unit, job.rule.grid.size
-        self._job, self._delta = job, delta
-        self.end = moment(end, has_unit=unit)
-        self.start = None if size is None else moment(end - size, has_unit=unit)
-        self.events, self.left, self.taken, self.unmatched = entered, change.left, change.taken, change.unmatched
-        self.late, self.skipped, self.partial = job.late, job.skipped, job.rule.is_partial(end)
-        newest = job.rule.newest
-        self.lag = 0 if newest is None else max(newest - end, 0)
-        self.took = took
-
-    @property
-    def graph(self) -> Graph:
-        """The graph of the window; raises ``RequirementError`` once the next slide has closed."""
-        self._demand_current()
-        return self._job.graph
-
-    @property
-    def delta(self) -> Delta:
-        """What changed with this slide."""
-        self._demand_current()
-        return self._delta
-
-    @property
-    def memory(self) -> dict[str, int]:
-        """Bytes of the parts: ``graph`` on its device, ``window`` on the host."""
-        self._demand_current()
-        return {"graph": self._job.graph.memory_usage().allocated, "window": self._job.bytes_on_host}
-
-    def _demand_current(self) -> None:
-        if self._job.current is not self:
-            raise RequirementError(f"the slide that ended at {self.end} is over: graph.copy() keeps a graph")
-
-    def __repr__(self) -> str:
-        return f"<Slide end={self.end} events={self.events}{' partial' if self.partial else ''}>"
 
 
 class Window:
@@ -178,7 +127,7 @@ class Window:
         self._slides: Iterator[Slide] | None = None
         self._error: BaseException | None = None  # that ended the job
         self.current: Slide | None = None  #: the newest slide
-        self.history: list[dict[str, Any]] = []  #: a row per slide: end, events, late, edges, seconds by part
+        self.past = History()  #: what :attr:`history` is made from
         self.stopped: str | None = None  #: the signal that ended the loop
         self._stop = threading.Event()
         self._position: Any = None  # of the source, behind what was taken
@@ -217,6 +166,11 @@ class Window:
     def skipped(self) -> int:
         """The number of events that were not valid, or too far ahead, and of malformed rows of files."""
         return self._bad.count + sum(each.count for each in self._source.refusals)
+
+    @property
+    def history(self) -> Frame:
+        """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes, seconds."""
+        return self.past.frame()
 
     @property
     def bytes_on_host(self) -> int:
@@ -452,9 +406,7 @@ class Window:
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
         self.current = Slide(self, end, change, entered, delta, took)
-        self.history.append(
-            {"end": self.current.end, "events": entered, "late": self.late, "edges": graph.num_edges, **took}
-        )
+        self.past.add(self.current)
         return self.current
 
     def _make_graph(self) -> Graph:

@@ -351,7 +351,7 @@ def test_trackers_follow_the_slides() -> None:
             assert abs(ranks.result - fresh.compute("pagerank")).sum() < 3e-4
             if number % 3 == 0:
                 assert often.result.num_components == parts.result.num_components
-    assert [row["events"] for row in job.history] == [20] * 20
+    assert job.history["events"].tolist() == [20] * 20
     with pytest.raises(RequirementError, match="before the loop"):
         job.track("bfs", source=0)
 

@@ -12,6 +12,7 @@ from window_model import Closed, Event, model
 
 import suricate as su
 import suricate.stream as st
+from suricate.stream.history import History
 from suricate.stream.ring_loops import COMBINE
 
 EVENTS = hs.lists(
@@ -128,7 +129,7 @@ def test_names_have_ids_while_their_events_are_live(events, cuts, size, slide, l
         assert {end for pair in found for end in pair} == set(names)
     if not directed and expected:
         edges = model(events, size=size, slide=slide, lateness=lateness, directed=False)[-1].edges
-        assert job.history[-1]["edges"] == len(edges)
+        assert job.history["edges"][-1] == len(edges)
 
 
 def test_slides_on_every_backend_and_device(backend: str, device: su.devices.Device) -> None:
@@ -160,3 +161,15 @@ def _components(edges: dict[tuple[int, int], float]) -> int:
         a, b = root[u], root[v]
         root = {end: a if of == b else of for end, of in root.items()}
     return len(set(root.values()))
+
+
+def test_history_is_a_frame_of_the_newest_slides() -> None:
+    source = {"src": np.zeros(60, int), "dst": np.arange(60)}
+    job = st.Window(source, size=9, slide=3, graph={"device": "cpu"})
+    job.past = History(kept=7)
+    latest = [w.end for w in job][-7:]
+    assert job.history["end"].tolist() == latest
+    assert {"events", "late", "lag", "edges", "graph_bytes", "window_bytes", "total"} <= {*job.history.columns}
+    assert job.history["graph_bytes"].min() > 0
+    assert (job.past.slides, job.past.events) == (20, 60)
+    assert len(job.history.to_pandas()) == 7

@@ -1,0 +1,57 @@
+"""The history of a job: a row per slide, of the newest ones, so that its memory does not grow with the stream."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.graph.frames import Frame
+
+if TYPE_CHECKING:
+    from suricate.stream.slide import Slide
+
+KEPT = 10_000  #: rows
+TOTALS = ("slides", "events", "seconds")
+
+
+class History:
+    """What happened slide by slide.
+
+    Attributes:
+        slides, events: numbers over all slides, those without a row included.
+        seconds: that the slides took.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._rows: deque[dict[str, Any]] = deque(maxlen=kept)
+        self.slides, self.events, self.seconds = 0, 0, 0.0
+
+    def add(self, slide: Slide) -> None:
+        """Add the row of the newest slide."""
+        memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
+        facts = {"end": slide.end, "events": slide.events, "late": slide.late, "lag": slide.lag}
+        self._rows.append({**facts, "edges": slide.graph.num_edges, **memory, **slide.took})
+        self.slides, self.events = self.slides + 1, self.events + slide.events
+        self.seconds += slide.took["total"]
+
+    def frame(self) -> Frame:
+        """Return the rows."""
+        return Frame(self._columns())
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        names = self._rows[-1] if self._rows else ("end", "events")
+        return {name: np.array([row[name] for row in self._rows]) for name in names}
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return columns and totals as arrays."""
+        totals = {name: np.array(getattr(self, name)) for name in TOTALS}
+        return {"totals." + name: total for name, total in totals.items()} | (self._columns() if self._rows else {})
+
+    def load(self, saved: dict[str, np.ndarray]) -> None:
+        """Take the place of the history that was saved."""
+        for name in TOTALS:
+            setattr(self, name, saved.pop(f"totals.{name}").item())
+        columns = [[*part] if part.dtype.kind == "M" else part.tolist() for part in saved.values()]
+        self._rows.extend(dict(zip(saved, row, strict=True)) for row in zip(*columns, strict=True))

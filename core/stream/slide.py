@@ -1,0 +1,68 @@
+"""A slide of a job: what a window holds at its end, and what changed there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from suricate.base.errors import RequirementError
+from suricate.graph import Graph
+from suricate.graph.delta import Delta
+from suricate.stream.ring import Change
+from suricate.stream.times import moment
+
+if TYPE_CHECKING:
+    from suricate.stream.window import Window
+
+
+class Slide:
+    """A slide that has closed; ``graph`` and trackers show the window up to its end until the next slide.
+
+    Attributes:
+        start, end: what the window holds: ``start <= t < end``; ``datetime64`` where times have a unit, else numbers.
+            ``start`` is None for a landmark window.
+        events: number of events that entered. left: of live events that left by time.
+        taken: of events that deletions and sets took. unmatched: of deletions and sets that found no event.
+        late: number of events so far that came too late. skipped: of those that were not valid.
+        partial: whether it closed only since the source has ended.
+        delta: what changed, as ``Graph.apply`` returns it.
+        lag: how far the newest event is past the end, in ticks of the time.
+        took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
+    """
+
+    def __init__(
+        self, job: Window, end: int, change: Change, entered: int, delta: Delta, took: dict[str, float]
+    ) -> None:
+        unit, size = job.has_unit, job.rule.grid.size
+        self._job, self._delta = job, delta
+        self.end = moment(end, has_unit=unit)
+        self.start = None if size is None else moment(end - size, has_unit=unit)
+        self.events, self.left, self.taken, self.unmatched = entered, change.left, change.taken, change.unmatched
+        self.late, self.skipped, self.partial = job.late, job.skipped, job.rule.is_partial(end)
+        newest = job.rule.newest
+        self.lag = 0 if newest is None else max(newest - end, 0)
+        self.took = took
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of the window; raises ``RequirementError`` once the next slide has closed."""
+        self._demand_current()
+        return self._job.graph
+
+    @property
+    def delta(self) -> Delta:
+        """What changed with this slide."""
+        self._demand_current()
+        return self._delta
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of the parts: ``graph`` on its device, ``window`` on the host."""
+        self._demand_current()
+        return {"graph": self._job.graph.memory_usage().allocated, "window": self._job.bytes_on_host}
+
+    def _demand_current(self) -> None:
+        if self._job.current is not self:
+            raise RequirementError(f"the slide that ended at {self.end} is over: graph.copy() keeps a graph")
+
+    def __repr__(self) -> str:
+        return f"<Slide end={self.end} events={self.events}{' partial' if self.partial else ''}>"
