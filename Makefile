@@ -20,6 +20,7 @@ COMMIT ?= $(shell git rev-parse HEAD)
 .PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
 
 demo: $(VENV)/.demo
+	$(BIN)/python examples/payments/payments.py
 	$(BIN)/suricate demo
 
 # The quick tier in two parts: tests of small graphs as plain Python, and everything else, compiled.
