@@ -1,4 +1,4 @@
-"""The parameters ``k`` and ``seed`` of algorithms that search from every vertex, or from a sample."""
+"""The parameters ``k``, ``seed`` and ``sources`` of algorithms that search from every vertex, or from some."""
 
 from __future__ import annotations
 
@@ -8,29 +8,46 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.algorithms._vertices import optional_vertices
 from suricate.base.parameters import integer
+from suricate.errors import ParameterError
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
 class Sample:
-    """The vertices to search from: all live ones, or ``k`` of them.
+    """The vertices to search from: all live ones, ``k`` of them, or those that ``sources`` names.
 
-    They are those that NetworkX draws with an integer ``seed`` from the graph without deleted vertices, in ascending
-    order.
+    The ``k`` are those that NetworkX draws with an integer ``seed`` from the graph without deleted vertices, in
+    ascending order.
+
+    Raises:
+        ParameterError: ``k`` or ``seed`` is invalid, ``sources`` is empty, or both ``k`` and ``sources`` are given.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are no ids.
     """
 
-    def __init__(self, label: str, k: Any, seed: Any) -> None:
+    def __init__(self, label: str, k: Any, seed: Any, sources: Any = None) -> None:
         self.k = None if k is None else integer(f"{label}: k", k, low=1)
         self.seed = integer(f"{label}: seed", seed)
+        self.sources = optional_vertices(f"{label}: sources", sources)
+        if self.sources is not None and k is not None:
+            raise ParameterError(f"{label}: give k or sources, not both")
 
     def of(self, graph: Graph) -> list[int]:
-        """Return the vertices; waits if any may be deleted."""
+        """Return the vertices; waits if any may be deleted.
+
+        Raises:
+            VertexRangeError: one of ``sources`` is no live vertex of the graph.
+        """
+        if self.sources is not None:
+            self.sources.demand(graph)
         return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
     def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
         """Return the vertices by the mask of live ones, None if all are live."""
+        if self.sources is not None:
+            return self.sources.ids.tolist()
         ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()
         return list(ids) if self.k is None or self.k >= len(ids) else random.Random(self.seed).sample(ids, self.k)
 

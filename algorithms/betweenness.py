@@ -108,15 +108,25 @@ class Betweenness(Algorithm):
         normalized: divide by the number of pairs.
         endpoints: count a path for its ends as well.
         seed: of the sample; NetworkX draws the same sample with it.
+        sources: ids of the sample, in place of ``k`` and ``seed``.
 
     Raises:
-        ParameterError: a parameter is of the wrong type or out of range.
+        ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
+            deleted raises it when its result is read, until the vertex is live again.
     """
 
     name = "betweenness"
 
-    def __init__(self, k: int | None = None, normalized: bool = True, endpoints: bool = False, seed: int = 0) -> None:
-        self.sample = Sample("betweenness", k, seed)
+    def __init__(
+        self,
+        k: int | None = None,
+        normalized: bool = True,
+        endpoints: bool = False,
+        seed: int = 0,
+        sources: Any = None,
+    ) -> None:
+        self.sample = Sample("betweenness", k, seed, sources)
         self.normalized = flag("betweenness: normalized", normalized)
         self.endpoints = flag("betweenness: endpoints", endpoints)
         self._betweenness: Array = None
@@ -186,11 +196,12 @@ class Betweenness(Algorithm):
         normalized: bool = True,
         endpoints: bool = False,
         seed: int = 0,
+        sources: Any = None,
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Products of the SciPy matrix with one vector per level."""
-        sources = Sample("betweenness", k, seed).drawn(num_vertices, live)
+        sources = Sample("betweenness", k, seed, sources).drawn(num_vertices, live)
         matrix = adjacency(src, dst, None, num_vertices)
         transposed, total = matrix.T.tocsr(), np.zeros(num_vertices)
         for source in sources:

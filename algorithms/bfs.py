@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
-from suricate.base.parameters import integer, shown
+from suricate.algorithms._vertices import Sources, source_ids
 from suricate.base.types import EMPTY
-from suricate.errors import VertexRangeError
-from suricate.intake.arrays import range_message
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
@@ -51,19 +48,29 @@ def unreached(v, words, source):
     return EMPTY, EMPTY
 
 
+def unreached_from_several(v, words, sources):
+    """Start with level 0 where the mask of sources says so, unreached elsewhere."""
+    if sources[v] != 0:
+        return 0, v
+    return EMPTY, EMPTY
+
+
 class BFS(Algorithm):
     """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    The parent of a vertex is the smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). The
-    cost of an update is the sum of the degrees of the vertices that change, and of those below deleted tree edges that
-    find another parent; without in-edges a deletion takes one pass over all edges.
+    With several ``sources`` the level is the number of edges from the nearest of them. The parent of a vertex is the
+    smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). The cost of an update is the sum
+    of the degrees of the vertices that change, and of those below deleted tree edges that find another parent; without
+    in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
+        sources: ids of several vertices, in place of ``source``.
 
     Raises:
-        ParameterError: ``source`` is not an integer.
-        VertexRangeError: ``source`` is not a vertex of the graph, or deleted. A tracker raises it when its result is
+        ParameterError: ``source`` is not an integer, ``sources`` is empty, or both are given.
+        DTypeError, ShapeError: ``sources`` are no ids.
+        VertexRangeError: a source is not a vertex of the graph, or deleted. A tracker raises it when its result is
             read, until the vertex is live again.
     """
 
@@ -73,39 +80,34 @@ class BFS(Algorithm):
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 
-    def __init__(self, source: int = 0) -> None:
-        self.source = integer("bfs: source", source)
-        if self.source < 0:
-            raise VertexRangeError(f"bfs: source is {shown(self.source)}: ids are not negative")
-        self._named = NamedVertices("bfs: source", self.source)
+    def __init__(self, source: int = 0, sources: Any = None) -> None:
+        self.sources = Sources("bfs", source, sources)
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch."""
-        if self.source >= graph.num_vertices:
-            raise VertexRangeError(range_message("bfs: source", None, self.source, graph.num_vertices))
-        self._named.note(graph)
-        self._named.demand()
+        self.sources.demand(graph)
         self._search(graph)
 
     def _search(self, graph: Graph) -> None:
         if self._forest is None or self._roots is None or self._forest.words.device != graph.device:
             tree = words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
-            self._forest = Forest(tree, one_further, unreached, args=(self.source,), uniform=True)
-            self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
-        self._forest.words.resize(graph.num_vertices)
+            restart = unreached_from_several if self.sources.several else unreached
+            self._forest = Forest(tree, one_further, restart, args=(self.sources.argument(graph),), uniform=True)
+            self._roots = self.sources.frontier(graph)
+        self.sources.resize(graph, self._forest)
         self._forest.compute(graph, self._roots)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair the levels and parents that deletions invalidated, and search on from the inserted edges."""
-        self._named.note(graph)
+        self.sources.note(graph)
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
         if forest is None or self.outweighs(graph, deleted, inserted):
             self.recomputes()
             self._search(graph)
             return
-        forest.words.resize(graph.num_vertices)
+        self.sources.resize(graph, forest)
         forest.repair(graph, deleted, inserted)
 
     @property
@@ -118,7 +120,7 @@ class BFS(Algorithm):
         return self._answer(vertices)
 
     def _answer(self, vertices: Array | None) -> BFSResult:
-        self._named.demand()
+        self.sources.demand_noted()
         assert self._forest is not None
         tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
         return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
@@ -138,12 +140,12 @@ class BFS(Algorithm):
         **params: Any,
     ) -> BFSResult:
         """Levels by SciPy's search; the parent is the smallest in-neighbour whose level is smaller by 1."""
-        source = params.get("source", 0)
-        level = levels(adjacency(src, dst, None, num_vertices), source)
+        sources = source_ids(params)
+        level = levels(adjacency(src, dst, None, num_vertices), sources)
         downward = (level[src] >= 0) & (level[dst] == level[src] + 1)
         parent = np.full(num_vertices, num_vertices, np.int64)
         np.minimum.at(parent, dst[downward], src[downward].astype(np.int64))
-        parent[level < 0], parent[source] = -1, source
+        parent[level < 0], parent[sources] = -1, sources
         return BFSResult(level, parent)
 
     @classmethod
@@ -165,11 +167,20 @@ class BFS(Algorithm):
         return edges * ID_BYTES + int(reached.sum()) * (OFFSET_BYTES + 2 * LEVEL_BYTES)
 
 
-def levels(matrix: Any, source: int) -> np.ndarray:
-    """Return the level of every vertex, -1 if unreached, by SciPy's breadth-first order (int32[n])."""
+def levels(matrix: Any, sources: np.ndarray) -> np.ndarray:
+    """Return the level of every vertex, -1 if unreached, by SciPy's breadth-first order (int32[n]).
+
+    Several sources are the neighbours of one vertex more, whose level does not count.
+    """
+    from scipy import sparse
     from scipy.sparse import csgraph
 
-    order, parents = csgraph.breadth_first_order(matrix, source)
+    n, above = matrix.shape[0], len(sources) > 1
+    first = int(sources[0])
+    if above:
+        row = sparse.csr_array((np.ones(len(sources)), (np.zeros(len(sources), int), sources)), shape=(1, n))
+        matrix, first = sparse.block_array([[matrix, None], [row, sparse.csr_array((1, 1))]], format="csr"), n
+    order, parents = csgraph.breadth_first_order(matrix, first)
     position = np.empty(matrix.shape[0], np.int64)
     position[order] = np.arange(len(order))
     parent_at = position[parents[order[1:]]]  # ascending, since the search is breadth first
@@ -178,7 +189,7 @@ def levels(matrix: Any, source: int) -> np.ndarray:
     while begin < end:
         result[order[begin:end]] = level
         begin, end, level = end, 1 + int(np.searchsorted(parent_at, end)), level + 1
-    return result
+    return np.where(result[:n] > 0, result[:n] - 1, result[:n]).astype(np.int32) if above else result
 
 
 @hookimpl

@@ -51,16 +51,19 @@ class Closeness(Algorithm):
         wf_improved: scale by the share of vertices that reach the vertex, as NetworkX does.
         k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact.
         seed: of the sample.
+        sources: ids of the sample, in place of ``k`` and ``seed``.
 
     Raises:
-        ParameterError: a parameter is of the wrong type or out of range.
+        ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
+            deleted raises it when its result is read, until the vertex is live again.
     """
 
     name = "closeness"
 
-    def __init__(self, wf_improved: bool = True, k: int | None = None, seed: int = 0) -> None:
+    def __init__(self, wf_improved: bool = True, k: int | None = None, seed: int = 0, sources: Any = None) -> None:
         self.wf_improved = flag("closeness: wf_improved", wf_improved)
-        self.sample = Sample("closeness", k, seed)
+        self.sample = Sample("closeness", k, seed, sources)
         self._closeness: Array = None
         self._count: Array = None  # of the sources that reach a vertex
 
@@ -96,13 +99,14 @@ class Closeness(Algorithm):
         wf_improved: bool = True,
         k: int | None = None,
         seed: int = 0,
+        sources: Any = None,
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
         """Shortest paths from the same sources by SciPy."""
         from scipy.sparse import csgraph
 
-        sources = Sample("closeness", k, seed).drawn(num_vertices, live)
+        sources = Sample("closeness", k, seed, sources).drawn(num_vertices, live)
         matrix = adjacency(src, dst, None, num_vertices)
         count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices, np.int64)
         for source in sources:

@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._live import NamedVertices
 from suricate.algorithms._matrices import adjacency
-from suricate.base.parameters import integer, real, shown
+from suricate.algorithms._vertices import Sources, source_ids
+from suricate.base.parameters import real
 from suricate.base.types import EMPTY
-from suricate.errors import VertexRangeError, WeightError
-from suricate.intake.arrays import range_message
+from suricate.errors import WeightError
 from suricate.operators import neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
@@ -80,19 +79,33 @@ def nearer_by_hops(u, v, w, words, source):
     return distance, EMPTY, EMPTY
 
 
-def restart_with(farthest: float, *, wide: bool) -> Callable[..., Any]:
-    """Return the function that gives the initial word of a vertex: distance 0 at the source, ``farthest`` elsewhere."""
+def is_it(v, source):
+    """Return whether ``v`` is the source."""
+    return v == source
+
+
+def is_one_of(v, sources):
+    """Return whether the mask of sources has ``v``."""
+    return sources[v] != 0
+
+
+def restart_with(farthest: float, *, wide: bool, several: bool) -> Callable[..., Any]:
+    """Return the function that gives the initial word of a vertex: distance 0 at a source, ``farthest`` elsewhere.
+
+    ``source`` is the id of the source or, with ``several``, the mask of the sources.
+    """
 
     def unreached(v, words, source):
-        if v == source:
+        if sources_hold(v, source):
             return 0, v
         return farthest, EMPTY
 
     def unreached_by_hops(v, words, source):
-        if v == source:
+        if sources_hold(v, source):
             return 0, 0, v
         return farthest, EMPTY, EMPTY
 
+    sources_hold = is_one_of if several else is_it
     return unreached_by_hops if wide else unreached
 
 
@@ -104,20 +117,23 @@ def weight_of(u, v, w):
 class SSSP(Algorithm):
     """Distances and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    Weights must not be negative; without weights every edge counts 1. The parent is the smallest of the in-neighbours
-    that offer the shortest distance (with zero weights, the smallest of those with the fewest steps since the distance
-    last increased). From scratch: O(n + m) work per bucket of ``delta``. The cost of an update is the sum of the
-    degrees of the vertices that change, and of those below lost tree edges that find another parent; without in-edges a
-    deletion takes one pass over all edges.
+    With several ``sources`` the distance is that from the nearest of them. Weights must not be negative; without
+    weights every edge counts 1. The parent is the smallest of the in-neighbours that offer the shortest distance (with
+    zero weights, the smallest of those with the fewest steps since the distance last increased). From scratch: O(n + m)
+    work per bucket of ``delta``. The cost of an update is the sum of the degrees of the vertices that change, and of
+    those below lost tree edges that find another parent; without in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
+        sources: ids of several vertices, in place of ``source``.
         delta: width of the buckets in which a computation from scratch processes vertices; default: the mean weight of
             an edge, divided by the mean degree; on CUDA 32 times that, but at least the mean weight.
 
     Raises:
-        ParameterError: ``source`` is not an integer, ``delta`` is not a positive number.
-        VertexRangeError: ``source`` is not a vertex of the graph, or deleted. A tracker raises it when its result is
+        ParameterError: ``source`` is not an integer, ``sources`` is empty, both are given, or ``delta`` is not a
+            positive number.
+        DTypeError, ShapeError: ``sources`` are no ids.
+        VertexRangeError: a source is not a vertex of the graph, or deleted. A tracker raises it when its result is
             read, until the vertex is live again.
         WeightError: a reachable edge has a negative weight; after an update on CUDA it is raised when the result is
             read.
@@ -129,12 +145,9 @@ class SSSP(Algorithm):
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 
-    def __init__(self, source: int = 0, delta: float | None = None) -> None:
-        self.source = integer("sssp: source", source)
-        if self.source < 0:
-            raise VertexRangeError(f"sssp: source is {shown(self.source)}: ids are not negative")
+    def __init__(self, source: int = 0, delta: float | None = None, sources: Any = None) -> None:
+        self.sources = Sources("sssp", source, sources)
         self._delta = None if delta is None else real("sssp: delta", delta, low=0, include_low=False)
-        self._named = NamedVertices("sssp: source", self.source)
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
         self._graph: Graph | None = None
@@ -142,13 +155,10 @@ class SSSP(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch; waits for the device."""
-        if self.source >= graph.num_vertices:
-            raise VertexRangeError(range_message("sssp: source", None, self.source, graph.num_vertices))
-        self._named.note(graph)
-        self._named.demand()
+        self.sources.demand(graph)
         if self._roots is None or self._graph is not graph:
             self._graph, self._forest = graph, None
-            self._roots = Frontier(graph.device, graph.device.xp.array([self.source], np.uint32))
+            self._roots = self.sources.frontier(graph)
         dtype = graph.weight_dtype
         if dtype is not None and self._delta is None:
             arcs = graph.num_edges * (1 if graph.directed else 2)
@@ -162,7 +172,7 @@ class SSSP(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Repair after deletions and heavier weights, and search on from inserted edges and lighter weights."""
-        self._named.note(graph)
+        self.sources.note(graph)
         forest = self._forest
         if forest is None:
             self.compute(graph)
@@ -172,7 +182,7 @@ class SSSP(Algorithm):
             self.recomputes()
             self._run(graph, forest)
         else:
-            forest.words.resize(graph.num_vertices)
+            self.sources.resize(graph, forest)
             forest.repair(graph, deleted, inserted, delta.placed_arcs("replaced"))
         if not graph.device.is_cuda:
             self._ensure_valid()
@@ -187,7 +197,7 @@ class SSSP(Algorithm):
         return self._answer(vertices)
 
     def _answer(self, vertices: Array | None) -> SSSPResult:
-        self._named.demand()
+        self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
         tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
@@ -200,7 +210,7 @@ class SSSP(Algorithm):
         """Compute with narrow or wide words; return whether every step increased the keys."""
         forest = self._forest
         if forest is None or wide != (forest.words.layout.num_keys == 2):
-            forest = self._forest = _forest(graph, self.source, wide)
+            forest = self._forest = _forest(graph, self.sources, wide)
         outcome = self._run(graph, forest)
         if graph.device.is_cuda:
             self._depth = TURNS * outcome.steps
@@ -208,7 +218,7 @@ class SSSP(Algorithm):
 
     def _run(self, graph: Graph, forest: Forest) -> Propagated:
         """Compute with the words of ``forest``; does not wait."""
-        forest.words.resize(graph.num_vertices)
+        self.sources.resize(graph, forest)
         forest.violated.fill(0)
         assert self._roots is not None
         order = None
@@ -241,10 +251,10 @@ class SSSP(Algorithm):
         """Distances by SciPy's Dijkstra; parents among the edges that explain them, -2 if rounding decides."""
         from scipy.sparse import csgraph
 
-        source, dtype = params.get("source", 0), np.dtype(np.int64) if weight is None else weight.dtype
+        sources, dtype = source_ids(params), np.dtype(np.int64) if weight is None else weight.dtype
         w = np.ones(len(src)) if weight is None else weight.astype(np.float64)
-        d = csgraph.dijkstra(adjacency(src, dst, weight, num_vertices), indices=source)
-        return _with_parents(src.astype(np.int64), dst.astype(np.int64), w, d, source, dtype.kind == "f", dtype)
+        d = csgraph.dijkstra(adjacency(src, dst, weight, num_vertices), indices=sources, min_only=True)
+        return _with_parents(src.astype(np.int64), dst.astype(np.int64), w, d, sources, dtype.kind == "f", dtype)
 
     @classmethod
     def mismatch(cls, result: SSSPResult, reference: SSSPResult, **params: Any) -> str | None:
@@ -272,7 +282,7 @@ class SSSP(Algorithm):
         return edges * (ID_BYTES + weight_bytes) + int(reached.sum()) * (OFFSET_BYTES + 2 * WORD_BYTES)
 
 
-def _forest(graph: Graph, source: int, wide: bool) -> Forest:
+def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
     """Return the forest for the weights of ``graph``."""
     dtype = graph.weight_dtype
     if dtype is not None and dtype.kind == "f":
@@ -283,7 +293,8 @@ def _forest(graph: Graph, source: int, wide: bool) -> Forest:
     keys = {"distance": name, "hops": "uint32"} if wide else {"distance": name}
     tree = words(graph, keys=keys, payload={"parent": "uint32"})
     offer = nearer_by_hops if wide else nearer_in_32_bits if name == "uint32" else nearer
-    return Forest(tree, offer, restart_with(farthest, wide=wide), args=(source,))
+    restart = restart_with(farthest, wide=wide, several=sources.several)
+    return Forest(tree, offer, restart, args=(sources.argument(graph),))
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:
@@ -309,19 +320,19 @@ def _mean_weight(graph: Graph, arcs: int) -> float:
 
 @np.errstate(over="ignore")
 def _with_parents(
-    src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, source: int, is_float: bool, dtype: np.dtype
+    src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, sources: np.ndarray, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
     """Return the result for distances ``d``: the parent has the fewest hops of those that explain it, then least id."""
     if is_float:
         d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
     reached = np.isfinite(d[src]) & np.isfinite(d[dst])
     src, dst, w = src[reached], dst[reached], w[reached]
-    rises = (w > 0) & (dst != source)
+    rises = (w > 0) & ~np.isin(dst, sources)
     tight = np.isclose(d[src] + w, d[dst], rtol=1e-6, atol=0) if is_float else d[src] + w == d[dst]
     parent = smallest(len(d), src[tight & rises], dst[tight & rises])
     if is_float:
         parent[repeated(len(d), dst[tight & rises])] = AMBIGUOUS
-    parent[source] = source
+    parent[sources] = sources
     flat, frontier = tight & ~rises & (src != dst), parent != -1
     while frontier.any():  # over edges of weight 0, one hop at a time
         step = flat & frontier[src] & (parent[dst] == -1)

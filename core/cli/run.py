@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,11 +64,11 @@ def run(
     """
     kind = plugins.algorithm(algorithm)
     arguments = parse_params(kind, params)
-    texts = dict(param.partition("=")[::2] for param in params)
-    by_name = reading["relabel"] or (is_snapshot(file) and isinstance(arguments.get("source"), str))
-    original = {"source": texts["source"]} if by_name and "source" in arguments else {}
+    named = named_vertices(arguments, params)
+    if not reading["relabel"]:
+        named = {name: texts for name, texts in named.items() if is_snapshot(file) and has_text(arguments[name])}
     try:
-        kind(**{**arguments, **dict.fromkeys(original, 0)})  # a bad parameter shows before the file is read
+        kind(**{**arguments, **replaced(arguments, named, lambda text: 0)})  # a bad one shows before the file is read
     except (TypeError, ValueError, ArithmeticError) as error:
         raise click.BadParameter(str(error), param_hint="--param") from error
     if output is not None:
@@ -76,7 +76,7 @@ def run(
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
     graph = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
-    arguments.update({name: vertex_of(value, graph, file) for name, value in original.items()})
+    arguments.update(replaced(arguments, named, lambda text: vertex_of(text, graph, file)))
     with working(f"computing {algorithm}"):
         result = graph.compute(kind, **arguments)
         columns, rest = per_vertex(graph, result)
@@ -135,6 +135,39 @@ def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
     if missing:
         raise click.BadParameter(f"{kind.__name__} needs {', '.join(missing)}", param_hint="--param")
     return parsed
+
+
+def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str, list[str]]:
+    """Return the original ids, as texts, of the parameters that are vertices, and of the keys of those that are dicts.
+
+    Several are a Python list, or texts between commas.
+    """
+    from suricate.graph.naming import VERTICES
+
+    texts, found = dict(param.partition("=")[::2] for param in params), {}
+    for name, value in arguments.items():
+        if isinstance(value, dict) or (name in VERTICES and isinstance(value, (list, tuple, set))):
+            found[name] = [str(each) for each in value]
+        elif name in VERTICES and value is not None:
+            found[name] = [texts[name]] if name == "source" else texts[name].split(",")
+    return found
+
+
+def replaced(arguments: dict[str, Any], named: dict[str, list[str]], vertex: Callable[[str], int]) -> dict[str, Any]:
+    """Return the parameters in ``named``, with ``vertex(text)`` in place of each original id."""
+    found: dict[str, Any] = {}
+    for name, texts in named.items():
+        ids, value = [vertex(text) for text in texts], arguments[name]
+        if isinstance(value, dict):
+            found[name] = dict(zip(ids, value.values(), strict=True))
+        else:
+            found[name] = ids[0] if name == "source" else ids
+    return found
+
+
+def has_text(value: Any) -> bool:
+    """Return whether a parameter is a text, or a list or a dict that begins with one."""
+    return isinstance(value, str) or (isinstance(value, Iterable) and isinstance(next(iter(value), None), str))
 
 
 def vertex_of(text: str, graph: Graph, path: Path) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.update import Given
 
-VERTICES = ("source", "sources", "starts")  #: parameters of algorithms that are vertices
+VERTICES = ("source", "sources", "starts", "nodes")  #: parameters of algorithms that are vertices
 
 
 def names(graph: Graph) -> Names | None:
@@ -96,6 +97,8 @@ def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
             found[name] = dict(zip(ids.tolist(), value.values(), strict=True))
         elif name in VERTICES and isinstance(value, str):
             found[name] = int(vertices_of(graph, [value], name)[0])
+        elif name in VERTICES and isinstance(value, AbstractSet) and are_texts(list(value)):
+            found[name] = vertices_of(graph, sorted(value), name)
         elif name in VERTICES and hasattr(value, "__len__") and are_texts(value):
             found[name] = vertices_of(graph, value, name)
     return found

@@ -78,6 +78,10 @@ class Forest:
             #: ``uint32[1]`` on the device: not 0 if an offer's keys were not above those of the vertex that made it
             self.violated: Array = words.device.xp.zeros(1, "uint32")
 
+    def rebind(self, *args: Any) -> None:
+        """Give the functions other arguments, of the same number: arrays that grew with the graph, for instance."""
+        self.args, self._repairs = args, None
+
     def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 

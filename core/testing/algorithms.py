@@ -416,7 +416,7 @@ class AlgorithmConformance:
         """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
         if not self.takes_live():
             pytest.skip(NO_LIVE)
-        named = [value for value in params.values() if type(value) is int and 0 < value < self.num_vertices]
+        named = [value for value in sorted(named_vertices(params.values())) if 0 < value < self.num_vertices]
         chosen = list(dict.fromkeys([*named, 0, self.num_vertices // 2]))
         script = partial(changes.deleted_vertices, chosen=chosen)
         self.follow(script, backend, device_kind, variant, params)

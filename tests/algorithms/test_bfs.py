@@ -17,7 +17,7 @@ from suricate.testing import AlgorithmConformance
 class TestBFS(AlgorithmConformance):
     algorithm = BFS
     reads_weights = False
-    params = ({}, {"source": 7})
+    params = ({}, {"source": 7}, {"sources": [11, 3, 7, 3]})
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
 

@@ -20,7 +20,7 @@ OPTIONS = ({}, {"in_edges": True}, {"directed": False})
 class TestCloseness(AlgorithmConformance):
     algorithm = Closeness
     reads_weights = False
-    params = ({}, {"wf_improved": False, "k": 7, "seed": 3})
+    params = ({}, {"wf_improved": False, "k": 7, "seed": 3}, {"sources": [2, 9, 2]})
     examples = 1
     num_vertices = 20
     cuda_marks = (pytest.mark.gpu,)
@@ -29,7 +29,7 @@ class TestCloseness(AlgorithmConformance):
 class TestBetweenness(AlgorithmConformance):
     algorithm = Betweenness
     reads_weights = False
-    params = ({}, {"normalized": False, "endpoints": True, "k": 7, "seed": 3}, {"k": 1})
+    params = ({}, {"normalized": False, "endpoints": True, "k": 7, "seed": 3}, {"k": 1}, {"sources": (9, 2)})
     examples = 1
     num_vertices = 20
     cuda_marks = (pytest.mark.gpu,)

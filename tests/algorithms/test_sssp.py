@@ -18,7 +18,7 @@ KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
 
 class TestSSSP(AlgorithmConformance):
     algorithm = SSSP
-    params = ({}, {"source": 7})
+    params = ({}, {"source": 7}, {"sources": [11, 3, 7, 3]})
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
 

@@ -1,0 +1,132 @@
+"""Parameters that name several vertices, such as ``sources``: checked once, on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.algorithms._live import NamedVertices
+from suricate.base.parameters import integer, shown
+from suricate.errors import ParameterError, VertexRangeError
+from suricate.intake.arrays import as_ids, checked_ids, on_host, range_message
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+    from suricate.repair.forest import Forest
+
+
+class Vertices:
+    """Vertices that a parameter names, at least one; repeats do not count.
+
+    Args:
+        label: how errors name the parameter, for instance ``"bfs: sources"``.
+        values: ids: a list, a set, or a one-dimensional array of any library.
+
+    Raises:
+        ParameterError: there are none.
+        DTypeError, ShapeError, VertexRangeError: they are no ids.
+    """
+
+    def __init__(self, label: str, values: Any) -> None:
+        given = list(values) if isinstance(values, AbstractSet) else values
+        self.label = label
+        self._given = np.array(on_host(as_ids(given, label)))  # a copy, in the order of the user
+        if not len(self._given):
+            raise ParameterError(f"{label} names no vertex: name at least one")
+        lowest = int(self._given.min())
+        if lowest < 0:
+            checked_ids(self._given, 1 << 32, label)
+        self.ids = np.unique(self._given).astype(np.int64)  #: ascending
+        self._named = NamedVertices(label, self._given)
+
+    def demand(self, graph: Graph) -> None:
+        """Raise ``VertexRangeError`` unless all are live vertices of ``graph``; waits if any may be deleted."""
+        checked_ids(self._given, graph.num_vertices, self.label)
+        self.note(graph)
+        self.demand_noted()
+
+    def note(self, graph: Graph) -> None:
+        """Note whether they are live in ``graph`` now; they are vertices of it. Does not wait."""
+        self._named.note(graph)
+
+    def demand_noted(self) -> None:
+        """Raise ``VertexRangeError`` unless all were live at the last :meth:`note`; waits if they may not have been."""
+        self._named.demand()
+
+    def mask(self, graph: Graph) -> Array:
+        """Return ``uint8[num_vertices]`` on the device of ``graph``: 1 at these vertices."""
+        marked = np.zeros(graph.num_vertices, np.uint8)
+        marked[self.ids] = 1
+        return graph.device.xp.asarray(marked)
+
+
+def optional_vertices(label: str, values: Any) -> Vertices | None:
+    """Return ``values`` checked, or None for None."""
+    return None if values is None else Vertices(label, values)
+
+
+class Sources:
+    """The parameters ``source`` and ``sources`` of a search: one vertex, or several, of which the nearest counts.
+
+    Attributes:
+        label: name of the algorithm.
+        several: whether ``sources`` was given.
+    """
+
+    def __init__(self, label: str, source: int, sources: Any) -> None:
+        self.label, self.several = label, sources is not None
+        source = integer(f"{label}: source", source)
+        if source < 0:
+            raise VertexRangeError(f"{label}: source is {shown(source)}: ids are not negative")
+        if self.several and source != 0:
+            raise ParameterError(f"{label}: give source or sources, not both")
+        self._vertices = Vertices(f"{label}: sources", sources) if self.several else None
+        self._source = source  # any size, until it is compared with a graph
+        self._named = NamedVertices(f"{label}: source", source)
+
+    def demand(self, graph: Graph) -> None:
+        """Raise ``VertexRangeError`` unless all are live vertices of ``graph``; waits if any may be deleted."""
+        if self._vertices is not None:
+            self._vertices.demand(graph)
+            return
+        if self._source >= graph.num_vertices:
+            raise VertexRangeError(range_message(f"{self.label}: source", None, self._source, graph.num_vertices))
+        self.note(graph)
+        self.demand_noted()
+
+    def note(self, graph: Graph) -> None:
+        """Note whether they are live in ``graph`` now; does not wait."""
+        (self._named if self._vertices is None else self._vertices).note(graph)
+
+    def demand_noted(self) -> None:
+        """Raise ``VertexRangeError`` unless all were live at the last :meth:`note`; waits if they may not have been."""
+        if self._vertices is None:
+            self._named.demand()
+        else:
+            self._vertices.demand_noted()
+
+    def frontier(self, graph: Graph) -> Frontier:
+        """Return the sources on the device of ``graph``."""
+        ids = np.array([self._source]) if self._vertices is None else self._vertices.ids
+        return Frontier(graph.device, graph.device.xp.asarray(ids.astype(np.uint32)))
+
+    def argument(self, graph: Graph) -> Any:
+        """Return what functions take: the id of the source, or the mask of several sources."""
+        return self._source if self._vertices is None else self._vertices.mask(graph)
+
+    def resize(self, graph: Graph, forest: Forest) -> None:
+        """Have the words of ``forest``, and its mask of sources, an entry for each vertex of ``graph``."""
+        if self.several and len(forest.words) != graph.num_vertices:
+            forest.rebind(self.argument(graph))
+        forest.words.resize(graph.num_vertices)
+
+
+def source_ids(params: Mapping[str, Any]) -> np.ndarray:
+    """Return the distinct ids, ascending, that ``source`` and ``sources`` of a valid search name."""
+    several = params.get("sources")
+    return np.array([params.get("source", 0)]) if several is None else np.unique(np.array([*several], np.int64))
