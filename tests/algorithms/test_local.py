@@ -43,6 +43,7 @@ class TestColoring(Valid):
 class TestIndependentSet(Valid):
     algorithm = IndependentSet
     reads_weights = False
+    params = ({}, {"seed": 12345}, {"nodes": [5]})
 
 
 def valid_coloring(colour: np.ndarray, src: np.ndarray, dst: np.ndarray) -> None:
