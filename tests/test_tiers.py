@@ -111,6 +111,14 @@ def test_on_cuda_a_test_runs_once_on_another_backend() -> None:
     assert len(quick) == 4
 
 
+def test_on_cuda_weights_are_of_one_type() -> None:
+    dtypes = (None, "float32", "float64", "int32")
+    group = [item("tests/test_c.py::test_it", "gpu", weight_dtype=each, size=k) for each in dtypes for k in (1, 2)]
+    quick = [params_of(one) for one in chosen(group)]
+    assert [each["size"] for each in quick if each["weight_dtype"] is None] == [1, 2]
+    assert [each["size"] for each in quick if each["weight_dtype"] is not None] == [1, 2]
+
+
 def test_by_turns_one_of_those_that_agree_in_what_the_mark_names() -> None:
     mark = pytest.mark.by_turns("kind").mark
     group = [item("tests/test_c.py::test_it", mark, kind=kind, size=size) for kind in "ab" for size in range(5)]

@@ -210,13 +210,14 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles anew.
 
     Of a kit, that is every kind of graph on the default backend with the first set of parameters, and one kind, by
-    turns, with each other set, and on the other backend. On CUDA only the tests that show most run with other sets and
-    on another backend, and weights are of one type, by turns; of tests that are of no kit, one is on another backend.
+    turns, with each other set, and on the other backend. On CUDA weights are of one type, by turns, and only the tests
+    of the kit that show most run with other sets and on another backend; of tests that are of no kit, one is there.
     """
     first, on_cuda = group[0], group[0].get_closest_marker("gpu") is not None
     if first.get_closest_marker("every_backend"):
         return group
     if not _is_of_kit(first):
+        group = _with_one_weight(group) if on_cuda else group
         others = _on_others(group)
         return _on_default(group) + (_one_of_each(others, backend_of) if on_cuda else others)
     main, rest = [], []
@@ -227,6 +228,16 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
         main = _one_of_each(main, lambda item: _weight_of(item) is not None or _value(item, "variant"))
         rest = [item for item in rest if _function(item) in TELLING]
     return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"))
+
+
+def _with_one_weight(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the items without weights, and of those that differ in the type of their weights only, one by turns."""
+
+    def key(item: pytest.Item) -> object:
+        others = [(name, _value(item, name)) for name in sorted(_params(item)) if name != "weight_dtype"]
+        return _params(item).get("weight_dtype") is None, others
+
+    return _one_of_each(group, lambda item: repr(key(item)))
 
 
 def _alternating(group: list[pytest.Item]) -> list[pytest.Item]:

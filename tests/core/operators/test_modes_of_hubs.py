@@ -76,7 +76,7 @@ def test_modes_of_hubs(device: su.devices.Device, backend: str, dtype: str, dist
     np.testing.assert_array_equal(device.to_numpy(modes)[:6], np.array(wanted, dtype))
 
 
-@pytest.mark.parametrize("degree", [200, 2100, 5000])
+@pytest.mark.parametrize("degree", [200, 2100, pytest.param(5000, marks=pytest.mark.slow)])
 def test_values_whose_hashes_are_equal(device: su.devices.Device, degree: int) -> None:
     """They fill a table on CUDA, whose hash is the upper half of a product; then a warp counts them without one."""
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
