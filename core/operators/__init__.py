@@ -235,9 +235,9 @@ def neighbor_reduce(
         fn: the edge function; it always sees the edge ``u -> v`` as it is stored, except over ``"both"``, where ``u``
             is the neighbour and ``v`` the vertex.
         args: further arguments of ``fn`` and ``then``.
-        reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), or ``"mode"``: the most
-            frequent value, the smallest of several. The ``"or"`` of a condition may stop at the first edge that
-            satisfies it.
+        reduce: ``"sum"``, ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` (the smallest tuple), ``"mode"``: the most
+            frequent value, the smallest of several, or ``"hindex"`` (integers only): the largest h such that at least h
+            of the values are at least h. The ``"or"`` of a condition may stop at the first edge that satisfies it.
         over: ``"out"`` gives one value per source ``u``, ``"in"`` one per destination ``v``, ``"both"`` one per vertex
             ``v`` over its neighbours ``u`` on either side (these two need in-edges).
         vertices: the vertices to compute: None for all, ids or a ``Frontier`` (one value each, in this order); with
@@ -255,8 +255,8 @@ def neighbor_reduce(
 
     Returns:
         ``out``; with ``then`` the frontier of the vertices for which it returned true. A vertex without edges gets 0
-        for sums and ``"or"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``) or smallest
-        (``"max"``) integer of the type, or plus or minus infinity.
+        for sums, ``"or"`` and ``"hindex"``, else the neutral value: the largest (``"min"``, ``"argmin"``, ``"mode"``)
+        or smallest (``"max"``) integer of the type, or plus or minus infinity.
 
     Raises:
         As :func:`advance`.

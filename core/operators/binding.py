@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 PUSHES = ("min", "max", "sum", "or", "argmin")  #: reductions of advance and propagate
-PULLS = ("sum", "min", "max", "or", "argmin", "mode")  #: reductions of neighbor_reduce and converge
+PULLS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")  #: reductions of neighbor_reduce and converge
 
 
 def one(u: int, v: int, x: int) -> int:
@@ -176,6 +176,10 @@ def reducible(result: Any, reduce: str, dtype: Any) -> None:
     if result.kind == "f" and dtype.kind != "f":
         raise DTypeError(
             f"the edge function returns {result}, out has dtype {dtype}: use a float array, or return int(...)"
+        )
+    if reduce == "hindex" and "f" in (result.kind, dtype.kind):
+        raise DTypeError(
+            f"reduce='hindex' counts integers: the edge function returns {result}, and the values have dtype {dtype}"
         )
     if reduce == "or" and dtype.kind == "f":
         raise DTypeError(f"reduce='or' needs an integer array, out has dtype {dtype}")

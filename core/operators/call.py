@@ -76,7 +76,8 @@ if TYPE_CHECKING:
     from suricate.edgefn import TypedFunction
     from suricate.graph import Graph
 
-REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode")
+REDUCTIONS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")
+AT_ONCE = ("mode", "hindex")  #: reductions that take all values of a vertex at once: what parts give cannot be combined
 OUT_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 LAST_STEP = 2**32 - 1  #: stamps are uint32
@@ -165,7 +166,7 @@ class Until(NamedTuple):
 @cache
 def identity_of(reduce: str, dtype: np.dtype) -> Any:
     """Return the neutral value of a reduction as a scalar of ``dtype``: 0, or the largest or smallest value."""
-    if reduce in ("sum", "or"):
+    if reduce in ("sum", "or", "hindex"):
         return dtype.type(0)
     if dtype.kind == "f":
         return dtype.type(-np.inf if reduce == "max" else np.inf)

@@ -20,7 +20,7 @@ from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
 from suricate.edgefn.typed import import_line
 from suricate.kernels.generated import cursor_functions, load_module, offers
-from suricate.operators.call import Call, identity_of
+from suricate.operators.call import AT_ONCE, Call, identity_of
 
 FAR = 3 << 20  #: bytes of arrays that are read at random, from which they are prefetched: more than a core's own cache
 HERE = Path(__file__).parent
@@ -152,7 +152,8 @@ def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> 
 def _module_text(template: str, walk: Walk, call: Call, *, shared: bool) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
-    body = expanded(TEMPLATES[template], wanted, {"pulling": "pulling_mode"} if call.reduce == "mode" else {})
+    instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
+    body = expanded(TEMPLATES[template], wanted, instead)
     parts = [*_imports(call), *([ATOMICS] if shared else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:

@@ -42,6 +42,20 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
 
 
 @inner
+def most_edges(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices, both views counted."""
+    most = np.int64(0)
+    for i in range(count):
+        u = np.uint32(i) if everything else vertices[i]
+        if u < num_vertices:
+            edges = np.int64(degree(g, u))
+            if both:
+                edges += np.int64(degree(h, u))
+            most = edges if edges > most else most
+    return most
+
+
+@inner
 def edges_of_rest(g, h, begin, end, stamp, step):
     """Return the number of edges of the vertices from ``begin`` to ``end`` whose stamps are below ``step``."""
     edges = np.int64(0)

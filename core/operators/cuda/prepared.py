@@ -16,7 +16,7 @@ from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
 from suricate.edgefn.compile import translations_of
 from suricate.operators import schemes
-from suricate.operators.call import Call, identity_of, stamps_of
+from suricate.operators.call import AT_ONCE, Call, identity_of, stamps_of
 from suricate.operators.checks import belongs
 from suricate.operators.cuda.launches import (
     Counters,
@@ -47,7 +47,7 @@ def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
     """Return the prepared call of an operator, None if it is unusual."""
-    if call.function.leading[0] == "i" or call.reduce == "mode" or not graph.num_vertices:
+    if call.function.leading[0] == "i" or call.reduce in AT_ONCE or not graph.num_vertices:
         return None
     if over == "both" or scheme in ("bucket", "updated"):
         return None

@@ -19,7 +19,7 @@ from suricate.base.types import StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, ViewStruct, enum, view_prelude, view_struct
 from suricate.edgefn import bounds
-from suricate.operators.call import REDUCTIONS, Call
+from suricate.operators.call import AT_ONCE, REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.state.words import Words
 
@@ -118,6 +118,7 @@ def call_text(call: Call) -> str:
     """
     macros = {
         "REDUCE": call.reduce.upper(),
+        "AT_ONCE": int(call.reduce in AT_ONCE),
         "IS_MODE": int(call.reduce == "mode"),
         "HAS_THEN": int(call.then is not None),
         "HAS_COMMIT": int(call.commit is not None),

@@ -149,6 +149,7 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
     then = compile_function(relax, arguments, leading=("v", "value"), role="vertex", value_dtype=F64, **types)
     commit = compile_function(publish, arguments, leading=("v",), role="vertex", **types)
     call = Call(function, (None, None, total), "sum", F64, then, commit)
+    hindex = call_of(plus, I64, ("u", "v", "w"), view.weight_dtype, reduce="hindex", then=grew)
     pair = call._replace(values=(np.empty(2), None, total), commit=None)
     return [
         passes_program(walk, pair, "in", Until(total, 0.5), ((0, 0),), scans=True),
@@ -159,6 +160,7 @@ def _rounds(walk: Walk, view: StoreView) -> list[Program]:
         converge_program(walk, call, "in", None, Until(total, 0.5), symmetric=False, scans=True),
         converge_program(walk, call, "both", None, None, symmetric=False, scans=False),
         converge_program(walk, call._replace(reduce="mode"), "both", "both", None, symmetric=True, scans=False),
+        converge_program(walk, hindex, "out", "out", None, symmetric=True, scans=False),
     ]
 
 
@@ -178,6 +180,7 @@ def _pulls(walk: Walk, view: StoreView) -> list[Program]:
         pull(scaled, "sum", F64, "in", grew),
         pull(plus, "or", U32, "both", grew),
         pull(plus, "mode", I64, "both", grew),
+        pull(plus, "hindex", U32, "both", grew),
         *(pull(plus, reduce, dtype) for reduce, dtype in (("min", I32), ("sum", I64), ("max", U64))),
         *([] if view.weight_dtype == F64 else [pull(scaled, "sum", F32)]),
     ]

@@ -353,7 +353,7 @@ def show_share(v, x, y, changes):
 
 
 @pytest.mark.by_turns("over", "reduce")
-@pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode")])
+@pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode"), ("both", "hindex")])
 def test_converge(name, over, reduce):
     graph = make_case(name, CPU, "int32", in_edges=True).graph
     n = graph.num_vertices

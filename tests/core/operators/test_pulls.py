@@ -74,7 +74,7 @@ def test_whether_any_edge_does(backend, device, kind, over):
 
 @both_kinds
 @directions
-@pytest.mark.parametrize("reduce", ["sum", "mode", "min"])
+@pytest.mark.parametrize("reduce", ["sum", "mode", "min", "hindex"])
 def test_the_second_phase(backend, device, kind, over, reduce):
     """It gets each vertex once with its value, vertices without edges too; values are stored by vertex, or not."""
     case = small(backend, device, kind)
@@ -83,7 +83,8 @@ def test_the_second_phase(backend, device, kind, over, reduce):
     expected = []
     for row in given(case, over).values():
         each = [int(x[u] + x[v]) for u, v, _ in row]
-        found = {"sum": sum(each), "mode": mode(each), "min": min(each, default=None)}[reduce]
+        largest = sum(x >= i for i, x in enumerate(sorted(each, reverse=True), 1))
+        found = {"sum": sum(each), "mode": mode(each), "min": min(each, default=None), "hindex": largest}[reduce]
         expected.append(far if found is None else found)
 
     def total(u, v, w, x, got, calls):

@@ -23,8 +23,8 @@ from suricate.operators.cpu.bindings import (
     key,
     then,
 )
-from suricate.operators.cpu.measuring import MANY, edges_of
-from suricate.operators.cpu.pull.pulling import asks_ahead, most_edges, reduce_vertex
+from suricate.operators.cpu.measuring import MANY, edges_of, most_edges
+from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 AHEAD = 16  #: places of the active set ahead at which edges are prefetched
 ONE = np.uint64(1)
@@ -88,7 +88,7 @@ def soon(active, i, count, num_vertices):
 
 @kernel
 def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
     return most_edges(g, h, num_vertices, vertices, everything, count)
 
 

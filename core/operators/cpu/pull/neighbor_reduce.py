@@ -7,8 +7,8 @@ import numpy as np
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import scratch
 from suricate.operators.cpu.bindings import degree, has_then, in_any_order, put, then
-from suricate.operators.cpu.measuring import measure_blocks
-from suricate.operators.cpu.pull.pulling import asks_ahead, most_edges, reduce_vertex
+from suricate.operators.cpu.measuring import measure_blocks, most_edges
+from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
 SELDOM, PLAIN = 16, 31  #: where fewer than one in so many has no edges, so many blocks are taken as they come
@@ -16,7 +16,7 @@ SELDOM, PLAIN = 16, 31  #: where fewer than one in so many has no edges, so many
 
 @kernel
 def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices: what the tables of modes must hold."""
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
     return most_edges(g, h, num_vertices, vertices, everything, count)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.cpu import threads
 from suricate.cpu.threads import Range
 from suricate.operators import schemes
-from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until, stamps_of
+from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut, run_shared
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Tables = tuple[np.ndarray, np.ndarray]
 
 NOWHERE, BY_POSITION, BY_VERTEX = 0, 1, 2  #: where the values of a pull go
-TABLES = 8  #: entries per vertex that the tables of modes on several threads have at most
+TABLES = 8  #: entries per vertex that the tables of several threads have at most
 
 
 def neighbor_reduce(
@@ -38,12 +38,12 @@ def neighbor_reduce(
     view = None
     if scheme == "updated":
         source = schemes.updated_source(graph, over, graph.view(over))
-        if source == schemes.ITERATOR:
+        if source == schemes.ITERATOR and call.reduce not in AT_ONCE:
             view = graph.view(over)
             module = instance("reduce_updated", Walk(view, swapped=over != "out"), call)
             module.neighbor_reduce(view.data, view.num_vertices, out, *numba_values(call))
             return None
-        if source == schemes.LISTED:
+        elif source != schemes.EVERYTHING:
             view = schemes.inserted_view(graph, over)
     queue = _queue(graph, "operators.queue") if call.then is not None else NO_VERTICES
     place = NOWHERE if out is None else BY_POSITION
@@ -76,8 +76,8 @@ class _Pull:
 
     def run(self, vertices: Listed) -> int:
         """Pull for ``vertices``; return the length of the queue of those that join."""
-        tables = mode_tables(self._graph, self._call, self._module, self._views, vertices)
-        each = 1 if self._call.reduce == "mode" else threads.EACH
+        tables = tables_for(self._graph, self._call, self._module, self._views, vertices)
+        each = 1 if self._call.reduce in AT_ONCE else threads.EACH
         ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices, each=each)
         if len(ranges) > 1:
             ranges, own = tables_of_parts(self._graph, self._call, tables, ranges)
@@ -97,18 +97,19 @@ class _Pull:
         """Pull for the vertices of all layers, one layer after the other."""
         count = len(layers)
         everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
-        tables = mode_tables(self._graph, self._call, self._module, self._views, everybody)
+        tables = tables_for(self._graph, self._call, self._module, self._views, everybody)
         ends = (layers.vertices, layers.offsets, count, layers.backwards)
         return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *tables, *self._values)
 
 
-def mode_tables(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
-    """Return the hash tables, values and counts, that modes of ``vertices`` need; for other reductions empty ones."""
-    if call.reduce != "mode":
+def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
+    """Return the tables, values and counts, that modes and h-indices of ``vertices`` need; for others empty ones."""
+    if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES
     most = int(module.largest_degree(*views, *vertices))
     size, array = 1 << max(0, 2 * most - 1).bit_length(), graph.workspace.array
-    return array("operators.values", size, call.dtype), array("operators.counts", size, np.uint32)
+    values = array("operators.values", size, call.dtype) if call.reduce == "mode" else np.empty(0, call.dtype)
+    return values, array("operators.counts", size, np.uint32)
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
@@ -116,12 +117,12 @@ def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range
 
     The memory of ``tables`` is theirs then.
     """
-    number, size, array = len(ranges), len(tables[0]), graph.workspace.array
-    if call.reduce != "mode":
+    number, listed, size, array = len(ranges), len(tables[0]), len(tables[1]), graph.workspace.array
+    if call.reduce not in AT_ONCE:
         return ranges, [tables] * number
     if number * size > TABLES * graph.num_vertices:
         return [(ranges[0][0], ranges[-1][1])], [tables]
-    values = array("operators.values", number * size, call.dtype).reshape(number, size)
+    values = array("operators.values", number * listed, call.dtype).reshape(number, listed)
     counts = array("operators.counts", number * size, np.uint32).reshape(number, size)
     return ranges, list(zip(values, counts, strict=True))
 
@@ -153,14 +154,14 @@ def converge(
     queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
     vertices = union_of(graph, start, stamps, spare, ends=True)
     everybody = vertices
-    growing = call.reduce == "mode" and not vertices.everything  # tables for the vertices of a round
+    growing = call.reduce in AT_ONCE and not vertices.everything  # tables for the vertices of a round
     at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
     share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
     wakers, rounds, touched, stopped, crowded = (waking, also_waking, wakes), 0, 0, False, False
-    tables = mode_tables(graph, call, module, views, vertices)
+    tables = tables_for(graph, call, module, views, vertices)
     while vertices.size and rounds < max_steps and not (stopped or crowded):
         first = stamps.steps(at_once)
-        tables = mode_tables(graph, call, module, views, vertices) if growing and rounds else tables
+        tables = tables_for(graph, call, module, views, vertices) if growing and rounds else tables
         values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
         made, more, left, crowded = module.converge(
             g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, spare,
@@ -200,7 +201,7 @@ def _shared_round(
 ) -> tuple[Listed, int]:  # fmt: skip
     """Compute a round by several threads; return who is active next, in ``queue``, and the edges that wake others."""
     walk, over, (g, h, n), wakers, vertices, tables = given
-    module, each = instance("converge_parts", walk, call), 1 if call.reduce == "mode" else threads.EACH
+    module, each = instance("converge_parts", walk, call), 1 if call.reduce in AT_ONCE else threads.EACH
     ranges = cut(graph, walk, over, module, (g, h, n), vertices, each=each)
     ranges, own = tables_of_parts(graph, call, tables, ranges)
     active = n, vertices.ids, vertices.everything

@@ -1,6 +1,7 @@
 """What the CPU templates of pulls share: the reduction over the edges of a vertex, in one view or in two.
 
-For ``"mode"`` ``pulling_mode.py`` takes its place; ``values`` and ``counts`` are used there only.
+For ``"mode"`` and ``"hindex"`` ``pulling_mode.py`` and ``pulling_hindex.py`` take its place; ``values`` and ``counts``
+are used there only.
 """
 
 from __future__ import annotations
@@ -118,9 +119,3 @@ def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
         if both:
             total = reduce_row(h, u, asks, True, total, *args)
     return total
-
-
-@inner
-def most_edges(g, h, num_vertices, vertices, everything, count):
-    """Return 0: no table is needed."""
-    return 0

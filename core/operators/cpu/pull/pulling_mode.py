@@ -20,7 +20,6 @@ from suricate.operators.cpu.bindings import (
     both,
     buckets,
     cast,
-    degree,
     edge,
     end,
     first,
@@ -33,20 +32,6 @@ from suricate.operators.cpu.bindings import (
 FEW = 16  #: values that are compared with each other
 FACTOR, HIGH, NEXT, TURN = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 33, 5, 63))  #: of the hash
 ONE, TWO, THREE, FOUR = (np.uint64(one) for one in (1, 2, 3, 4))
-
-
-@inner
-def most_edges(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices, both views counted."""
-    most = np.int64(0)
-    for i in range(count):
-        u = np.uint32(i) if everything else vertices[i]
-        if u < num_vertices:
-            edges = np.int64(degree(g, u))
-            if both:
-                edges += np.int64(degree(h, u))
-            most = edges if edges > most else most
-    return most
 
 
 @inner

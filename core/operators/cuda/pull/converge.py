@@ -10,7 +10,7 @@ from suricate.base.devices import Device
 from suricate.base.errors import ParameterError
 from suricate.cuda.program import Program, c_type
 from suricate.operators import schemes
-from suricate.operators.call import UNLIMITED, Call, Start, Swap, Until
+from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until
 from suricate.operators.cuda.launches import NULL, merged, multiprocessors, split_memory
 from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
@@ -136,7 +136,7 @@ def _made(
     walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
     """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
-    has_bits = symmetric and call.dtype is not None and call.reduce != "mode"
+    has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
         WAKE_BOTH=int((wake or over) == "both"), SYMMETRIC=int(has_bits), CONVERGE_BLOCK=CONVERGE_BLOCK,

@@ -1,4 +1,4 @@
-// The mode: the most frequent value of a vertex' neighbours. Included by pull.cuh where IS_MODE is 1. A thread keeps up to TINY values and
+// The mode: the most frequent value of a vertex' neighbours. Included by at_once.cuh where IS_MODE is 1. A thread keeps up to TINY values and
 // compares them; of more neighbours a warp counts the values in its part of a hash table in shared memory, of more than WIDE the block in
 // all of it. A pass over the neighbours counts the values that a hash assigns to it, so that they fit; the passes of a heavy vertex are
 // shared out among all blocks.
@@ -54,7 +54,7 @@ __device__ __forceinline__ uint32_t hash_of(unsigned long long bits) {
 // -- a thread for a vertex ------------------------------------------------------------------------------------------------
 
 // The mode of the at most TINY neighbours of x. A NaN is no value.
-__device__ __forceinline__ out_t mode_by_thread(WALK, uint32_t x FORMALS) {
+__device__ __forceinline__ out_t value_by_thread(WALK, uint32_t x FORMALS) {
     out_t found[TINY];
     uint32_t number = 0;
     walk_neighbors<1>(WALKED, x, 0, [&](uint32_t y, weight_t w) {
@@ -74,7 +74,7 @@ __device__ __forceinline__ out_t mode_by_thread(WALK, uint32_t x FORMALS) {
 
 [[maybe_unused]] constexpr unsigned long long FREE_PLACE = ~0ull;
 
-struct ModeTable {
+struct ValueTable {
     unsigned long long key[MODE_PLACES];  // bits of a value, or FREE_PLACE
     uint32_t count[MODE_PLACES];
     Counted best[32];  // per warp
@@ -90,14 +90,14 @@ struct Places {
 };
 
 // Of `most` places from `first` on, a power of two, twice as many as a vertex has neighbours, if there are so many.
-__device__ __forceinline__ Places places_for(ModeTable& table, uint32_t first, uint32_t most, uint32_t flag,
+__device__ __forceinline__ Places places_for(ValueTable& table, uint32_t first, uint32_t most, uint32_t flag,
                                              uint32_t neighbors) {
     const uint32_t wanted = neighbors < most / 2 ? 1u << (32 - __clz(2 * max(neighbors, 2u) - 1)) : most;
     return {table.key + first, table.count + first, table.marked + flag, table.full + flag, wanted};
 }
 
-// How many passes a block makes over so many neighbours.
-__device__ __forceinline__ uint32_t mode_passes(uint32_t neighbors) { return neighbors / MODE_LOAD + 1; }
+// How many passes a block makes over so many neighbours: the parts of a heavy vertex.
+__device__ __forceinline__ uint32_t parts_of_values(uint32_t neighbors) { return neighbors / MODE_LOAD + 1; }
 
 // Count a value; any threads. Linear probing from a place that its hash gives.
 __device__ __forceinline__ void count_value(const Places& table, unsigned long long bits, uint32_t hash) {
@@ -115,31 +115,6 @@ __device__ __forceinline__ void count_value(const Places& table, unsigned long l
         }
     }
     atomicExch(table.full, 1u);
-}
-
-template <int THREADS> __device__ __forceinline__ uint32_t rank_among() {
-    return THREADS == 32 ? threadIdx.x % 32 : threadIdx.x;
-}
-
-template <int THREADS> __device__ __forceinline__ void join_threads() {
-    if (THREADS == 32) __syncwarp();
-    else __syncthreads();
-}
-
-// Call f(value) for the neighbours of x that the calling thread of THREADS serves, a warp or the block. A NaN is no value.
-template <int THREADS, class F> __device__ __forceinline__ void walk_values(WALK, uint32_t x, F&& f FORMALS) {
-    const uint32_t me = rank_among<THREADS>();
-    const auto take = [&](uint32_t y, weight_t w) {
-        const out_t value = EDGE(x, y, w);
-        if (value == value) f(value);
-    };
-    if (THREADS == 32) {
-        walk_neighbors<32>(WALKED, x, me, take);
-    } else {
-        const uint32_t parts = buckets_of_vertex(WALKED, x);
-        for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
-            walk_bucket(WALKED, x, k, me % BUCKET_LANES, take);
-    }
 }
 
 // The best of the values of a pass, in each thread of the calling warp, which counts one value after the other in ascending order: for
@@ -198,7 +173,7 @@ __device__ __forceinline__ Counted best_of_pass(WALK, uint32_t x, const Places& 
 
 // The mode of the at most WIDE neighbours of x, in all threads of the calling warp, one of WARPS in its block; each has a part of the table.
 template <int WARPS>
-__device__ __forceinline__ out_t mode_by_warp(WALK, uint32_t x, ModeTable& table FORMALS) {
+__device__ __forceinline__ out_t value_by_warp(WALK, uint32_t x, ValueTable& table FORMALS) {
     constexpr uint32_t MOST = MODE_PLACES / WARPS;
     const uint32_t warp = threadIdx.x / 32, neighbors = degree_of(WALKED, x);
     const Places mine = places_for(table, warp * MOST, MOST, warp, neighbors);
@@ -210,7 +185,7 @@ __device__ __forceinline__ out_t mode_by_warp(WALK, uint32_t x, ModeTable& table
 }
 
 // The best that the threads of a block have, in its thread 0.
-template <int THREADS> __device__ __forceinline__ Counted best_of_block(ModeTable& table, Counted best) {
+template <int THREADS> __device__ __forceinline__ Counted best_of_block(ValueTable& table, Counted best) {
     best = best_of_warp(best);
     if (threadIdx.x % 32 == 0) table.best[threadIdx.x / 32] = best;
     __syncthreads();
@@ -221,8 +196,8 @@ template <int THREADS> __device__ __forceinline__ Counted best_of_block(ModeTabl
 
 // The mode of all neighbours of x, in thread 0 of the block; all of its THREADS threads call it, and it synchronises them.
 template <int THREADS>
-__device__ __forceinline__ out_t mode_by_block(WALK, uint32_t x, ModeTable& table FORMALS) {
-    const uint32_t neighbors = degree_of(WALKED, x), passes = mode_passes(neighbors);
+__device__ __forceinline__ out_t value_by_block(WALK, uint32_t x, ValueTable& table FORMALS) {
+    const uint32_t neighbors = degree_of(WALKED, x), passes = parts_of_values(neighbors);
     const Places all = places_for(table, 0, MODE_PLACES, 0, neighbors);
     Counted best = nothing_counted();
     for (uint32_t pass = 0; pass < passes; ++pass)

@@ -10,7 +10,7 @@ from suricate.base.devices import Array
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.operators import schemes
-from suricate.operators.call import Call, Start, identity_of
+from suricate.operators.call import AT_ONCE, Call, Start, identity_of
 from suricate.operators.cuda.launches import (
     NULL,
     Counters,
@@ -41,7 +41,7 @@ def neighbor_reduce(
     """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
-    if call.reduce == "mode" and scheme != "vertex":
+    if call.reduce in AT_ONCE and scheme not in ("vertex", "updated"):
         scheme = "auto"  # what buckets give cannot be combined
     if _is_empty(graph, vertices):
         skip_scalars(call)
@@ -101,9 +101,9 @@ def value_macros(call: Call, over: str) -> dict[str, Any]:
 
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
-    """Return the scheme that serves a call; words and modes are reduced vertex by vertex."""
+    """Return the scheme that serves a call; words, modes and h-indices are reduced vertex by vertex."""
     found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
-    by_parts = pull.dtype is not None and pull.reduce != "mode"
+    by_parts = pull.dtype is not None and pull.reduce not in AT_ONCE
     return found if by_parts or found == "vertex" else "auto"
 
 
@@ -152,9 +152,9 @@ def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
     """Return the scheme and the pull that meets exactly the edges inserted since the mark."""
     source = schemes.updated_source(pull.graph, over, pull.view)
-    if source == schemes.ITERATOR:
+    if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
         return "updated", pull
-    if source == schemes.LISTED:
+    if source != schemes.EVERYTHING:
         inserted = schemes.inserted_view(pull.graph, over)
         walk = Walk(inserted)
         program = program_of("neighbor_reduce.cu", walk, pull.call, pull.dtype, **value_macros(pull.call, over))

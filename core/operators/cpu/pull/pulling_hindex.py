@@ -1,0 +1,69 @@
+"""What pulls by ``"hindex"`` take in place of ``pulling.py``: the largest h such that h values are at least h.
+
+No h is above the number of edges, so larger values count as so many, and a value for each h is counted: ``counts`` has
+more places than any vertex has edges. ``values`` is empty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import TOMBSTONE
+from suricate.cpu.jit import inner
+from suricate.operators.cpu.bindings import (
+    begin,
+    both,
+    buckets,
+    cast,
+    degree,
+    edge,
+    end,
+    first,
+    following,
+    key,
+    weight,
+)
+
+ONE = np.uint64(1)
+
+
+@inner
+def count_row(g, u, without_loop, most, counts, *args):
+    """Count the values of the edges of ``u`` in one view, those above ``most`` as ``most``; others than above 0 not."""
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v >= TOMBSTONE or (without_loop and v == u):
+                    continue
+                value = cast(edge(u, v, weight(g, slot), *args))
+                if value > 0:
+                    counts[min(np.uint64(value), most)] += np.uint32(1)
+            c = following(g, c)
+
+
+@inner
+def asks_ahead(g, num_vertices, everything, *args):
+    """Return False: values are counted one by one."""
+    return False
+
+
+@inner
+def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
+    """Return the h-index over the edges of ``u``; of no edges 0."""
+    if u >= num_vertices:
+        return cast(0)
+    most = np.uint64(degree(g, u))
+    if both:
+        most += np.uint64(degree(h, u))
+    for i in range(np.int64(most) + 1):
+        counts[i] = 0
+    count_row(g, u, False, most, counts, *args)
+    if both:
+        count_row(h, u, True, most, counts, *args)
+    above = np.uint64(counts[most])
+    while above < most:  # at 0 it has ended
+        most -= ONE
+        above += np.uint64(counts[most])
+    return cast(most)

@@ -1,0 +1,37 @@
+// Reductions that take all values of a vertex at once, since what parts give cannot be combined. Included by pull.cuh where AT_ONCE is 1.
+// Each brings value_by_thread, value_by_warp, value_by_block and values_of_heavy for the classes of degrees, with a ValueTable in shared
+// memory, and parts_of_values, the parts of a heavy vertex that blocks share.
+#pragma once
+#include "split.cuh"
+#include "walk.cuh"
+
+template <int THREADS> __device__ __forceinline__ uint32_t rank_among() {
+    return THREADS == 32 ? threadIdx.x % 32 : threadIdx.x;
+}
+
+template <int THREADS> __device__ __forceinline__ void join_threads() {
+    if (THREADS == 32) __syncwarp();
+    else __syncthreads();
+}
+
+// Call f(value) for the neighbours of x that the calling thread of THREADS serves, a warp or the block. A NaN is no value.
+template <int THREADS, class F> __device__ __forceinline__ void walk_values(WALK, uint32_t x, F&& f FORMALS) {
+    const uint32_t me = rank_among<THREADS>();
+    const auto take = [&](uint32_t y, weight_t w) {
+        const out_t value = EDGE(x, y, w);
+        if (value == value) f(value);
+    };
+    if (THREADS == 32) {
+        walk_neighbors<32>(WALKED, x, me, take);
+    } else {
+        const uint32_t parts = buckets_of_vertex(WALKED, x);
+        for (uint32_t k = me / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
+            walk_bucket(WALKED, x, k, me % BUCKET_LANES, take);
+    }
+}
+
+#if IS_MODE
+#include "mode_heavy.cuh"
+#else
+#include "hindex.cuh"
+#endif
