@@ -1,8 +1,7 @@
 // What all operator kernels share: the reduction of the call, tiles, weights.
 // Defined before it is included: the view's prelude (except for filter), the functions of the call `edge_fn` and perhaps
-// `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX, OR, or with AT_ONCE 1 HINDEX, or MODE with
-// IS_MODE 1 as well), and the macros by
-// which the arguments of the call are declared and passed:
+// `then_fn` and `commit_fn`, the type `out_t` of the values that are reduced, REDUCE (SUM, MIN, MAX, OR, and with VALUES_AT_ONCE 1 HINDEX
+// or, with IS_MODE 1, MODE), and the macros by which the arguments of the call are declared and passed:
 //   PARAMS   parameters of a kernel (", float* a0, ...")
 //   LOCALS   declarations; every kernel with PARAMS begins with it
 //   FORMALS  parameters of a device function

@@ -118,7 +118,7 @@ def call_text(call: Call) -> str:
     """
     macros = {
         "REDUCE": call.reduce.upper(),
-        "AT_ONCE": int(call.reduce in AT_ONCE),
+        "VALUES_AT_ONCE": int(call.reduce in AT_ONCE),
         "IS_MODE": int(call.reduce == "mode"),
         "HAS_THEN": int(call.then is not None),
         "HAS_COMMIT": int(call.commit is not None),

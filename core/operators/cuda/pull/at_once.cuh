@@ -1,4 +1,4 @@
-// Reductions that take all values of a vertex at once, since what parts give cannot be combined. Included by pull.cuh where AT_ONCE is 1.
+// Reductions that take all values of a vertex at once, since what parts give cannot be combined. Included by pull.cuh where VALUES_AT_ONCE is 1.
 // Each brings value_by_thread, value_by_warp, value_by_block and values_of_heavy for the classes of degrees, with a ValueTable in shared
 // memory, and parts_of_values, the parts of a heavy vertex that blocks share.
 #pragma once

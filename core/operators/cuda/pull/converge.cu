@@ -35,7 +35,8 @@ static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory 
 
 // Rounds over most vertices pass over the storage where vertices have many neighbours (PASSES_SCAN) and a segment is wide and has one
 // owner: its sums are gathered in an array.
-#define SCANS (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !AT_ONCE && OVER != OVER_BOTH)
+#define SCANS \
+    (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE && OVER != OVER_BOTH)
 #define SCAN_SHARE 8  // of the vertices: more than one in so many were active
 #define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than one in so many were active list those that are
 

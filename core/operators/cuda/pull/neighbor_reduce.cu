@@ -91,7 +91,7 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
     FINISH
 }
 
-#if SCAN_LANES > 0 && !WORD_VALUES && !AT_ONCE
+#if SCAN_LANES > 0 && !WORD_VALUES && !VALUES_AT_ONCE
 // Schemes "scan" and "updated": reduce all edges of the segments into sums (out_t[num_vertices]), which hold the identity, with one
 // atomic per run of segments into their owner's value, or per run of a thread's edges if segments have many owners. `other` is 1 for the
 // second of two views, of which self-loops are left out.

@@ -15,7 +15,8 @@ struct Turns {
 };
 static_assert(sizeof(Turns) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
-#define SCANS (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !AT_ONCE && OVER != OVER_BOTH)
+#define SCANS \
+    (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE && OVER != OVER_BOTH)
 
 // Arrays a and b, pointers or what stands for them, exchange their contents, `size` entries each; all threads of the grid call it.
 template <class T> __device__ __forceinline__ void exchange(T& a, T& b, unsigned long long size) {

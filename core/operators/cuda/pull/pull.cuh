@@ -6,7 +6,7 @@
 
 #define TILE 4  // lanes for a vertex of the class below
 #define TINY 8  // up to this degree a thread serves a vertex
-#if AT_ONCE
+#if VALUES_AT_ONCE
 #define SMALL TINY
 #define WIDE 256  // up to this degree a warp, above it the whole block, or all blocks
 #define SPLIT_ABOVE 4096
@@ -52,7 +52,7 @@ template <int LANES> __device__ __forceinline__ Reduced reduce_tile(Reduced part
     return part;
 }
 
-#if AT_ONCE
+#if VALUES_AT_ONCE
 #include "at_once.cuh"
 #else
 // The reduction over all neighbours of x, in each of the LANES threads of the calling tile.
@@ -76,14 +76,14 @@ __device__ __forceinline__ Reduced reduce_part(WALK, const Wakers& wakers, uint3
 
 // Into how many parts, which the blocks share, a heavy vertex is split.
 __device__ __forceinline__ uint32_t parts_of_heavy(WALK, uint32_t x, uint32_t neighbors) {
-#if AT_ONCE
+#if VALUES_AT_ONCE
     return parts_of_values(neighbors);
 #else
     return buckets_of_vertex(WALKED, x);
 #endif
 }
 
-#if !AT_ONCE
+#if !VALUES_AT_ONCE
 // Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all warps of the blocks call it. The thread that
 // completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total.
 template <class F>
@@ -124,9 +124,9 @@ template <int THREADS> struct PullShared {
     Reduced result[THREADS];
     Reduced partial[THREADS / 32];
     uint8_t list[THREADS];  // lanes of a warp whose vertices are small
-    uint32_t huge[AT_ONCE ? THREADS : HUGE_VERTICES], place[AT_ONCE ? THREADS : HUGE_VERTICES];
+    uint32_t huge[VALUES_AT_ONCE ? THREADS : HUGE_VERTICES], place[VALUES_AT_ONCE ? THREADS : HUGE_VERTICES];
     uint32_t huges;
-#if AT_ONCE
+#if VALUES_AT_ONCE
     ValueTable table;
 #endif
 };
@@ -137,10 +137,10 @@ __device__ __forceinline__ void reduce_huge(WALK, const Wakers& wakers, PullShar
                                             F&& finish FORMALS) {
     const uint32_t me = threadIdx.x;
     __syncthreads();  // all are listed
-    const uint32_t number = min(shared.huges, AT_ONCE ? THREADS : HUGE_VERTICES);
+    const uint32_t number = min(shared.huges, VALUES_AT_ONCE ? THREADS : HUGE_VERTICES);
     for (uint32_t j = 0; j < number; ++j) {  // the same for all threads: the barriers are safe
         const uint32_t x = shared.huge[j];
-#if AT_ONCE
+#if VALUES_AT_ONCE
         Reduced total = {value_by_block<THREADS>(WALKED, x, shared.table ARGS)};
 #else
         Reduced total = reduce_part(WALKED, wakers, x, me / BUCKET_LANES, buckets_of_vertex(WALKED, x),
@@ -184,7 +184,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         bool later = neighbors > limit && list_heavy(heavy, x, uint32_t(i), parts_of_heavy(WALKED, x, neighbors));
         if (neighbors > WIDE && !later) {
             const uint32_t place = atomicAdd(&shared.huges, 1u);
-            later = place < (AT_ONCE ? THREADS : HUGE_VERTICES);
+            later = place < (VALUES_AT_ONCE ? THREADS : HUGE_VERTICES);
             if (later) {
                 shared.huge[place] = x;
                 shared.place[place] = uint32_t(i);
@@ -193,7 +193,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         const bool small = neighbors > TINY && neighbors <= SMALL && !later;
         uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
         Reduced mine = nothing_reduced();
-#if AT_ONCE
+#if VALUES_AT_ONCE
         if (neighbors > 0 && neighbors <= TINY && !later) mine.value = value_by_thread(WALKED, x ARGS);
         __syncwarp();
 #else
@@ -215,7 +215,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
 #endif
         for (; wides; wides &= wides - 1) {
             const uint32_t to = __ffs(wides) - 1, its = __shfl_sync(ALL_LANES, x, to);
-#if AT_ONCE
+#if VALUES_AT_ONCE
             const Reduced total = {value_by_warp<WARPS>(WALKED, its, shared.table ARGS)};
 #else
             const Reduced total = reduce_neighbors<32>(WALKED, wakers, its, lane ARGS);
@@ -224,9 +224,9 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
         }
         if (serves && !later) finish(uint32_t(i), x, small ? result[lane] : mine);
         __syncwarp();  // result and list are free again
-        if (AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
+        if (VALUES_AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
     }
-    if (!AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
+    if (!VALUES_AT_ONCE) reduce_huge(WALKED, wakers, shared, finish ARGS);
 }
 
 // Reduce all listed vertices; all threads of the blocks `block` of `blocks` call it. The thread that completes a vertex calls
@@ -235,7 +235,7 @@ template <int THREADS, class F>
 __device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
                                              uint32_t block, uint32_t blocks, PullShared<THREADS>& shared,
                                              F&& finish FORMALS) {
-#if AT_ONCE
+#if VALUES_AT_ONCE
     values_of_heavy<THREADS>(WALKED, packed, heavy, block, blocks, shared.table, finish ARGS);
 #else
     reduce_buckets_of_heavy(WALKED, wakers, packed, heavy, block, blocks, finish ARGS);

@@ -3,7 +3,7 @@
 #include "pull.cuh"
 #include "segments.cuh"
 
-#if SCAN_LANES > 0 && !OWNER_PER_SLOT && !WORD_VALUES && !AT_ONCE
+#if SCAN_LANES > 0 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE
 // The part of the thread so many lanes above.
 __device__ __forceinline__ Reduced part_above(const Reduced& part, int step) {
     Reduced above = nothing_reduced();
