@@ -76,7 +76,7 @@ class BFS(Algorithm):
 
     name = "bfs"
     pointers = ("parent",)
-    suites = ("algorithms", "crossover", "demo", "short")
+    suites = ("algorithms", "crossover", "demo", "short", "stream")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 
@@ -159,6 +159,11 @@ class BFS(Algorithm):
         from scipy.sparse import csgraph
 
         return csgraph.breadth_first_order(matrix, params.get("source", 0))
+
+    @classmethod
+    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
+        """Vertices in breadth-first order and their parents."""
+        return graph.bfs(params.get("source", 0), mode="out")
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of the out-edges of reached vertices, and of one level read and written per such vertex."""

@@ -43,10 +43,22 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
     "weighted": ("operations", "sweep", "memory"),
-    "batches": ("operations", "algorithms", "sweep", "crossover", "window", "large", "usage", "short", "ablations"),
+    "batches": (
+        "operations",
+        "algorithms",
+        "sweep",
+        "crossover",
+        "window",
+        "large",
+        "usage",
+        "short",
+        "ablations",
+        "stream",
+    ),
     "edges": ("window", "large"),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations"),
+    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream"),
+    "quick": ("stream",),
 }
 
 SUITABLE = {  #: what does not run workloads -> the options that go with it
@@ -57,6 +69,7 @@ SUITABLE = {  #: what does not run workloads -> the options that go with it
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
     ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
     ("crossover", "time_limit"): constants.CROSSOVER_TIME_LIMIT,
+    ("stream", "time_limit"): constants.STREAM_TIME_LIMIT,
     **{(suite, "repeats"): constants.QUICK_REPEATS for suite in ("usage", "ablations")},
     **{(suite, "time_limit"): constants.QUICK_TIME_LIMIT for suite in ("usage", "ablations")},
 }
@@ -175,6 +188,11 @@ def demo(
 @QUIET_CORE
 @limits_options(constants.TIME_LIMIT)
 @click.option("--output", default="results/bench.jsonl", show_default=True, type=RESULTS)
+@click.option(
+    "--processor-time", is_flag=True,
+    help="On the CPU, count the seconds of the processor, which other programs disturb little, not those of the clock.",
+)  # fmt: skip
+@click.option("--quick", is_flag=True, help="Suite stream: small graphs, few shares and slides.")
 @click.option("--resume", is_flag=True, help="Leave out rows that the output file has already.")
 @click.option(
     "--list",
@@ -221,6 +239,8 @@ def bench(
     page: Path | None,
     save_map: Path | None,
     resume: bool,
+    quick: bool,
+    processor_time: bool,
     table_format: str,
     files: tuple[Path, ...],
 ) -> None:
@@ -244,7 +264,7 @@ def bench(
     with usage_errors():
         where = resolve(device)
         repeats, time_limit = given("repeats", repeats, suite), given("time_limit", time_limit, suite)
-        limits = make_limits(where, repeats, time_limit, quiet_core)
+        limits = make_limits(where, repeats, time_limit, quiet_core, processor_time)
         from suricate.bench import drawn, inputs, suites
         from suricate.bench.reports.results import measured, place
 
@@ -254,9 +274,10 @@ def bench(
         selection = suites.Selection(
             names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options),
             algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
+            quick=quick,
         )  # fmt: skip
         suites.check_options(selection)
-        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges, where)]
+        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges, where, quick=quick)]
         results = open_results(output)
         data: list[Any] = [
             (drawn if is_drawn(suite, inputs.size_of(spec)) else inputs).load(spec, seed=seed) for spec in specs
@@ -328,16 +349,22 @@ def is_drawn(suite: str, size: int) -> bool:
     return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
 
 
-def default_graphs(suite: str, edges: int | None = None, device: Device | None = None) -> Sequence[str]:
+def default_graphs(
+    suite: str, edges: int | None = None, device: Device | None = None, *, quick: bool = False
+) -> Sequence[str]:
     """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
 
     ``edges`` is the size of drawn graphs, or None for the usual one. On CUDA a suite may have further graphs.
+    ``quick``: those of a short run.
     """
     from suricate.bench import drawn, inputs
 
     if is_drawn(suite, 0):
         return drawn.specs_of(edges or constants.DRAWN_EDGES, SUITES[suite].drawn, SUITES[suite].edges_per_vertex)
     usual = next(each.graphs for each in SUITES.values() if each.graphs)
+    if suite != "all" and SUITES[suite].temporal:
+        generated = SUITES[suite].quick if quick else SUITES[suite].graphs or ()
+        return (*generated, *((str(constants.COLLEGEMSG),) if quick else inputs.temporal_graphs()))
     chosen = usual if suite == "all" else SUITES[suite].graphs
     further = SUITES[suite].on_cuda if suite != "all" and device is not None and device.is_cuda else ()
     return (*chosen, *further) if chosen else tuple(inputs.real_graphs()) or usual
@@ -385,15 +412,19 @@ def parse(options: tuple[str, ...]) -> dict[str, Any]:
     return parsed
 
 
-def make_limits(device: Device, repeats: int, time_limit: float, quiet_core: bool) -> Limits:
-    """Return the limits of the options; a quiet core must be possible if it is asked for."""
+def make_limits(
+    device: Device, repeats: int, time_limit: float, quiet_core: bool, processor_time: bool = False
+) -> Limits:
+    """Return the limits of the options; a quiet core, or processor time, must be possible if it is asked for."""
     from suricate.bench.machine.cores import reason_against
     from suricate.bench.runner import Limits
 
     reason = reason_against(device) if quiet_core else None
     if reason:
         raise ValueError(f"--quiet-core is not possible: {reason}")
-    return Limits(min_repeats=repeats, time_limit=time_limit, quiet_core=quiet_core)
+    if processor_time and device.is_cuda:
+        raise ValueError("--processor-time is for the CPU: the processor waits for a GPU")
+    return Limits(repeats, time_limit=time_limit, quiet_core=quiet_core, processor_time=processor_time)
 
 
 def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:

@@ -57,6 +57,15 @@ LARGE_BATCH = 2**24  #: most edges of a batch that a large graph is built in
 LARGE_UPDATES = (2**10, 2**16, 2**20)  #: batch sizes of the operations on it, at most 1 / 16 of its edges
 SAMPLE_EDGES = 2**24  #: a large graph is verified on so many of its edges one by one
 QUESTIONS = 2**12  #: sampled questions of a verification
+SLIDE_SHARES, QUICK_SLIDE_SHARES = (1e-4, 1e-3, 1e-2), (1e-2,)  #: of the edges that enter with a slide (GPMA's)
+CURVE_SHARES = (1e-5, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)  #: of the curve
+QUICK_CURVE_SHARES = (1e-3, 1e-2, 0.1)
+SLIDES, QUICK_SLIDES = 1000, 100  #: slides of a row at least, so that its 99.9th percentile is known, if time suffices
+VERIFIED_SLIDES = 3  #: slides of a row that are verified before it is timed
+STREAM_TIME_LIMIT = 1.0  #: seconds of a row of the suite on streams, a tenth of what its slides may take
+JOB_SLIDE, TURNS = 2**16, 30  #: events of a slide of jobs over files, and beside batches; how many of these are timed
+LONG_TIMES, QUICK_LONG_TIMES = 16, 4  #: events of a long job, as a multiple of the graph's
+LONG_WINDOW_SHARE, LONG_CHUNK = 1 / 64, 2**18  #: of a long job's events in its window; events that are made at a time
 VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
 
 # -- repeats -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,9 @@ class Suite(NamedTuple):
     """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones.
 
     ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with so
-    many ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU.
+    many ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU. ``quick``: graphs
+    of a short run. ``temporal``: whether the temporal graphs that are here belong to it, in a short run the one that
+    ships.
     """
 
     in_all: bool
@@ -19,6 +21,8 @@ class Suite(NamedTuple):
     drawn: tuple[str, ...] = ()
     edges_per_vertex: int = 0
     on_cuda: tuple[str, ...] = ()
+    quick: tuple[str, ...] = ()
+    temporal: bool = False
 
 
 _data = tomllib.loads((Path(__file__).parent / "data" / "defaults.toml").read_text())
@@ -31,6 +35,8 @@ SUITES = {
         tuple(suite.get("drawn", ())),
         suite.get("edges_per_vertex", 0),
         tuple(suite.get("on_cuda", ())),
+        tuple(suite.get("quick", ())),
+        suite.get("temporal", False),
     )
     for name, suite in _data["suites"].items()
 }

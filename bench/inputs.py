@@ -110,6 +110,13 @@ def real_graphs() -> list[str]:
     return [] if folder is None else [str(path) for part in REAL for path in sorted((folder / part).glob("*.*"))]
 
 
+def temporal_graphs() -> list[str]:
+    """Return the temporal graphs of :func:`data_folder`, by name; without it the one that ships with the package."""
+    folder = data_folder()
+    found = [] if folder is None else sorted((folder / "temporal").glob("*.*"))
+    return [str(path) for path in found] or [str(constants.COLLEGEMSG)]
+
+
 class Spec(NamedTuple):
     """What graph to load: a file (``kind`` is empty), or the name of a generator and its numbers."""
 

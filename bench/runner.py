@@ -123,6 +123,7 @@ class Limits:
     warmups: int = constants.WARMUPS
     target_error: float = constants.TARGET_ERROR
     quiet_core: bool = False  #: whether repeats are timed once more on a quiet core
+    processor_time: bool = False  #: whether the seconds are those of the processor, of all threads together
 
     def enough(self, samples: list[float], elapsed: float) -> bool:
         """Return whether to stop after ``samples`` that took ``elapsed`` seconds, untimed parts included."""
@@ -137,7 +138,8 @@ class Limits:
 class Timing:
     """Seconds of the repeats: robust statistics. ``low`` and ``high`` are the 10th and the 90th percentile.
 
-    ``tail`` is the 99th, for which there are too few repeats if there are less than 100.
+    ``tail`` is the 99th, for which there are too few repeats if there are less than 100; ``far_tail`` the 99.9th, for
+    which there must be 1,000.
     """
 
     median: float
@@ -150,6 +152,7 @@ class Timing:
     deviation: float  #: see :meth:`of`
     repeats: int
     tail: float | None = None
+    far_tail: float | None = None
 
     @classmethod
     def of(cls, samples: list[float]) -> Timing:
@@ -163,9 +166,10 @@ class Timing:
         first, _, third = statistics.quantiles(several, n=4, method="inclusive")
         low, *_, high = statistics.quantiles(several, n=10, method="inclusive")
         tail = statistics.quantiles(samples, n=100, method="inclusive")[-1] if len(samples) >= 100 else None
+        far = statistics.quantiles(samples, n=1000, method="inclusive")[-1] if len(samples) >= 1000 else None
         spread = 1.4826 * statistics.median(abs(sample - median) for sample in samples)
         deviation = max(spread, (third - first) / 1.349)
-        return cls(median, min(samples), max(samples), low, first, third, high, deviation, len(samples), tail)
+        return cls(median, min(samples), max(samples), low, first, third, high, deviation, len(samples), tail, far)
 
     @property
     def noise(self) -> float:
@@ -209,6 +213,7 @@ class Measurement:
 
 def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> Measurement:
     """Verify ``task``, then time it; a mismatch or an exception is reported, not raised."""
+    clock = time.process_time if limits.processor_time else clock
     try:
         task.setup()
         first = _verify(task, clock)

@@ -20,6 +20,7 @@ from suricate.bench.machine.environment import environment
 from suricate.bench.reports import comparison, crossover, dynamic, maps, tables, text
 from suricate.bench.reports.results import ResultsFile, Row, latest_of_files, new_run, to_line
 from suricate.bench.runner import Limits, Task, measure
+from suricate.bench.streams.curve import IGRAPH
 from suricate.bench.suites import Selection
 from suricate.bench.workloads.references import SCIPY
 from suricate.cli.terminal import grid_of, show, show_rich
@@ -107,7 +108,7 @@ def run_tasks(
         graph, task = tasks.pop(0)
         starting(task)
         found = measure(task, limits)
-        row = Row.of(run_id, graph, task, found, None if task.backend == SCIPY else peak)
+        row = Row.of(run_id, graph, task, found, None if task.backend in (SCIPY, IGRAPH) else peak)
         finished(row)
         rows.append(row)
     return rows

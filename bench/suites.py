@@ -13,6 +13,8 @@ from suricate.bench.drawn import DrawnFixture, DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Task
+from suricate.bench.streams import curve, jobs, slides
+from suricate.bench.streams.events import shares, slide_of
 from suricate.bench.workloads import methods, references
 from suricate.bench.workloads.ablations import ABLATIONS, ComponentsByEdges
 from suricate.bench.workloads.algorithms import (
@@ -39,7 +41,7 @@ from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWri
 from suricate.bench.workloads.vertices import VERTEX_TASKS, KeptCurrentWithout
 from suricate.bench.workloads.windows import LongWindow
 from suricate.graph import Graph
-from suricate.plugins import algorithm, algorithms, backend, backends
+from suricate.plugins import algorithm, algorithms, backend, backends, default_backend
 
 DEMO = "demo"  #: the suite of ``suricate demo``
 
@@ -59,6 +61,7 @@ class Selection:
         scenario: the condition of the graph that operations meet, see ``suricate.bench.scenarios``.
         knobs: names of the options that the sweep varies; none: all that the backend declares.
         dummy: whether the store that does nothing is measured, too.
+        quick: whether the suite on streams is a short one.
     """
 
     backends: tuple[str, ...]
@@ -75,6 +78,7 @@ class Selection:
     hints: bool = False
     scenario: str = "fresh"
     knobs: tuple[str, ...] = ()
+    quick: bool = False
 
     def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
         """Return a fixture of ``backend`` on ``data``."""
@@ -122,6 +126,12 @@ class Selection:
         """Return how many vertices are deleted at once: at most half of them."""
         most = max(1, data.num_vertices // 2)
         return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
+
+    @property
+    def main_backend(self) -> str:
+        """The backend of rows that one is enough for: the default one if it is measured."""
+        default = default_backend(self.device).name
+        return default if default in self.backends else self.backends[0]
 
     def sweep_sizes(self) -> tuple[int, ...]:
         """Return the batch sizes of the sweep."""
@@ -354,6 +364,47 @@ def _ablations(selection: Selection, fixture: Fixture) -> list[Task]:
     return tasks
 
 
+def _stream(selection: Selection, fixture: Fixture) -> list[Task]:
+    data, names = fixture.data, selection.algorithms_of("stream")
+    sizes = selection.updates or dict.fromkeys(slide_of(data, share) for share in shares(selection.quick))
+    tasks: list[Task] = []
+    for size in sizes:
+        for name in (None, *names):
+            tasks += [slides.Slide(fixture, size, name), slides.JobSlide(fixture, size, name)]
+            tasks += [slides.Slide(fixture, size, name, copied=True)] if fixture.device.is_cuda else []
+    for task in tasks:
+        task.least_repeats = constants.QUICK_SLIDES if selection.quick else constants.SLIDES
+    return tasks + (_curve_and_jobs(selection, fixture) if fixture.backend == selection.main_backend else [])
+
+
+def _curve_and_jobs(selection: Selection, fixture: Fixture) -> list[Task]:
+    data, names = fixture.data, selection.algorithms_of("stream")
+    at_once = (selection.updates or (constants.JOB_SLIDE,))[0]
+    times = constants.QUICK_LONG_TIMES if selection.quick else constants.LONG_TIMES
+    return [
+        *(curve.CurveSlide(fixture, size, name, way)
+          for name in names for size in _curve_sizes(selection, data) for way in curve.WAYS),
+        jobs.FromCsv(fixture, at_once), jobs.FromParquet(fixture, at_once), jobs.JobAlone(fixture, at_once),
+        jobs.LongJob(fixture, at_once, times * len(data.src)),
+    ]  # fmt: skip
+
+
+def _curve_sizes(selection: Selection, data: Input) -> list[int]:
+    """Return the slides of the curve, each once."""
+    usual = constants.QUICK_CURVE_SHARES if selection.quick else constants.CURVE_SHARES
+    return [*dict.fromkeys(selection.updates or [slide_of(data, share) for share in usual])]
+
+
+def _stream_references(selection: Selection, data: Input) -> list[Task]:
+    """Return other libraries; what they take does not depend on the slide, so one of the middle is enough."""
+    sizes, fixture = _curve_sizes(selection, data), selection.fixture(references.SCIPY, data)
+    return [
+        task
+        for name in selection.algorithms_of("stream")
+        for task in curve.peers_of(fixture, sizes[len(sizes) // 2], name)
+    ]
+
+
 def _window(selection: Selection, fixture: Fixture) -> list[Task]:
     return [LongWindow(fixture, size) for size in selection.updates or (None,)]
 
@@ -368,11 +419,11 @@ def _large(selection: Selection, fixture: Fixture) -> list[Task]:
 BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
-    "usage": _usage, "short": _short, "ablations": _ablations,
+    "usage": _usage, "short": _short, "ablations": _ablations, "stream": _stream,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,
-    "crossover": _rebuilds,
+    "crossover": _rebuilds, "stream": _stream_references,
 }  # fmt: skip
 
 

@@ -125,6 +125,11 @@ class KCore(Algorithm):
         rows = matrix.tocoo().coords
         return cls.reference(rows[0], rows[1], None, matrix.shape[0], False)
 
+    @classmethod
+    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
+        """Core numbers."""
+        return graph.coreness()
+
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of all edges, and of one number read and written per edge and per vertex."""
         edges = int(graph.degrees().sum(dtype=np.int64))

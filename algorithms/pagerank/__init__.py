@@ -113,7 +113,7 @@ class PageRank(WholePasses):
     """
 
     name = "pagerank"
-    suites = ("algorithms", "ablations", "crossover", "demo")
+    suites = ("algorithms", "ablations", "crossover", "demo", "stream")
     update_kind = "dynamic"
     recompute_share = 0.01
 

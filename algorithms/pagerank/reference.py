@@ -105,3 +105,8 @@ class VerifiedRanks(Algorithm):
     ) -> np.ndarray:
         """Power iteration over the matrix, as far as the algorithm goes."""
         return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization)
+
+    @classmethod
+    def igraph_peer(cls, graph: Any, alpha: float = ALPHA, **_: Any) -> Any:
+        """Ranks by PRPACK, as exact as doubles are: its tolerance cannot be chosen."""
+        return graph.pagerank(damping=alpha)

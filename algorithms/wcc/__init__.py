@@ -59,7 +59,7 @@ class WCC(Algorithm):
     update_kind = "dynamic"
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
-    suites = ("algorithms", "ablations", "crossover", "demo", "short")
+    suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream")
 
     def __init__(self) -> None:
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs
@@ -193,6 +193,11 @@ class WCC(Algorithm):
         from scipy.sparse import csgraph
 
         return csgraph.connected_components(matrix, directed=True, connection="weak")
+
+    @classmethod
+    def igraph_peer(cls, graph: Any, **params: Any) -> Any:
+        """Weakly connected components."""
+        return graph.connected_components(mode="weak").membership
 
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of the edges that Afforest cannot do without, and of a label read and written per vertex."""

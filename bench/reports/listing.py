@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suricate.bench.runner import Task
+from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.workloads import (
     ablations,
     algorithms,
@@ -50,6 +51,9 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
         ablations.ComponentsByEdges,
+    ),
+    "stream": (
+        slides.Slide, slides.JobSlide, curve.CurveSlide, jobs.FromCsv, jobs.FromParquet, jobs.JobAlone, jobs.LongJob,
     ),
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from suricate.bench.reports import crossover
+from suricate.bench.reports import crossover, streams
 from suricate.bench.reports.colours import PANELS, PANELS_IN_A_ROW, colour
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, label
@@ -44,6 +44,8 @@ def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) 
     for device in dict.fromkeys(cell.device for cell in found):
         name = f"map-{device.replace(':', '')}"
         made[name] = crossover.picture([cell for cell in found if cell.device == device], titles.get(device, ""))
+    if (curve := streams.picture(rows)) is not None:
+        made["curve"] = curve
     return made
 
 
@@ -51,7 +53,7 @@ def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
     """Return the rows of each graph, device and operation that was measured with batches of several sizes."""
     panels: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
-        if row["batch"] and row["edges_per_s"] and row.get("suite") != "crossover":
+        if row["batch"] and row["edges_per_s"] and row.get("suite") not in ("crossover", "stream"):
             panels.setdefault((row["graph"], row["device"], what(row)), []).append(row)
     return {name: group for name, group in panels.items() if len({row["batch"] for row in group}) > 1}
 

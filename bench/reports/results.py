@@ -45,6 +45,7 @@ class Row:
     quartile3_s: float | None = None
     p90_s: float | None = None
     p99_s: float | None = None
+    p999_s: float | None = None
     iqr_s: float | None = None
     repeats: int = 0
     noise: float | None = None
@@ -85,6 +86,7 @@ class Row:
         row.median_s, row.min_s, row.max_s = timing.median, timing.minimum, timing.maximum
         row.p10_s, row.quartile1_s = timing.low, timing.quartile1
         row.quartile3_s, row.p90_s, row.p99_s = timing.quartile3, timing.high, timing.tail
+        row.p999_s = timing.far_tail
         row.iqr_s, row.repeats, row.noise = timing.quartile3 - timing.quartile1, timing.repeats, timing.noise
         row.first_s, row.compile_s = found.first, found.compile
         if quiet is not None:

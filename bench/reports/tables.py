@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from suricate.bench import constants
+from suricate.bench.reports import streams
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
@@ -18,6 +19,7 @@ SUITES = (
     "crossover",
     "window",
     "ablations",
+    "stream",
 )  #: suites whose rows have tables of their own only
 OPERATIONS = ("insert", "delete", "query")
 Rows = list[dict[str, Any]]
@@ -33,7 +35,7 @@ def of(rows: Rows) -> list[Table]:
     makers: tuple[tuple[Callable[[Rows], list[Table]], Rows], ...] = (
         (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
         (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])), (windows, groups.get("window", [])),
-        (ablations, groups.get("ablations", [])),
+        (ablations, groups.get("ablations", [])), (streams.of, groups.get("stream", [])),
     )  # fmt: skip
     return [table for make, some in makers for table in make(some)]
 

@@ -9,9 +9,10 @@ from rich.table import Table
 
 from suricate.bench import constants
 from suricate.bench.reports.results import what
+from suricate.bench.streams.curve import IGRAPH
 from suricate.bench.workloads.references import DUMMY, SCIPY
 
-LABELS = {SCIPY: "scipy (reference, CPU)", DUMMY: "dummy (does nothing)"}
+LABELS = {SCIPY: "scipy (reference, CPU)", IGRAPH: "igraph (reference, CPU)", DUMMY: "dummy (does nothing)"}
 WIDTHS = (22, 44, 9, 9, 18, 11, 7, 9, 0)
 TITLES = ("backend", "workload", "batch", "median", "10th - 90th pct", "rate", "noise", "compile", "verified against")
 

@@ -1,0 +1,151 @@
+"""Tables and the picture of the suite on streams: slides, the curve, whole jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from suricate.bench.reports.results import what
+from suricate.bench.reports.text import backends_of, label, new_table, rate, seconds
+from suricate.bench.streams.curve import CURVE, IGRAPH
+from suricate.bench.streams.slides import CURRENT, SCRATCH
+from suricate.bench.workloads.references import SCIPY
+
+SLIDES, LONG = ("slide", "slide of a job"), "long job"
+LINES = {CURRENT: ("kept current", "C0"), SCRATCH: ("from scratch", "C1"), SCIPY: ("SciPy, built from scratch", "C2"),
+         IGRAPH: ("igraph, built from scratch", "C3")}  # fmt: skip
+Rows = list[dict[str, Any]]
+
+
+def of(rows: Rows) -> list[Table]:
+    """Return all tables that the rows of the suite give."""
+    whole = [row for row in rows if row["workload"] not in (*SLIDES, CURVE, LONG)]
+    return [*slides(rows), *curves(rows), *jobs(whole), *memory([row for row in rows if row["workload"] == LONG])]
+
+
+def slides(rows: Rows) -> list[Table]:
+    """Return, per graph and device, the times of slides by backend."""
+    tables = []
+    for (graph, device), group in _groups([row for row in rows if row["workload"] in SLIDES], "graph", "device"):
+        columns = backends_of(group)
+        title = f"{graph} on {device}: slides, 50 / 99 / 99.9 %, and events per second"
+        table = new_table(title, "workload", ["events", "share", *map(label, columns)])
+        lines: dict[tuple[str, int], dict[str, Any]] = {}
+        for row in group:
+            lines.setdefault((what(row), row["batch"]), {})[row["backend"]] = row
+        for (name, batch), found in lines.items():
+            share = next(iter(found.values()))["extra"]["share"]
+            entries = (times(found[backend]) if backend in found else "" for backend in columns)
+            table.add_row(name, f"{batch:,}", f"{100 * share:.3g} %", *entries)
+        tables.append(table)
+    return tables
+
+
+def times(row: dict[str, Any]) -> str:
+    """Return the quantiles that are known, and the rate."""
+    known = (row.get(name) for name in ("median_s", "p99_s", "p999_s"))
+    return f"{' / '.join('-' if value is None else seconds(value) for value in known)}, {rate(row['edges_per_s'])}"
+
+
+def curves(rows: Rows) -> list[Table]:
+    """Return, per graph, device and algorithm, the milliseconds per slide over the share that changes."""
+    tables = []
+    for (graph, algorithm), lines in curves_of(rows).items():
+        on = next((row["device"] for row in rows if row["graph"] == graph and row["workload"] == CURVE), "")
+        table = new_table(f"{graph} on {on}: {algorithm}, ms per slide", "share of the edges", [
+            LINES[name][0] for name in LINES if name in lines
+        ])  # fmt: skip
+        shares = sorted({share for name in (CURRENT, SCRATCH) for share, _ in lines.get(name, ())})
+        for share in shares:
+            entries = []
+            for name in LINES:
+                if name in lines:
+                    found = dict(lines[name]) if name in (CURRENT, SCRATCH) else {share: lines[name][0][1]}
+                    entries.append(f"{found[share]:.3g}" if share in found else "")
+            table.add_row(f"{100 * share:.3g} %", *entries)
+        tables.append(table)
+    return tables
+
+
+def curves_of(rows: Rows) -> dict[tuple[str, str], dict[str, list[tuple[float, float]]]]:
+    """Return (share, ms) of each line of the curve, by graph and algorithm; those of other libraries have one point."""
+    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for row in rows:
+        if row["workload"] == CURVE and row["status"] == "ok":
+            name = row["backend"] if row["backend"] in (SCIPY, IGRAPH) else row["detail"].partition(",")[0]
+            point = row["extra"]["share"], 1000 * row["median_s"]
+            found.setdefault((row["graph"], row["algorithm"]), {}).setdefault(name, []).append(point)
+    return {place: {name: sorted(points) for name, points in lines.items()} for place, lines in found.items()}
+
+
+def picture(rows: Rows) -> Any:
+    """Return the curve: a row of panels per graph, a panel per algorithm; None if there is nothing to draw."""
+    found = curves_of(rows)
+    if not found:
+        return None
+    from matplotlib.figure import Figure
+
+    graphs, algorithms = (list(dict.fromkeys(place[k] for place in found)) for k in (0, 1))
+    figure = Figure(figsize=(3.6 * len(algorithms), 2.9 * len(graphs) + 0.5), layout="constrained")
+    panels = figure.subplots(len(graphs), len(algorithms), squeeze=False)
+    shown: dict[str, Any] = {}
+    for i, graph in enumerate(graphs):
+        for k, algorithm in enumerate(algorithms):
+            axes, lines = panels[i][k], found.get((graph, algorithm), {})
+            axes.set(xscale="log", yscale="log", xlabel="share of the edges that enter, %", ylabel="ms per slide")
+            axes.set_title(f"{algorithm}, {graph}", fontsize=9)
+            for name, points in lines.items():
+                words, colour = LINES[name]
+                if name in (SCIPY, IGRAPH):
+                    shown[words] = axes.axhline(points[0][1], color=colour, linestyle="--", linewidth=1)
+                else:
+                    share, ms = zip(*points, strict=True)
+                    (shown[words],) = axes.plot(
+                        [100 * each for each in share], ms, marker="o", markersize=3, color=colour
+                    )
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=4)
+    return figure
+
+
+def jobs(rows: Rows) -> list[Table]:
+    """Return whole files and jobs beside batches: rates and times of slides."""
+    if not rows:
+        return []
+    columns = "graph", "device", "events per slide", "rate", "of the processor", "slides, 50 / 99 %"
+    table = new_table("jobs", "workload", [*columns, "ring, ns per event", "job / batch", "rest of the job"])
+    for row in rows:
+        extra = row["extra"]
+        slide = " / ".join(seconds(extra[f"slide_{name}_s"]) for name in ("p50", "p99"))
+        table.add_row(
+            what(row), row["graph"], row["device"], f"{row['batch']:,}", rate(row["edges_per_s"]),
+            rate(extra.get("cpu_events_per_s")), slide,
+            f"{extra['ring_ns_per_event']:.0f}" if "ring_ns_per_event" in extra else "",
+            f"{seconds(extra['job_s'])} / {seconds(extra['batch_s'])}" if "job_s" in extra else "",
+            f"{100 * extra['rest_share']:.1f} %" if "rest_share" in extra else "",
+        )  # fmt: skip
+    return [table]
+
+
+def memory(rows: Rows) -> list[Table]:
+    """Return rate and bytes of long jobs over time."""
+    tables = []
+    for row in rows:
+        extra = row["extra"]
+        title = f"long job, {extra['events']:,} events through a window of {extra['window']:,} on {row['device']}"
+        spread = f"second half within {100 * extra['spread']:.1f} %"
+        table = new_table(
+            f"{title}: {spread}", "events so far", ["rate", "MiB in use by the graph", "MiB allocated in all"]
+        )
+        for moment in extra["moments"]:
+            sizes = (f"{moment[name] / 2**20:.1f}" for name in ("used", "allocated"))
+            table.add_row(f"{moment['edges']:,}", rate(moment["updates_per_s"]), *sizes)
+        tables.append(table)
+    return tables
+
+
+def _groups(rows: Rows, *names: str) -> list[tuple[tuple[Any, ...], Rows]]:
+    found: dict[tuple[Any, ...], Rows] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
+    return [*found.items()]

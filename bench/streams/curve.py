@@ -1,0 +1,116 @@
+"""The curve that users ask for: time per slide over the share of the graph that changes.
+
+An answer is kept current, or computed from scratch on the graph after the slide, or by SciPy or igraph, which build
+their graph of the window's events from scratch.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped, Task
+from suricate.bench.streams.events import stream_of, window_of
+from suricate.bench.streams.slides import CURRENT, SCRATCH, Slide
+from suricate.bench.workloads.algorithms import Subject
+from suricate.bench.workloads.references import SCIPY
+
+CURVE, IGRAPH = "curve", "igraph"
+WAYS = (CURRENT, SCRATCH)
+
+
+class CurveSlide(Slide):
+    """A slide of the curve; the copies show, as users of a GPU have their events on the host."""
+
+    workload = CURVE
+    does = "a slide of a share of the edges with the answer kept current, or computed from scratch, copies included"
+
+    def __init__(self, fixture: Fixture, size: int, algorithm: str, way: str) -> None:
+        super().__init__(fixture, size, algorithm, way, copied=True)
+        self.least_repeats = 0
+
+    def answer(self, graph: Any) -> Any:
+        """Compute from the same source each time: it is what is kept current as well."""
+        if self.way == CURRENT:
+            return None
+        instance = self.subject.new() if self.subject else None
+        if instance is None:
+            return None
+        instance.compute(graph)
+        return instance.result
+
+
+class Rebuilt(Task):
+    """Another library, on the CPU, after a slide: it builds its graph of the window's events, then computes."""
+
+    workload = CURVE
+    detail = "graph built from scratch"
+
+    def __init__(self, fixture: Fixture, size: int, algorithm: str) -> None:
+        size = min(size, window_of(fixture.data))
+        self.fixture, self.items, self.batch, self.algorithm = fixture, size, size, algorithm
+        self.subject, self.data = Subject(fixture, algorithm), fixture.data
+
+    def setup(self) -> None:
+        """Begin the stream."""
+        self.subject.demand()
+        self.stream = stream_of(self.fixture, directed=self.subject.directed)
+
+    def prepare(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the events of the next window in the types that the libraries use."""
+        self.stream.slide(self.items)
+        src, dst = self.stream.events()
+        if not self.subject.directed:
+            src, dst = np.concatenate((src, dst)), np.concatenate((dst, src))
+        return src.astype(np.int32), dst.astype(np.int32)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the size of the window and the share of the edges."""
+        return {"window": self.stream.window, "share": self.items / len(self.data.src)}
+
+
+class ScipyRebuilt(Rebuilt):
+    """SciPy: COO to CSR, then the algorithm's ``peer()``."""
+
+    backend = SCIPY
+
+    def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
+        """Build and compute."""
+        n = self.data.num_vertices
+        matrix = sparse.coo_array((np.ones(len(events[0]), np.int32), events), shape=(n, n)).tocsr()
+        matrix.data[:] = 1  # an edge counts once, however many events it has
+        return self.subject.kind.peer(matrix, **self.subject.params)
+
+
+class IgraphRebuilt(Rebuilt):
+    """igraph: a graph of the events, several ones of an edge made one, then the algorithm's ``igraph_peer()``."""
+
+    backend = IGRAPH
+
+    def setup(self) -> None:
+        """Begin the stream, if igraph is there."""
+        if importlib.util.find_spec("igraph") is None:
+            raise Skipped("igraph is not installed")
+        super().setup()
+        self.repeats_edges = len(self.data.model) < len(self.data.src)
+
+    def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
+        """Build and compute."""
+        import igraph
+
+        edges = np.stack(events, 1)
+        graph = igraph.Graph(self.data.num_vertices, edges, directed=self.subject.directed)
+        if self.repeats_edges or not self.subject.directed:
+            graph.simplify(multiple=True, loops=False)
+        return self.subject.kind.igraph_peer(graph, **self.subject.params)
+
+
+def peers_of(fixture: Fixture, size: int, algorithm: str) -> list[Task]:
+    """Return the rows of the other libraries that have the algorithm."""
+    kind = Subject(fixture, algorithm).kind
+    found: list[Task] = [ScipyRebuilt(fixture, size, algorithm)] if kind.has_peer() else []
+    return found + ([IgraphRebuilt(fixture, size, algorithm)] if kind.has_peer("igraph_peer") else [])

@@ -1,0 +1,107 @@
+"""A stream of events and the window over it: which events it holds, and what a slide changes, by counting.
+
+The stream is the list of edges of an input, in the order of time or of the generator, again and again. The window holds
+half of the list. Nothing here uses a graph or ``suricate.stream``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.inputs import Input
+from suricate.bench.verify.edges import EdgeModel, ends_of, keys_of
+
+
+class EventStream:
+    """The events of an input, without end, with a window over the newest ones.
+
+    Attributes:
+        window: the number of events that the window holds, half of the input's.
+        end: the number of events so far; the window holds those from ``end - window`` on.
+    """
+
+    def __init__(self, data: Input, *, directed: bool = True) -> None:
+        self.data, self.directed = data, directed
+        self.length = len(data.src)
+        self.window = self.end = window_of(data)
+        self._pair, self._keys = pairs_of(data, directed=directed)
+        self._count = np.bincount(self._pair[: self.window], minlength=len(self._keys))
+
+    def numbers(self, begin: int, end: int) -> np.ndarray:
+        """Return which entries of the list the events from ``begin`` to ``end`` are."""
+        return np.arange(begin, end) % self.length
+
+    def content(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the distinct edges of the window, ``uint32[k]`` each."""
+        return ends_of(self._keys[self._count > 0])
+
+    def events(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all events of the window in their order, ``uint32[window]`` each."""
+        numbers = self.numbers(self.end - self.window, self.end)
+        return self.data.src[numbers], self.data.dst[numbers]
+
+    def model(self) -> EdgeModel:
+        """Return the set of edges of the window, made from its events."""
+        return EdgeModel(*self.events(), directed=self.directed)
+
+    def slide(self, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Let as many events enter as leave; return the keys of edges that are gone, and of those that are new."""
+        begin = self.end - self.window
+        leaving, entering = (self._pair[self.numbers(at, at + size)] for at in (begin, self.end))
+        self.end += size
+        before = self._count[leaving] > 0, self._count[entering] > 0
+        np.subtract.at(self._count, leaving, 1)
+        np.add.at(self._count, entering, 1)
+        gone = _firsts(leaving[before[0] & (self._count[leaving] == 0)])
+        new = _firsts(entering[~before[1] & (self._count[entering] > 0)])
+        return self._keys[gone], self._keys[new]
+
+    def chunks(self, size: int) -> Iterator[dict[str, Any]]:
+        """Yield the events from the first one on in chunks, without end."""
+        at = 0
+        while True:
+            numbers = self.numbers(at, at + size)
+            yield {"src": self.data.src[numbers], "dst": self.data.dst[numbers]}
+            at += size
+
+
+def stream_of(fixture: Fixture, *, directed: bool = True) -> EventStream:
+    """Return a stream over the input of a fixture, at its beginning."""
+    return EventStream(fixture.data, directed=directed)
+
+
+def window_of(data: Input) -> int:
+    """Return the number of events that the window over an input holds: half of them."""
+    return max(1, len(data.src) // 2)
+
+
+def slide_of(data: Input, share: float) -> int:
+    """Return the number of events of a slide that moves the window by a share of the input's edges."""
+    return min(max(1, round(share * len(data.src))), window_of(data))
+
+
+def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of the edge of each event, ``int64[m]``, and the keys of the edges, ascending."""
+    name = "pairs of events", directed
+    if name not in data.cache:
+        src, dst = (
+            (data.src, data.dst) if directed else (np.minimum(data.src, data.dst), np.maximum(data.src, data.dst))
+        )
+        keys, pair = np.unique(keys_of(src, dst), return_inverse=True)
+        data.cache[name] = pair, keys
+    return data.cache[name]
+
+
+def shares(quick: bool) -> tuple[float, ...]:
+    """Return the shares of the edges that slides of GPMA's protocol move the window by."""
+    return constants.QUICK_SLIDE_SHARES if quick else constants.SLIDE_SHARES
+
+
+def _firsts(numbers: np.ndarray) -> np.ndarray:
+    """Return the distinct numbers in the order in which they come first."""
+    return numbers[np.sort(np.unique(numbers, return_index=True)[1])]

@@ -1,0 +1,264 @@
+"""Workloads on whole jobs: files with and without names, what a job costs beside its batches, memory over time."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import suricate.stream as st
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped
+from suricate.bench.streams.events import stream_of, window_of
+from suricate.bench.streams.slides import job_of
+from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, expect, keys_of
+from suricate.bench.workloads.base import FixtureTask
+from suricate.graph.delta import Batch
+
+PREFIX = "vertex "
+
+
+def quantiles(seconds: Any) -> dict[str, float]:
+    """Return the median, the 99th and the 99.9th percentile of times of slides."""
+    found = np.quantile(seconds, (0.5, 0.99, 0.999))
+    return dict(zip(("slide_p50_s", "slide_p99_s", "slide_p999_s"), found.tolist(), strict=True))
+
+
+def seconds_of_slides(job: st.Window, *, on_cuda: bool) -> Iterator[float]:
+    """Run a job; yield the seconds of each slide: of the processor or, on CUDA, of the clock."""
+    clock = time.perf_counter if on_cuda else time.process_time
+    begin = clock()
+    for _ in job:
+        now = clock()
+        yield now - begin
+        begin = clock()
+
+
+class FromFile(FixtureTask):
+    """A whole file through a job: parsed, counted, stored; no answer. The window holds half of the events."""
+
+    def __init__(self, fixture: Fixture, size: int) -> None:
+        self.size = min(size, window_of(fixture.data))
+        super().__init__(fixture, self.size)
+        self.items = len(fixture.data.src)
+        self.cpu_s: list[float] = []
+        self.least_repeats = 3
+
+    def setup(self) -> None:
+        """Write the file."""
+        self.folder = tempfile.TemporaryDirectory()
+        self.stream = stream_of(self.fixture)
+        self.path = self.write(Path(self.folder.name))
+
+    def write(self, folder: Path) -> Path:
+        """Write all events; return the file."""
+        raise NotImplementedError
+
+    def new_job(self) -> st.Window:
+        """Return a job over the file."""
+        raise NotImplementedError
+
+    def action(self, prepared: Any) -> st.Window:
+        """Run the job."""
+        begin = time.process_time()
+        job = self.new_job()
+        self.slides = [*seconds_of_slides(job, on_cuda=self.device.is_cuda)]
+        self.cpu_s.append(time.process_time() - begin)
+        return job
+
+    def check(self, prepared: Any, job: st.Window) -> None:
+        """Compare the last window with the newest events."""
+        src, dst = self.ends_in(job)
+        expect(job.past.events == self.items, f"{job.past.events} of {self.items} events entered the window")
+        assert job.current is not None
+        held = slice(max(0, job.current.end - self.stream.window), None)  # it may end behind the last event
+        model = EdgeModel(self.fixture.data.src[held], self.fixture.data.dst[held])
+        expect(np.array_equal(np.sort(keys_of(src, dst)), model.keys), "the last window has other edges")
+
+    def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges of the job's graph as vertices of the input."""
+        src, dst, _ = job.graph.edges()
+        return self.device.to_numpy(src), self.device.to_numpy(dst)
+
+    def finish(self) -> None:
+        """Remove the file."""
+        self.folder.cleanup()
+
+    def extra(self) -> dict[str, Any]:
+        """Return the processor time of the whole and the times of its slides."""
+        rates = {"cpu_events_per_s": self.items / float(np.median(self.cpu_s[1:] or self.cpu_s))}
+        return {**rates, "window": self.stream.window, **quantiles(self.slides[len(self.slides) // 2 :])}
+
+
+class FromCsv(FromFile):
+    """A CSV file of names."""
+
+    workload = "from CSV with names"
+    does = "a CSV file with texts as vertices through a window of half of its events, slide by slide"
+
+    def write(self, folder: Path) -> Path:
+        """Write names as texts."""
+        data, path = self.fixture.data, folder / "events.csv"
+        with open(path, "w") as file:
+            file.write("src,dst\n")
+            for begin in range(0, self.items, constants.PIECE):
+                part = slice(begin, begin + constants.PIECE)
+                rows = zip(data.src[part].tolist(), data.dst[part].tolist(), strict=True)
+                file.writelines(f"{PREFIX}{src},{PREFIX}{dst}\n" for src, dst in rows)
+        return path
+
+    def new_job(self) -> st.Window:
+        """Return a job with names."""
+        source = st.scan(self.path, src="src", dst="dst", texts=True)
+        return job_of(self.fixture, source, self.stream.window, self.size, names=True)
+
+    def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
+        """Return the edges of the job's graph as vertices of the input, by their names."""
+        number = np.zeros(job.graph.num_vertices, np.int64)
+        assert job.names is not None
+        number[job.names.ids] = [int(str(name).removeprefix(PREFIX)) for name in job.names]
+        src, dst = super().ends_in(job)
+        return number[src], number[dst]
+
+
+class FromParquet(FromFile):
+    """A Parquet file of integers that are vertices."""
+
+    workload = "from Parquet"
+    does = "a Parquet file with integers as vertices through a window of half of its events, slide by slide"
+
+    def write(self, folder: Path) -> Path:
+        """Write two columns of 32 bits."""
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError:
+            raise Skipped("pyarrow is not installed") from None
+        data, path = self.fixture.data, folder / "events.parquet"
+        pyarrow.parquet.write_table(pyarrow.table({"src": data.src, "dst": data.dst}), path)
+        return path
+
+    def new_job(self) -> st.Window:
+        """Return a job without names."""
+        source = st.scan(self.path, src="src", dst="dst")
+        return job_of(self.fixture, source, self.stream.window, self.size)
+
+
+class JobAlone(FixtureTask):
+    """What a job costs beside the same net batches, slide by slide by turns."""
+
+    workload = "job beside batches"
+    does = "by turns a slide of a job without an answer and the same net batch by hand: seconds of both"
+    timed = False
+
+    def __init__(self, fixture: Fixture, size: int) -> None:
+        self.size = min(size, window_of(fixture.data))
+        super().__init__(fixture, self.size)
+
+    def action(self, prepared: Any) -> None:
+        """Let both slide, first to fill the windows."""
+        stream = stream_of(self.fixture)
+        job = job_of(self.fixture, stream.chunks(self.size), stream.window, self.size)
+        while job.past.events < stream.window:
+            next(job)
+        stream.slide(job.past.events - stream.window)
+        graph = self.fixture.empty_graph(weighted=False)
+        graph.insert_edges(*self.fixture.upload(*stream.content()))
+        self.job_s, self.batch_s, self.window_s = [], [], []
+        for _ in range(constants.VERIFIED_SLIDES + constants.TURNS):
+            gone, new = (ends_of(keys) for keys in stream.slide(self.size))
+            self.batch_s.append(self._seconds(lambda gone=gone, new=new: graph.apply(Batch(delete=gone, insert=new))))
+            self.job_s.append(self._seconds(lambda: next(job)))
+            self.window_s.append(job.history["window"][-1])
+        self.graphs, self.stream = (graph, job.graph), stream
+
+    def _seconds(self, work: Any) -> float:
+        clock = time.perf_counter if self.device.is_cuda else time.process_time
+        self.device.synchronize()
+        begin = clock()
+        work()
+        self.device.synchronize()
+        return clock() - begin
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Compare both graphs with the window's events."""
+        for graph in self.graphs:
+            check_content(graph, self.stream.model())
+
+    def extra(self) -> dict[str, Any]:
+        """Return medians: of both, of the ring per event, and what else the job takes as a share of the batch."""
+        skip = constants.VERIFIED_SLIDES
+        job, batch, ring = (np.array(part[skip:]) for part in (self.job_s, self.batch_s, self.window_s))
+        return {
+            "job_s": float(np.median(job)), "batch_s": float(np.median(batch)),
+            "ring_ns_per_event": 1e9 * float(np.median(ring)) / self.size,
+            "rest_share": float(np.median(job - ring) / np.median(batch) - 1), **quantiles(job),
+        }  # fmt: skip
+
+
+class LongJob(FixtureTask):
+    """Events whose names come and go through a window: rate and bytes over time."""
+
+    workload = "long job"
+    does = "many events with names that come and go through a window of a job; rate and bytes over time"
+    timed = False
+    oracle = "numbers of the stream's events"
+
+    def __init__(self, fixture: Fixture, size: int, events: int) -> None:
+        self.events, self.window = events, max(8, int(events * constants.LONG_WINDOW_SHARE))
+        self.size = min(size, self.window // 8)
+        super().__init__(fixture, self.size)
+
+    def chunks(self) -> Iterator[dict[str, np.ndarray]]:
+        """Yield the events: both ends are of names that are new within the last window."""
+        size = min(constants.LONG_CHUNK, self.window)
+        for begin in range(0, self.events, size):
+            at = np.arange(begin, min(begin + size, self.events))
+            yield {"src": self.name_of(at, 1), "dst": self.name_of(at, 2)}
+
+    def name_of(self, at: np.ndarray, end: int) -> np.ndarray:
+        """Return the name of an end of events: one of those that come up at their time."""
+        mixed = (at.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end)) * np.uint64(0xD6E8FEB86659FD93)
+        return (at // 4 + (mixed >> np.uint64(40)).astype(np.int64) % max(1, self.window // 8)) * 7 - 3
+
+    def action(self, prepared: Any) -> None:
+        """Run the job; note rate and bytes on the way."""
+        job = job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
+        self.moments: list[dict[str, Any]] = []
+        self.slides: list[float] = []
+        begin, since = time.perf_counter(), 0
+        for spent in seconds_of_slides(job, on_cuda=self.device.is_cuda):
+            self.slides.append(spent)
+            if job.past.events * constants.WINDOW_MOMENTS // self.events > len(self.moments):
+                now = time.perf_counter()
+                usage = job.graph.memory_usage()
+                self.moments.append({
+                    "edges": job.past.events, "updates_per_s": (job.past.events - since) / (now - begin),
+                    "used": usage.used, "allocated": usage.allocated + job.bytes_on_host,
+                })  # fmt: skip
+                begin, since = now, job.past.events
+        self.job = job
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Compare the names and edges of the last window with the newest events."""
+        assert self.job.names is not None
+        assert self.job.current is not None
+        at = np.arange(max(0, self.job.current.end - self.window), self.events)
+        src, dst = self.name_of(at, 1), self.name_of(at, 2)
+        names = np.unique(np.concatenate((src, dst)))
+        expect(np.array_equal(np.sort(np.array([*self.job.names])), names), "other names than those of the window")
+        pairs = len(np.unique(np.stack((src, dst), 1), axis=0))
+        expect(self.job.graph.num_edges == pairs, f"{self.job.graph.num_edges} edges instead of {pairs}")
+
+    def extra(self) -> dict[str, Any]:
+        """Return rate and bytes over time, and how far the bytes of the second half go apart."""
+        held = [moment["allocated"] for moment in self.moments[len(self.moments) // 2 :]]
+        return {
+            "window": self.window, "events": self.events, "moments": self.moments,
+            "spread": max(held) / min(held) - 1 if held else 0.0, **quantiles(self.slides[len(self.slides) // 2 :]),
+        }  # fmt: skip

@@ -1,0 +1,205 @@
+"""Workloads on slides, GPMA's protocol: the window moves by a share of the edges, then there is an answer.
+
+The window holds half of the edges. Components, ranks and the like are kept current; algorithms with a source search
+from a random one after each slide. A slide is a batch by hand, which is on the device already (the copies are hidden)
+or on the host (they show), or one of a job, end to end from arrays on the host.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+import suricate.stream as st
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.runner import Skipped
+from suricate.bench.streams.events import EventStream, stream_of, window_of
+from suricate.bench.verify.edges import check_content, ends_of
+from suricate.bench.workloads.algorithms import Subject
+from suricate.bench.workloads.base import FixtureTask
+from suricate.graph.delta import Batch
+from suricate.plugins import algorithm as algorithm_named
+
+STORE, CURRENT, SCRATCH, SEARCH = "store alone", "kept current", "from scratch", "from a random root"
+
+
+def way_of(algorithm: str | None) -> str:
+    """Return how GPMA's protocol gets the answer of an algorithm after each slide."""
+    if algorithm is None:
+        return STORE
+    return SEARCH if "source" in inspect.signature(algorithm_named(algorithm)).parameters else CURRENT
+
+
+class Sliding(FixtureTask):
+    """A window that slides, and an answer.
+
+    Args:
+        fixture: backend and input. size: number of events that enter with a slide; as many leave.
+        algorithm: whose answer; None: there is none. way: how it is had.
+    """
+
+    def __init__(self, fixture: Fixture, size: int, algorithm: str | None, way: str, *words: str) -> None:
+        size = min(size, window_of(fixture.data))
+        super().__init__(fixture, size)
+        self.items, self.algorithm, self.way = size, algorithm, way
+        self.subject = Subject(fixture, algorithm) if algorithm else None
+        self.label_row(way, *words)
+        self.verified_repeats = constants.VERIFIED_SLIDES
+        self.least_repeats = constants.SLIDES
+        if self.subject:
+            self.oracle = f"{FixtureTask.oracle}; {self.subject.oracle}"
+        self.rng = fixture.rng("roots", size)
+        self.stream: EventStream
+
+    @property
+    def directed(self) -> bool:
+        """Whether the graph is."""
+        return self.subject is None or self.subject.directed
+
+    def begin(self) -> EventStream:
+        """Check that the algorithm can be verified; return the stream at its beginning."""
+        if self.subject:
+            self.subject.demand()
+            if self.subject.weighted:
+                raise Skipped(f"{self.algorithm} needs weights, streams of this suite have none")
+        return stream_of(self.fixture, directed=self.directed)
+
+    def answer(self, graph: Any) -> Any:
+        """Return the answer that is not kept current, computed anew."""
+        if self.subject is None or self.way == CURRENT:
+            return None
+        if self.way == SEARCH:
+            self.subject.params = {**self.subject.params, "source": int(self.rng.choice(self.roots))}
+        instance = self.subject.new()
+        instance.compute(graph)
+        return instance.result
+
+    def verify(self, graph: Any, result: Any, stream: EventStream) -> None:
+        """Compare the edges of the graph and the answer with those of the window's events."""
+        model = stream.model()
+        check_content(graph, model)
+        if self.subject and result is not None:
+            self.error = self.subject.check(result, model)
+
+    def start_tracking(self, track: Any) -> None:
+        """Track the algorithm if it is kept current; draw roots for searches."""
+        self.roots = np.unique(self.fixture.data.src)
+        self.tracker = track(self.subject.kind, **self.subject.params) if self.way == CURRENT and self.subject else None
+
+    def extra(self) -> dict[str, Any]:
+        """Return the size of the window and, of an answer that is kept current, how many slides computed it anew."""
+        told: dict[str, Any] = {"window": self.stream.window, "share": self.items / len(self.fixture.data.src)}
+        if self.tracker is not None:
+            told |= {"updated": self.tracker.updates.updated, "computed": self.tracker.updates.computed}
+        return told
+
+
+class Slide(Sliding):
+    """A slide by hand: the net change as a batch, which was found before the clock runs."""
+
+    workload = "slide"
+    does = "moves the window by a share of the edges with one batch, and has the answer of an algorithm after it"
+
+    def __init__(
+        self, fixture: Fixture, size: int, algorithm: str | None = None, way: str | None = None, *, copied: bool = False
+    ) -> None:
+        words = "" if not fixture.device.is_cuda else "copies shown" if copied else "copies hidden"
+        super().__init__(fixture, size, algorithm, way or way_of(algorithm), words)
+        self.copied = copied
+
+    def setup(self) -> None:
+        """Build a graph with the first window, and track."""
+        self.stream = self.begin()
+        form = self.subject.form if self.subject else {"weighted": False, "directed": True}
+        self.graph = self.fixture.empty_graph(in_edges=self.subject is not None, **form)
+        self.graph.insert_edges(*self.fixture.upload(*self.stream.content()))
+        self.start_tracking(self.graph.track)
+
+    def prepare(self) -> Batch:
+        """Cut the next batch."""
+        gone, new = (ends_of(keys) for keys in self.stream.slide(self.items))
+        if not self.copied:
+            gone, new = (self.fixture.upload(*ends)[:2] for ends in (gone, new))
+        return Batch(delete=gone, insert=new)
+
+    def action(self, batch: Batch) -> Any:
+        """Apply the batch; have the answer."""
+        self.graph.apply(batch)
+        return self.answer(self.graph) if self.tracker is None else self.tracker.result
+
+    def check(self, batch: Batch, result: Any) -> None:
+        """Verify content and answer."""
+        self.verify(self.graph, result, self.stream)
+
+    def finish(self) -> None:
+        """Verify them once more."""
+        self.verify(self.graph, None if self.tracker is None else self.tracker.result, self.stream)
+        self.graph = None
+
+
+class JobSlide(Sliding):
+    """A slide of a job over arrays on the host: multiplicity, net change, copies, store and answer."""
+
+    workload = "slide of a job"
+    does = "the next slide of a window over arrays on the host, end to end, with the answer of an algorithm after it"
+
+    def __init__(self, fixture: Fixture, size: int, algorithm: str | None = None) -> None:
+        super().__init__(fixture, size, algorithm, way_of(algorithm))
+
+    def setup(self) -> None:
+        """Begin the job, and let the window fill."""
+        self.stream = self.begin()
+        self.slide: Any = None
+        self.job: Any = job_of(
+            self.fixture, self.stream.chunks(self.items), self.stream.window, self.items, self.subject
+        )
+        self.start_tracking(self.job.track)
+        while self.job.past.events < self.stream.window:
+            self.slide = next(self.job)
+        self.stream.slide(self.job.past.events - self.stream.window)
+
+    def prepare(self) -> None:
+        """Count the events that will enter."""
+        self.stream.slide(self.items)
+
+    def action(self, prepared: None) -> Any:
+        """Have the next slide, and the answer."""
+        self.slide = next(self.job)
+        return self.answer(self.slide.graph) if self.tracker is None else self.tracker.result
+
+    def check(self, prepared: None, result: Any) -> None:
+        """Verify content and answer."""
+        self.verify(self.slide.graph, result, self.stream)
+
+    def finish(self) -> None:
+        """Verify them once more."""
+        self.verify(self.slide.graph, None if self.tracker is None else self.tracker.result, self.stream)
+        self.parts = parts_of(self.job)
+        self.job = self.slide = None
+
+    def extra(self) -> dict[str, Any]:
+        """Return also the seconds of a slide by part, medians."""
+        return {**super().extra(), **self.parts}
+
+
+def job_of(
+    fixture: Fixture, source: Any, window: int, slide: int, subject: Subject | None = None, **options: Any
+) -> st.Window:
+    """Return a job over events without weights, with a graph of a fixture's kind."""
+    directed = subject is None or subject.directed
+    graph = {"directed": directed, "weight_dtype": None, **fixture.settings}
+    if subject is not None and directed:
+        graph["in_edges"] = True
+    if not options.get("names"):
+        graph["num_vertices"] = fixture.data.num_vertices
+    return st.Window(source, size=window, slide=slide, graph=graph, **options)
+
+
+def parts_of(job: st.Window) -> dict[str, float]:
+    """Return the median seconds of a slide by part, over the second half of a job."""
+    history = job.history
+    half = len(history) // 2
+    return {f"{part}_s": float(np.median(history[part][half:])) for part in ("source", "window", "graph", "total")}
