@@ -33,6 +33,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Names": "suricate.intake.names",
     "Requirements": "suricate.plugins.algorithm",
     "Scalar": "suricate.state.scalar",
+    "Step": "suricate.plugins.step",
     "Store": "suricate.store",
     "Tracker": "suricate.graph.tracker",
     "UnionFind": "suricate.state.union_find",
@@ -53,6 +54,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "plugins": "suricate.plugins",
     "propagate": "suricate.operators",
     "read": "suricate.io",
+    "replay": "suricate.replaying",
     "unite": "suricate.base.effects",
     "vertex_map": "suricate.operators",
     "words": "suricate.state.words",
@@ -108,7 +110,9 @@ if TYPE_CHECKING:
     from suricate.plugins.advice import advise as advise
     from suricate.plugins.algorithm import Algorithm as Algorithm
     from suricate.plugins.algorithm import Requirements as Requirements
+    from suricate.plugins.step import Step as Step
     from suricate.repair.forest import Forest as Forest
+    from suricate.replaying import replay as replay
     from suricate.state.edges.edge_set import EdgeSet as EdgeSet
     from suricate.state.frontier import Frontier as Frontier
     from suricate.state.scalar import Scalar as Scalar

@@ -20,6 +20,7 @@ from suricate.backends.blocked.kernels import BlockedKernels, Plan
 from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, HOST, SMALL, STORE, USED, BlockedView
 from suricate.backends.blocked.options import Options
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
+from suricate.backends.blocked.single import end_single, single
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import EMPTY, Outcome, StoreView
 from suricate.cuda.structs import constants
@@ -222,6 +223,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def reads_addresses(self) -> bool:
         """See :meth:`BatchStore.reads_addresses`."""
         return True
+
+    single, end_single = single, end_single
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
         """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""

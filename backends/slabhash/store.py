@@ -18,19 +18,13 @@ from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.few import insert_few
 from suricate.backends.slabhash.halves import prepared
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
-from suricate.backends.slabhash.layout import (
-    SLAB_BYTES,
-    Slabs,
-    SlabView,
-    fitting_slab,
-    geometry,
-    macros,
-)
+from suricate.backends.slabhash.layout import SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, POLL_AFTER, Demand, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations
 from suricate.backends.slabhash.rebuild import Sizing
+from suricate.backends.slabhash.single import end_single, single
 from suricate.backends.slabhash.supply import Supply
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
@@ -136,8 +130,10 @@ class SlabHashStore(Store):
         self.ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, self.ledger, budget, kernels)
 
-    def _choose_width(self, edges: int) -> None:
-        """Before the first batch of an empty store: choose the slab width if the batch is a bulk load."""
+    def choose_width(self, edges: int) -> None:
+        """Before the first batch of an empty store: choose an open slab width if the batch is a bulk load."""
+        if not self._width_is_open:
+            return
         self._width_is_open = False
         if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
             return
@@ -228,8 +224,7 @@ class SlabHashStore(Store):
         outcome = self._made(self._outcome, edges)
         if not edges or self._held_back(guard):
             return outcome
-        if self._width_is_open:
-            self._choose_width(edges)
+        self.choose_width(edges)
         ledger, kernels = self.ledger, self.kernels
         self.supply.poll()
         demand = ledger.demand(edges) or self.supply.provide(batch)
@@ -253,6 +248,8 @@ class SlabHashStore(Store):
         if 2 * self.num_edges < self.ledger.inserted:
             with suppress(Exception):  # optional, and the batch is in
                 self.compact()
+
+    single, end_single = single, end_single
 
     def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
         """Check and apply a device batch in one launch; see :meth:`suricate.store.Store.apply_unvalidated`.

@@ -63,6 +63,12 @@ class Supply:
         ledger.promise(edges)
         kernels.cache_scratch(self._pool.slabs, edges)
 
+    def provide_for(self, edges: int) -> None:
+        """Get slabs for any ``edges`` single edges to come, without scratch memory."""
+        self.read()
+        self._drop_cache()
+        self._run(self._ledger.provide_for(edges))
+
     def compact(self) -> None:
         """Give every vertex buckets for its degree, and cut the pool to what that takes."""
         stored, vertices = self._stored(), self._ledger.num_vertices

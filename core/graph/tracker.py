@@ -106,6 +106,11 @@ class Kept:
         """Have the next access compute from scratch."""
         self._failed = True
 
+    def followed(self) -> None:
+        """Note that the algorithm has followed the graph to its version by steps of its own."""
+        self.updates.updated += 1
+        self.did, self._failed, self.version = UPDATED, False, self.graph.version
+
     def result(self) -> Any:
         """Return the result, computed first if it is stale, protected against changes."""
         if self.stale:

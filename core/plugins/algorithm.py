@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.step import Step
     from suricate.state.edges.edge_set import EdgeSet
 
     Changed: TypeAlias = EdgeSet | ArcList | PlacedArcs
@@ -166,6 +167,14 @@ class Algorithm(ABC):
         vertex are as in the result. The default, None, says that the result has to be made.
         """
         return None
+
+    def event_step(self, graph: Graph) -> Step | str:
+        """Return what brings the state up to date edge by edge in a compiled loop on the CPU, for ``suricate.replay``.
+
+        The state is that of ``graph``; the step works on it in place. A text says why there is none: ``replay`` then
+        makes single calls.
+        """
+        return f"{self.name} has no step of its own"
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise ParameterError(

@@ -48,6 +48,7 @@ from suricate.base.types import (
 )
 from suricate.intake.arrays import move
 from suricate.store import fallbacks
+from suricate.store.single import SingleEdges
 
 if TYPE_CHECKING:
     from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
@@ -203,6 +204,19 @@ class Store(ABC):
     def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
         """Answer as :meth:`find`, in NumPy arrays, by a mirror that a store on CUDA keeps; None: ask the device."""
         return None
+
+    # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
+
+    def single(self, num_edges: int) -> SingleEdges | None:
+        """Return how a compiled loop on the CPU changes single edges (``suricate.store.single``); None: not at all.
+
+        Gets memory for ``num_edges`` insertions, or as much as there is. What is returned is valid until another method
+        changes the store; :meth:`end_single` comes before that.
+        """
+        return None
+
+    def end_single(self, inserted: int, deleted: int) -> None:  # noqa: B027 - doing nothing is the default
+        """Bring what the host knows up to date after a loop inserted and deleted so many single edges."""
 
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 

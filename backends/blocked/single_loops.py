@@ -1,0 +1,70 @@
+"""Single edges on the CPU: functions that are inlined into loops over events; see ``suricate.store.single``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.backends.blocked.layout import EDGES, FREE, USED
+from suricate.backends.blocked.loops import NO_BLOCK, append, drop_last, last_slot, scan, touch
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
+
+
+@inner
+def has_space(g, arcs):
+    """Return whether ``arcs`` blocks are free."""
+    return len(g.link) - g.counters[USED] + g.counters[FREE] >= arcs
+
+
+@inner
+def insert_edge(g, u, v, weights, before, i):
+    """Insert an edge; return its status."""
+    at = scan(g, u, v)
+    if at < 0:
+        at = append(g, u, v)
+        if len(g.weight):
+            g.weight[at] = weights[i]
+        g.counters[EDGES] += 1
+        return NEW
+    if len(g.weight):
+        before[i] = g.weight[at]
+        if g.weight[at] != weights[i]:
+            g.weight[at] = weights[i]
+            touch(g, at >> g.shift)
+            return REPLACED
+    return UNCHANGED
+
+
+@inner
+def delete_edge(g, u, v, before, i):
+    """Delete an edge, whose slot the last one of the vertex takes; return its status."""
+    at = scan(g, u, v)
+    if at < 0:
+        return UNCHANGED
+    end = last_slot(g, u)
+    if len(g.weight):
+        before[i] = g.weight[at]
+        g.weight[at] = g.weight[end]
+    g.dst[at] = g.dst[end]
+    touch(g, at >> g.shift)
+    drop_last(g, u)
+    g.counters[EDGES] -= 1
+    return REMOVED
+
+
+@inner
+def fetch_far(g, u):
+    """Ask for the words of a vertex."""
+    prefetch(g.head, np.int64(u))
+    prefetch(g.degree, np.int64(u))
+
+
+@inner
+def fetch(g, u, v):
+    """Ask for the first block of a vertex."""
+    c = g.head[u]
+    if c != NO_BLOCK:
+        prefetch(g.dst, np.int64(c) << g.shift)
+        prefetch(g.link, np.int64(c))
+        prefetch(g.back, np.int64(c))

@@ -1,0 +1,103 @@
+"""Single edges on the CPU: functions that are inlined into loops over events; see ``suricate.store.single``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.backends.slabhash.cursor import degree_place, head_place
+from suricate.backends.slabhash.layout import BUMP, DENIED, LISTED, REHASH_CHAIN, TAKEN, Slabs
+from suricate.backends.slabhash.loops import (
+    KEY_TOMBSTONE,
+    allocate,
+    extend,
+    fetch_slab,
+    has_outgrown,
+    head_of,
+    locate,
+    mark_slot,
+    rehash,
+    survey,
+    weight_of,
+)
+from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED
+from suricate.cpu.jit import inner
+from suricate.cpu.prefetch import prefetch
+
+
+class Edges(NamedTuple):
+    """The slabs of a store, and what decides about rehashing: see :func:`suricate.backends.slabhash.loops.insert_run`.
+
+    ``kept`` slabs are not used for rehashing.
+    """
+
+    slabs: Slabs
+    hashing: bool
+    per_bucket: float
+    kept: int
+
+
+@inner
+def has_space(s, arcs):
+    """Return whether ``arcs`` slabs are free, and no vertex waits for more buckets."""
+    counters = s.slabs.counters
+    free = s.slabs.capacity - np.int64(counters[BUMP]) + np.int64(counters[LISTED]) - np.int64(counters[TAKEN])
+    return free >= arcs and counters[DENIED] == 0
+
+
+@inner
+def insert_edge(s, u, v, weights, before, i):
+    """Insert an edge; return its status."""
+    g, size = s.slabs, s.slabs.weight_words
+    head = head_of(g, u, v)
+    if head < 0:
+        head = allocate(g, u)
+        g.vertex[head_place(u)] = head
+    slot, free, last, length = survey(g, head, v)
+    if slot >= 0:
+        at, same = weight_of(g, slot), True
+        for t in range(size):
+            before[i * size + t] = g.pool[at + t]
+            same &= g.pool[at + t] == weights[i * size + t]
+            g.pool[at + t] = weights[i * size + t]
+        return UNCHANGED if same else REPLACED
+    slot = free if free >= 0 else extend(g, last) * g.words
+    g.pool[slot] = v
+    for t in range(size):
+        g.pool[weight_of(g, slot) + t] = weights[i * size + t]
+    g.vertex[degree_place(u)] += np.uint32(1)
+    if g.marked:
+        mark_slot(g, slot)
+    if free < 0 and s.hashing and length + 1 >= REHASH_CHAIN and has_outgrown(g, u, s.per_bucket):
+        rehash(g, u, s.per_bucket, g.capacity - np.int64(g.counters[BUMP]) - s.kept)
+    return NEW
+
+
+@inner
+def delete_edge(s, u, v, before, i):
+    """Delete an edge; return its status."""
+    g, size = s.slabs, s.slabs.weight_words
+    slot = locate(g, head_of(g, u, v), v)
+    if slot < 0:
+        return UNCHANGED
+    g.pool[slot] = KEY_TOMBSTONE
+    g.vertex[degree_place(u)] -= np.uint32(1)
+    for t in range(size):
+        before[i * size + t] = g.pool[weight_of(g, slot) + t]
+    return REMOVED
+
+
+@inner
+def fetch_far(s, u):
+    """Ask for the words of a vertex."""
+    prefetch(s.slabs.vertex, head_place(u))
+    prefetch(s.slabs.buckets, np.int64(u))
+
+
+@inner
+def fetch(s, u, v):
+    """Ask for the first slab of the bucket of an edge."""
+    head = head_of(s.slabs, u, v)
+    if head >= 0:
+        fetch_slab(s.slabs, head)

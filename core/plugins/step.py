@@ -1,0 +1,59 @@
+"""A step: how an algorithm follows single edges within a compiled loop on the CPU, for ``suricate.replay``.
+
+:meth:`suricate.Algorithm.event_step` returns one. Its module, which ``suricate.kernels.walking.loops_over`` makes from
+a template, has two functions that are inlined (``suricate.cpu.jit.inner``):
+
+- ``step(graph, state, change, u, v, w, counts) -> (work, changed)``: bring the state up to date with one edge, which
+  the stores have changed already; ``u`` and ``v`` are ``uint32``, an undirected edge comes once. ``change`` is
+  ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER`` (an edge that was there has another weight); ``w`` is the weight
+  of the edge, of a deleted one the one that it had, 1 without weights. Return the number of arcs looked at and, if
+  ``counts``, the number of vertices whose values in the result differ from those before the event. ``work < 0``
+  refuses the event: the state must be as before, and the event becomes a call of the graph.
+- ``record(graph, state, at, recorded, i)``: write the values at the vertices ``at`` (int64) to place ``i`` of arrays.
+
+``graph`` is a :class:`Walked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+INSERTED, DELETED, HEAVIER, LIGHTER = 1, 2, 3, 4  #: what happened to an edge
+
+
+class Walked(NamedTuple):
+    """A graph as a step walks it.
+
+    Attributes:
+        out: the data of the view of out-edges.
+        into: that of in-edges; that of out-edges again if the graph keeps none.
+        has_in: whether in-edges can be walked.
+        undirected: whether every edge is stored in both directions.
+    """
+
+    out: Any
+    into: Any
+    has_in: bool
+    undirected: bool
+
+
+class Step(NamedTuple):
+    """How an algorithm follows single edges; valid until the graph or the algorithm changes in another way.
+
+    Attributes:
+        module: the module with ``step`` and ``record``.
+        state: what they are given, a ``NamedTuple`` of arrays and numbers.
+        recorded: ``recorded(events, vertices)`` returns a tuple of arrays that ``record`` writes to.
+        answer: makes of these arrays the result, with one more dimension, that of events, in front of each array.
+        refusal: why ``step`` refuses events, in words.
+    """
+
+    module: ModuleType
+    state: Any
+    recorded: Callable[[int, int], tuple[np.ndarray, ...]]
+    answer: Callable[[tuple[np.ndarray, ...]], Any]
+    refusal: str = "its step refused the event"

@@ -1,0 +1,92 @@
+"""Replay: an answer after every event of a stream, on the CPU.
+
+Where the backend offers single edges (``suricate.store.single``) and the algorithm a step (``suricate.plugins.step``),
+events are made by a compiled loop, a piece at a time; other events are calls of the graph.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import DeviceError, ParameterError, ShapeError
+from suricate.base.parameters import shown
+from suricate.graph.naming import vertices_of
+from suricate.graph.tracker import Tracker
+from suricate.replaying.answers import Answers, Replayed, Work
+from suricate.replaying.calls import SingleCalls
+from suricate.replaying.events import Events
+from suricate.replaying.pieces import Pieces
+from suricate.state.locks import capacity_error, on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+__all__ = ["Replayed", "replay"]
+
+
+def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any = None) -> Replayed:
+    """Make ``events`` one after the other, and return the answer of ``tracker`` after each of them.
+
+    The graph, all its trackers and the answers are as after a call of ``insert_edges`` or ``delete_edges`` for each
+    event. Where backend and algorithm allow it, the events of a piece of up to 2^16 are made by one compiled call, and
+    ``Replayed.reasons`` says which events were single calls and why. Other threads get their turn between pieces, and
+    an interrupt ends the replay there. A piece counts as one change: the graph's version grows by one, and the other
+    trackers get one delta with its net changes.
+
+    Args:
+        graph: a graph on the CPU.
+        events: ``(src, dst, inserted)``, ``n`` each: ids or names, and whether the edge is inserted (True) or deleted
+            (False); on a weighted graph with the weights as a fourth, those of deletions being of no account.
+            An event changes the set of edges: a deletion removes the edge however often it was inserted.
+        tracker: a tracker of the graph; None: out-degrees.
+        at: ``k`` vertices, ids or names, whose values are returned after every event; None: the number of vertices
+            whose values changed, instead.
+
+    Returns:
+        The answers. If something fails, the exception has them as ``error.replayed``: the events before stand.
+
+    Raises:
+        DeviceError: the graph is on a CUDA device.
+        ParameterError: ``tracker`` is closed, of another graph or not a tracker, or gives no value per vertex.
+        ShapeError, DTypeError, VertexRangeError, UnknownNameError, WeightError, SelfLoopError: the input is invalid;
+            nothing has changed.
+        CapacityError: there is not enough memory for the answers (nothing has changed), or for an event.
+    """
+    start = _checked(graph, events, tracker, at)
+    given, answers, work = start[0], start[1], Work()
+    pieces, calls = Pieces(graph, given, answers, work), SingleCalls(graph, given, answers, work)
+    try:
+        while work.done < len(given):
+            if reason := pieces.run():
+                calls.make(reason)
+    except BaseException as error:
+        ours = capacity_error(graph.device, error) if isinstance(error, MemoryError) else error
+        ours.replayed = answers.result(work)  # type: ignore[attr-defined]
+        if ours is error:
+            raise
+        raise ours from error
+    return answers.result(work)
+
+
+@on_graph_device
+def _checked(graph: Graph, events: Any, tracker: Tracker | None, at: Any) -> tuple[Events, Answers]:
+    """Return the events and the arrays for the answers; raises before anything changes."""
+    if graph.device.is_cuda:
+        raise DeviceError(
+            "replay runs on the CPU: copy the graph with cpu = graph.to('cpu'), and track the algorithm on the copy"
+        )
+    if tracker is not None:
+        if not isinstance(tracker, Tracker):
+            raise ParameterError(f"tracker must be one of graph.track(), or None for degrees, got {shown(tracker)}")
+        if tracker.graph is not graph:
+            raise ParameterError("tracker follows another graph: use graph.track()")
+        if tracker.closed:
+            raise ParameterError("tracker is closed: use graph.track()")
+    if np.ndim(at) > 1:
+        raise ShapeError(f"at has shape {np.shape(at)}: pass a one-dimensional array or a list")
+    single = isinstance(at, str) or (at is not None and np.ndim(at) == 0)
+    vertices = None if at is None else vertices_of(graph, [at] if single else at, "at").astype(np.int64)
+    given = Events.of(graph, events)
+    return given, Answers(graph, tracker, vertices, len(given))

@@ -1,0 +1,131 @@
+"""The answers after each event, and what ``replay`` returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.graph import frames
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.tracker import Tracker
+
+
+class DegreeResult(NamedTuple):
+    """What ``replay`` answers without a tracker: ``degree`` is the out-degree, uint32."""
+
+    degree: np.ndarray
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The answers of ``suricate.replay``.
+
+    Attributes:
+        done: number of events that the graph holds, the first ones.
+        answers: with ``at``: the tracker's result, each of its arrays ``[done, len(at)]`` and each number ``[done]``;
+            without a tracker an object with the array ``degree``. None without ``at``.
+        changed: without ``at``: ``int64[done]``, the number of vertices whose values each event changed, added vertices
+            included. None with ``at``.
+        compiled: number of events that the compiled loop answered.
+        reasons: number of the other events, which were single calls, by the reason for that.
+        most_work: the most arcs that the loop looked at for the answer after one event; 0 without compiled events.
+        most_work_at: which event that was; -1 without compiled events.
+    """
+
+    done: int
+    answers: Any
+    changed: np.ndarray | None
+    compiled: int
+    reasons: dict[str, int]
+    most_work: int
+    most_work_at: int
+
+
+@dataclass
+class Work:
+    """What was done so far: see :class:`Replayed`."""
+
+    done: int = 0
+    compiled: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    most_work: int = 0
+    most_work_at: int = -1
+
+
+class Answers:
+    """The arrays that answers are written to.
+
+    Args:
+        graph: the graph.
+        tracker: of an algorithm that gives values per vertex; None: degrees.
+        at: ``int64[k]``, the vertices to answer at; None: the number of changed vertices is written instead.
+        count: number of events.
+
+    Raises:
+        CapacityError, MemoryError: there is no memory for the answers.
+        ParameterError: the algorithm gives no value per vertex.
+    """
+
+    def __init__(self, graph: Graph, tracker: Tracker | None, at: np.ndarray | None, count: int) -> None:
+        self.graph, self.tracker, self.at = graph, tracker, at
+        self._form: Any = None
+        self.parts: dict[str, np.ndarray] = {}
+        self.changed: np.ndarray | None = None
+        if at is None:
+            self.values()
+            self.changed = np.zeros(count, np.int64)
+            return
+        self._form = self.read()
+        for name, part in frames.fields_of(self._form).items():
+            one = np.asarray(part)
+            self.parts[name] = np.empty((count, *one.shape), one.dtype)
+
+    def read(self) -> Any:
+        """Return the tracker's result at the vertices, as it is now."""
+        if self.tracker is None:
+            return DegreeResult(self.graph.degrees()[self.at])
+        return self.tracker.at(self.at)
+
+    def values(self) -> dict[str, np.ndarray]:
+        """Return copies of all values per vertex, as they are now."""
+        if self.tracker is None:
+            return {"degree": self.graph.degrees()}
+        found = frames.entries(self.graph, self.tracker.result, self.tracker.algorithm)
+        return {name: part.copy() for name, part in found.items()}
+
+    def put(self, i: int, found: Any) -> None:
+        """Write the answer after event ``i``."""
+        for name, part in frames.fields_of(found).items():
+            self.parts[name][i] = part
+
+    def put_many(self, begin: int, found: Any) -> None:
+        """Write the answers after the events from ``begin`` on: arrays of one more dimension."""
+        for name, part in frames.fields_of(found).items():
+            self.parts[name][begin : begin + len(part)] = part
+
+    def result(self, work: Work) -> Replayed:
+        """Return the answers after the events done so far."""
+        done, answers = work.done, None
+        if self.at is not None:
+            parts = {name: part[:done] for name, part in self.parts.items()}
+            answers = self._form._replace(**parts) if hasattr(self._form, "_asdict") else parts["value"]
+        changed = None if self.changed is None else self.changed[:done]
+        counts = work.compiled, dict(work.reasons), work.most_work, work.most_work_at
+        return Replayed(done, answers, changed, *counts)
+
+
+def count_changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> int:
+    """Return how many vertices have other values after an event than before it, added vertices included."""
+    size = len(next(iter(before.values())))
+    differ = np.zeros(size, bool)
+    for name, old in before.items():
+        new = after[name][:size]
+        is_other = old != new
+        if old.dtype.kind == "f":
+            is_other &= ~(np.isnan(old) & np.isnan(new))
+        differ |= is_other
+    return int(differ.sum()) + len(next(iter(after.values()))) - size

@@ -1,0 +1,55 @@
+"""The names that the template ``loop`` takes from its surroundings: from modules of a step and of a store.
+
+``suricate.replaying.loops`` puts those of an algorithm and a backend in their place.
+"""
+
+from __future__ import annotations
+
+from suricate.cpu.jit import inner
+
+__all__ = ["arc_weight", "delete_edge", "fetch", "fetch_far", "has_space", "insert_edge", "record", "step"]
+
+
+@inner
+def arc_weight(weights, i):
+    """Return the weight of an event, 1 on an unweighted graph."""
+    return 1
+
+
+@inner
+def has_space(s, arcs):
+    """Return whether so many arcs can be inserted."""
+    return False
+
+
+@inner
+def insert_edge(s, u, v, weights, before, i):
+    """Insert an edge; return its status."""
+    return 0
+
+
+@inner
+def delete_edge(s, u, v, before, i):
+    """Delete an edge; return its status."""
+    return 0
+
+
+@inner
+def fetch(s, u, v):
+    """Ask for the memory of an edge."""
+
+
+@inner
+def fetch_far(s, u):
+    """Ask for the memory of a vertex."""
+
+
+@inner
+def step(graph, state, change, u, v, w, counts):
+    """Bring the state up to date."""
+    return 0, 0
+
+
+@inner
+def record(graph, state, at, recorded, i):
+    """Write the answer."""

@@ -1,0 +1,83 @@
+"""Events that are answered by the calls of the graph, one by one: for any algorithm on any backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.graph.interrupts import Uninterrupted
+from suricate.replaying.answers import Answers, Work, count_changed
+from suricate.replaying.events import Events
+from suricate.replaying.report import INSERT, NOTHING
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class Before:
+    """What is known of the edge of an event and its ends before the event, so that it can be undone."""
+
+    def __init__(self, graph: Graph, events: Events, i: int) -> None:
+        self.version, self.given = graph.version, events.ends_at(i)
+        self.found, self.weight, self.deleted = False, None, np.empty(0, np.uint32)
+        if isinstance(self.given[0], np.ndarray):
+            found, self.weight = graph._updater.find(*self.given)
+            both = np.unique(np.concatenate(self.given))
+            self.found, self.deleted = bool(found[0]), np.setdiff1d(both, graph._updater.live.among(both))
+
+    def restore(self, graph: Graph, error: BaseException) -> None:
+        """Undo the event after ``error``, if the graph has changed; vertices and names that were added stay."""
+        if graph.version == self.version:
+            return
+        try:
+            if self.found:
+                graph._update(None, (*self.given, self.weight))
+            else:
+                graph._update((*self.given, None), None)
+            if len(self.deleted):
+                graph.delete_vertices(self.deleted)
+        except Exception as second:
+            error.add_note(f"undoing the event failed as well: {second!r}")
+
+
+class SingleCalls:
+    """Makes events one by one, and writes the answers after them."""
+
+    def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
+        self.graph, self.events, self.answers, self.work = graph, events, answers, work
+        self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
+
+    def make(self, reason: str) -> None:
+        """Make the next event; ``reason``: why it is a single call. After an error the graph is as it was before it."""
+        graph, i, counts = self.graph, self.work.done, self.work.reasons
+        with Uninterrupted(), graph.exclusive():
+            before = Before(graph, self.events, i)
+            try:
+                self._answer(i)
+            except BaseException as error:
+                before.restore(graph, error)
+                raise
+            self.work.done += 1
+            counts[reason] = counts.get(reason, 0) + 1
+
+    def _answer(self, i: int) -> None:
+        answers = self.answers
+        if answers.at is not None:
+            self._change(i)
+            answers.put(i, answers.read())
+            return
+        assert answers.changed is not None
+        held = self._values
+        before = held[1] if held is not None and held[0] == self.graph.version else answers.values()
+        self._change(i)
+        after = answers.values()
+        answers.changed[i] = count_changed(before, after)
+        self._values = self.graph.version, after
+
+    def _change(self, i: int) -> None:
+        events, ends = self.events, self.events.ends_at(i)
+        if events.kind[i] == INSERT:
+            self.graph._update(None, (*ends, events.weight_at(i)))
+        elif events.kind[i] != NOTHING:
+            self.graph._update((*ends, None), None)

@@ -1,0 +1,22 @@
+"""CPU template: the step of out-degrees, which the store itself knows; see ``suricate.plugins.step``."""
+
+from __future__ import annotations
+
+from suricate.cpu.jit import inner
+from suricate.cursors.bindings import degree
+from suricate.plugins.step import DELETED, INSERTED
+
+
+@inner
+def step(graph, state, change, u, v, w, counts):
+    """Count the vertices whose degree the event changed."""
+    if change != INSERTED and change != DELETED:
+        return 0, 0
+    return 0, 2 if graph.undirected and u != v else 1
+
+
+@inner
+def record(graph, state, at, recorded, i):
+    """Write the degrees."""
+    for j in range(len(at)):
+        recorded[0][i, j] = degree(graph.out, at[j])

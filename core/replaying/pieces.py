@@ -1,0 +1,220 @@
+"""Events in pieces, each by one call of a compiled loop: for algorithms with a step on stores with single edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.types import EdgeList
+from suricate.graph.interrupts import Uninterrupted
+from suricate.graph.tracker import advance_all
+from suricate.kernels.walking import loops_over
+from suricate.plugins.step import Step, Walked
+from suricate.replaying.answers import Answers, DegreeResult, Work
+from suricate.replaying.events import Events
+from suricate.replaying.net import net_delta
+from suricate.replaying.report import ADDED, FULL, INSERT, MOST, MOST_AT, REFUSED, TAKEN, WHY
+from suricate.store import Store
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.tracker import Kept
+    from suricate.store.single import SingleEdges
+
+PIECE = 1 << 16  #: events of a piece: the graph's lock and interrupts are served between two of them
+VALUES = 1 << 22  #: values that a piece writes at most, where there are many vertices to answer at
+DEGREES = Path(__file__).with_name("degree_loops.py")
+NO_IDS = np.empty(0, np.int64)
+
+COMES_BACK = "the event brings a deleted vertex back"
+NEW_NAME = "the event adds a name"
+NO_SINGLE = "backend {} has no single edges"
+SHORT = "memory is short"
+
+
+class Prepared(NamedTuple):
+    """What a run of the loop needs besides the events: valid while the stores' arrays stay."""
+
+    loop: Any
+    graph: Walked
+    singles: list[SingleEdges]
+
+
+class Pieces:
+    """Makes events by compiled loops, and writes the answers after them."""
+
+    def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
+        self.graph, self.events, self.answers, self.work = graph, events, answers, work
+        width = 0 if answers.at is None else len(answers.at)
+        self._size = min(PIECE, max(1, VALUES // max(1, width)))
+
+    def run(self) -> str:
+        """Make the events of the next piece; return why the next event must be a single call, "" if it need not be."""
+        graph, begin = self.graph, self.work.done
+        with Uninterrupted(), graph.exclusive():
+            end = min(begin + self._size, len(self.events))
+            step = self._step()
+            if isinstance(step, str):
+                return step
+            known = self.events.known_until(begin, end, graph.names, graph.num_vertices)
+            end = self._live_until(begin, known)
+            if end == begin:
+                return NEW_NAME if known == begin else COMES_BACK
+            return _Piece(self, step, begin, end).run()
+
+    @property
+    def kept(self) -> Kept | None:
+        """What holds the algorithm; None: degrees."""
+        tracker = self.answers.tracker
+        return None if tracker is None else tracker._kept
+
+    def _step(self) -> Step | str:
+        """Return the step of the algorithm, whose result is made current first, or why no event can be compiled."""
+        store = self.graph.store()
+        if type(store).single is Store.single:
+            return NO_SINGLE.format(store.name)
+        kept = self.kept
+        if kept is None:
+            out = self.graph.store().view()
+            return Step(loops_over(out, DEGREES), NO_IDS, _empty_degrees, _degree_answer)
+        if kept.stale:
+            kept.compute()
+        return kept.algorithm.event_step(self.graph)
+
+    def _live_until(self, begin: int, end: int) -> int:
+        """Return up to which event no insertion brings a deleted vertex back."""
+        live = self.graph._updater.live
+        if not live.most_deleted:
+            return end
+        mask, events = live.arrays().mask, self.events
+        part = slice(begin, end)
+        comes_back = (events.kind[part] == INSERT) & ~(mask[events.src[part]] & mask[events.dst[part]])
+        return begin + int(comes_back.argmax()) if comes_back.any() else end
+
+
+class _Piece:
+    """One piece: the events from ``begin`` to ``end``, made under the lock of the graph."""
+
+    def __init__(self, pieces: Pieces, step: Step, begin: int, end: int) -> None:
+        self.pieces, self.step = pieces, step
+        self.graph, self.events, self.answers = pieces.graph, pieces.events, pieces.answers
+        self.begin, self.size = begin, end - begin
+        self.report = np.zeros(TAKEN + 1, np.int64)
+
+    def run(self) -> str:
+        """Make the events; return why the next one must be a single call, or ""."""
+        arrays, made, kept = self._arrays(self.step), 0, self.pieces.kept
+        with self.graph._updater.whole():
+            prepared = self._prepared(made)
+            if isinstance(prepared, str):
+                return prepared
+            if kept is not None:
+                kept.distrust()
+            try:
+                while True:
+                    reached = self._run(prepared, arrays, made)
+                    moved, made = reached > made, reached
+                    if self.report[WHY] != FULL or not moved:
+                        return {FULL: SHORT, REFUSED: self.step.refusal}.get(int(self.report[WHY]), "")
+                    self._end_singles()
+                    again = self._prepared(made)
+                    assert not isinstance(again, str)
+                    prepared = again
+            finally:
+                self._finish(arrays, made)
+
+    def _arrays(self, step: Step) -> _Arrays:
+        """Return the events of the piece, and new arrays for what the loop reports."""
+        part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
+        events, at, changed = self.events, self.answers.at, self.answers.changed
+        old = np.empty(0 if dtype is None else size, dtype or np.uint8)
+        return _Arrays(
+            EdgeList(events.src[part], events.dst[part], None if events.weight is None else events.weight[part]),
+            events.kind[part], old, np.empty_like(old), np.zeros(size, np.uint8),
+            step.recorded(0 if at is None else size, 0 if at is None else len(at)),
+            NO_IDS if changed is None else changed[part],
+        )  # fmt: skip
+
+    def _prepared(self, made: int) -> Prepared | str:
+        """Get memory for the rest of the piece, and return what the loop takes; or why it cannot run."""
+        from suricate.replaying.loops import loop_over
+
+        graph, stores = self.graph, self.graph._stores
+        graph._views.clear()
+        rest = slice(self.begin + made, self.begin + self.size)
+        count = int((self.events.kind[rest] == INSERT).sum()) << (not graph.directed)
+        singles = [single for store in stores if (single := store.single(count))]
+        if len(singles) < len(stores):
+            return NO_SINGLE.format(stores[0].name)
+        out = stores[0].view().data
+        into = stores[1].view().data if len(stores) > 1 else out
+        loop = loop_over(singles[0].module, self.step.module.__name__, graph.weight_dtype is not None)
+        return Prepared(loop, Walked(out, into, graph.has_in_edges, not graph.directed), singles)
+
+    def _run(self, prepared: Prepared, arrays: _Arrays, made: int) -> int:
+        step, singles, edges = self.step, prepared.singles, arrays.edges
+        weight = arrays.old[:0] if edges.weight is None else edges.weight
+        unit, at, records = singles[0].unit, self.answers.at, self.answers.at is not None
+        as_units = partial(np.ndarray.view, dtype=unit) if len(weight) else lambda _: np.empty(0, unit)
+        reached: int = prepared.loop.run(
+            singles[0].arrays, singles[-1].arrays, len(singles) > 1, prepared.graph, step.state,
+            edges.src, edges.dst, arrays.kind, weight, arrays.old, as_units(weight), as_units(arrays.old),
+            as_units(arrays.spare), arrays.status, made, self.size, at if records else NO_IDS, records,
+            arrays.recorded, arrays.changed, not records, self.report,
+        )  # fmt: skip
+        return reached
+
+    def _end_singles(self) -> None:
+        """Tell the stores what was inserted and deleted since they were last told."""
+        added, taken = (int(count) for count in self.report[ADDED : TAKEN + 1])
+        arcs = not self.graph.directed
+        for store in self.graph._stores:
+            store.end_single(added << arcs, taken << arcs)
+        self.graph._updater._added += added << arcs
+        self.report[ADDED : TAKEN + 1] = 0
+
+    def _finish(self, arrays: _Arrays, made: int) -> None:
+        """Write the answers of the events that were made, and have the graph and its trackers know of them."""
+        self._end_singles()
+        graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
+        before = updater.version
+        graph._views.clear()
+        done, kind = slice(0, made), arrays.kind[:made]
+        edges = EdgeList(*(None if part is None else part[done] for part in arrays.edges))
+        if not graph.directed and not updater._had_loops:
+            updater._had_loops = bool(((edges.src == edges.dst) & (kind == INSERT)).any())
+        updater.version += made > 0
+        if kept is not None:
+            kept.followed()
+        if not made:
+            return
+        if self.answers.at is not None:
+            self.answers.put_many(self.begin, self.step.answer(tuple(part[done] for part in arrays.recorded)))
+        work.done, work.compiled = work.done + made, work.compiled + made
+        if self.report[MOST] > work.most_work:
+            work.most_work, work.most_work_at = int(self.report[MOST]), self.begin + int(self.report[MOST_AT])
+        if any(other is not kept and other.trackers for other in graph._kept.values()):
+            advance_all(graph._kept, net_delta(graph, edges, kind, arrays.status[done], arrays.old), before)
+
+
+class _Arrays(NamedTuple):
+    """The events of a piece, and what the loop reports; see ``loop.run``."""
+
+    edges: EdgeList
+    kind: np.ndarray
+    old: np.ndarray
+    spare: np.ndarray
+    status: np.ndarray
+    recorded: tuple[np.ndarray, ...]
+    changed: np.ndarray
+
+
+def _empty_degrees(events: int, vertices: int) -> tuple[np.ndarray, ...]:
+    return (np.empty((events, vertices), np.uint32),)
+
+
+def _degree_answer(recorded: tuple[np.ndarray, ...]) -> DegreeResult:
+    return DegreeResult(*recorded)
