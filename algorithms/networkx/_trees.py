@@ -1,0 +1,144 @@
+"""Shortest-path trees as NetworkX's functions hand them out: distances, paths, edges in the order of a search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import networkx as nx
+import numpy as np
+
+from suricate.errors import WeightError
+from suricate.networkx.converted import Converted
+
+FROM_3_5 = tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 5)
+
+
+class Paths(NamedTuple):
+    """A column of paths: lists of nodes from the root of a tree to a vertex, or towards the root."""
+
+    nodes: list[Any]
+    parent: np.ndarray
+    towards: bool
+
+    def at(self, vertex: int) -> list[Any]:
+        """Return the path of one vertex."""
+        found = [self.nodes[vertex]]
+        parent = self.parent
+        while (above := int(parent[vertex])) != vertex:
+            vertex = above
+            found.append(self.nodes[vertex])
+        return found if self.towards else found[::-1]
+
+    def of(self, vertices: np.ndarray) -> Iterable[list[Any]]:
+        """Return the paths of vertices, each of which comes after its parent."""
+        known: dict[int, list[Any]] = {}
+        for vertex, above in zip(vertices.tolist(), self.parent[vertices].tolist(), strict=True):
+            own, rest = [self.nodes[vertex]], known.get(above) if above != vertex else []
+            rest = self.at(above) if rest is None else rest
+            known[vertex] = own + rest if self.towards else rest + own
+        return known.values()
+
+
+class Tree(NamedTuple):
+    """A tree of shortest paths.
+
+    Attributes:
+        distance: by vertex; what it is at unreached vertices does not matter.
+        parent: ``int64``, by vertex: that of a root is itself, -1 at unreached vertices.
+        order: the reached vertices, the nearest first.
+        towards: whether the paths lead to the root.
+    """
+
+    distance: np.ndarray
+    parent: np.ndarray
+    order: np.ndarray
+    towards: bool = False
+
+    def within(self, cutoff: float | None) -> Tree:
+        """Return the tree of the vertices that are no farther than ``cutoff``, and of the roots."""
+        if cutoff is None or cutoff == math.inf:
+            return self
+        near = (self.distance[self.order] <= cutoff) | (self.parent[self.order] == self.order)
+        return self._replace(order=self.order[near])
+
+    def reaches(self, vertex: int) -> bool:
+        """Return whether a path leads to a vertex, or from it."""
+        return bool(self.parent[vertex] >= 0)
+
+    def distances(self, graph: Converted) -> dict[Any, Any]:
+        """Return the distance of each reached node."""
+        return graph.table(self.distance, self.order)
+
+    def paths(self, graph: Converted) -> dict[Any, list[Any]]:
+        """Return the path of each reached node."""
+        return graph.table(Paths(graph.nodes, self.parent, self.towards), self.order)
+
+    def path(self, graph: Converted, vertex: int) -> list[Any]:
+        """Return the path of one vertex, which is reached."""
+        return Paths(graph.nodes, self.parent, self.towards).at(vertex)
+
+    def in_search_order(self) -> np.ndarray:
+        """Return the reached vertices of a tree of levels in the order of a search: children of earlier ones first."""
+        level, place = self.distance[self.order], np.zeros(len(self.parent), np.int64)
+        bounds = np.searchsorted(level, np.arange(int(level[-1]) + 2)).tolist()
+        pieces = [_by_place(self.order[begin:end], place, self.parent) for begin, end in pairwise(bounds)]
+        return np.concatenate(pieces)
+
+
+def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Return the vertices of a level by the places of their parents in the level above; set their own places."""
+    ordered = vertices[np.lexsort((vertices, place[parent[vertices]]))]
+    place[ordered] = np.arange(len(ordered))
+    return ordered
+
+
+def levels(graph: Converted, source: int, *, towards: bool = False, keep: bool = True) -> Tree:
+    """Return the tree of fewest edges from a vertex, or ``towards`` it."""
+    found = graph.answer("bfs", backwards=towards, keep=keep, source=source)
+    reached = np.flatnonzero(found.level >= 0)
+    order = reached[np.argsort(found.level[reached], kind="stable")]
+    return Tree(found.level, found.parent, order, towards)
+
+
+def lightest(
+    graph: Converted, source: int, weight: Any, *, towards: bool = False, keep: bool = True, negative: str = "dijkstra"
+) -> Tree:
+    """Return the tree of least weights from a vertex, or ``towards`` it; ``weight=None``: of fewest edges.
+
+    Raises:
+        ValueError: an edge that is reached has a negative weight, and ``negative`` is ``"dijkstra"``.
+        NotImplementedError: likewise, for another ``negative``.
+    """
+    if weight is None:
+        return levels(graph, source, towards=towards, keep=keep)
+    try:
+        found = graph.answer("sssp", weight, backwards=towards, keep=keep, source=source)
+    except WeightError as error:
+        if negative == "dijkstra":
+            raise ValueError("Contradictory paths found:", "negative weights?") from error
+        raise NotImplementedError("suricate has no shortest paths with negative weights") from error
+    distance = found.distance
+    if graph.whole.get(weight, True) and distance.dtype.kind == "f":
+        distance = np.where(np.isfinite(distance), distance, 0).astype(np.int64)
+    reached = np.flatnonzero(found.parent >= 0)
+    order = reached[np.argsort(distance[reached], kind="stable")]
+    return Tree(distance, found.parent, order, towards)
+
+
+def nearest(trees: list[Tree]) -> Tree:
+    """Return the tree of several roots: each vertex belongs to the nearest one."""
+    if len(trees) == 1:
+        return trees[0]
+    parents = np.stack([tree.parent for tree in trees])
+    distances = np.stack([tree.distance.astype(np.float64) for tree in trees])
+    distances[parents < 0] = np.inf
+    roots = [int(tree.order[0]) for tree in trees]
+    best = np.argmin(distances, axis=0)
+    best[roots] = range(len(roots))
+    places = np.arange(parents.shape[1])
+    distance, parent = np.stack([tree.distance for tree in trees])[best, places], parents[best, places]
+    reached = np.flatnonzero(parent >= 0)
+    return Tree(distance, parent, reached[np.argsort(distance[reached], kind="stable")])

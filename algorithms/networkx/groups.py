@@ -1,0 +1,225 @@
+"""Components, core numbers, communities, independent sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from suricate.networkx.converted import Converted
+from suricate.networkx.functions import absent, served
+
+NULL = "Connectivity is undefined for the null graph."
+ROUNDS = 1000  #: of label propagation, many more than it takes
+
+
+def _sets(graph: Converted, label: np.ndarray) -> Iterator[set[Any]]:
+    """Yield the nodes of equal labels, in the order of the labels."""
+    vertices = graph.all_vertices()
+    ordered = vertices[np.argsort(label[vertices], kind="stable")]
+    bounds = np.flatnonzero(np.diff(label[ordered].astype(np.int64))) + 1
+    for part in np.split(ordered, bounds) if len(ordered) else ():
+        yield set(graph.nodes_of(part))
+
+
+def _number(graph: Converted, algorithm: str) -> int:
+    return int(graph.answer(algorithm).num_components)
+
+
+def _is_one(graph: Converted, algorithm: str) -> bool:
+    if len(graph) == 0:
+        raise nx.NetworkXPointlessConcept(NULL)
+    return _number(graph, algorithm) == 1
+
+
+@served("wcc", cost="linear", directed=False)
+def connected_components(G: Converted) -> Iterator[set[Any]]:
+    """Yield the nodes of each component."""
+    yield from _sets(G, G.answer("wcc").label)
+
+
+@served("wcc", cost="linear", directed=False)
+def number_connected_components(G: Converted) -> int:
+    """Return the number of components."""
+    return _number(G, "wcc")
+
+
+@served("wcc", cost="linear", directed=False)
+def is_connected(G: Converted) -> bool:
+    """Return whether there is one component."""
+    return _is_one(G, "wcc")
+
+
+@served("wcc", cost="linear", directed=False)
+def node_connected_component(G: Converted, n: Any) -> set[Any]:
+    """Return the nodes of the component of a node."""
+    label = G.answer("wcc").label
+    vertices = G.all_vertices()
+    return set(G.nodes_of(vertices[label[vertices] == label[G.index[n]]]))
+
+
+@served("wcc", cost="linear", directed=True)
+def weakly_connected_components(G: Converted) -> Iterator[set[Any]]:
+    """Yield the nodes of each weakly connected component."""
+    yield from _sets(G, G.answer("wcc").label)
+
+
+@served("wcc", cost="linear", directed=True)
+def number_weakly_connected_components(G: Converted) -> int:
+    """Return the number of weakly connected components."""
+    return _number(G, "wcc")
+
+
+@served("wcc", cost="linear", directed=True)
+def is_weakly_connected(G: Converted) -> bool:
+    """Return whether there is one weakly connected component."""
+    return _is_one(G, "wcc")
+
+
+ORDER = "components in the order of their first nodes"
+
+
+@served("scc", cost="linear", directed=True, note=ORDER)
+def strongly_connected_components(G: Converted) -> Iterator[set[Any]]:
+    """Yield the nodes of each strongly connected component."""
+    yield from _sets(G, G.answer("scc").label)
+
+
+@served("scc", cost="linear", directed=True, limits={"source": absent}, note=ORDER)
+def kosaraju_strongly_connected_components(G: Converted, source: Any = None) -> Iterator[set[Any]]:
+    """Yield the nodes of each strongly connected component."""
+    yield from _sets(G, G.answer("scc").label)
+
+
+@served("scc", cost="linear", directed=True)
+def number_strongly_connected_components(G: Converted) -> int:
+    """Return the number of strongly connected components."""
+    return _number(G, "scc")
+
+
+@served("scc", cost="linear", directed=True)
+def is_strongly_connected(G: Converted) -> bool:
+    """Return whether there is one strongly connected component."""
+    return _is_one(G, "scc")
+
+
+@served("scc", cost="linear")
+def is_directed_acyclic_graph(G: Converted) -> bool:
+    """Return whether no path returns to where it begins."""
+    return G.is_directed() and not _loops(G).any() and _number(G, "scc") == len(G)
+
+
+def _loops(graph: Converted) -> np.ndarray:
+    """Return which vertices have a self-loop."""
+    ids = np.arange(len(graph.nodes))
+    stored = graph.graph()
+    return np.asarray(stored.device.to_numpy(stored.has_edges(ids, ids)))
+
+
+# -- cores -------------------------------------------------------------------------------------------------------------
+
+
+def _core(graph: Converted) -> np.ndarray:
+    if _loops(graph).any():
+        remedy = "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
+        raise nx.NetworkXNotImplemented(f"Input graph has self loops which is not permitted; {remedy}")
+    return graph.answer("kcore").core
+
+
+def _cores(graph: Converted, given: Any) -> np.ndarray:
+    """Return core numbers by vertex, -1 of nodes that are not among those given."""
+    if given is None:
+        return _core(graph).astype(np.int64)
+    found = np.full(len(graph.nodes), -1, np.int64)
+    for node, core in given.items():
+        found[graph.index[node]] = core
+    return found
+
+
+def _subgraph(graph: Converted, chosen: np.ndarray) -> Any:
+    vertices = graph.all_vertices()
+    return graph.original().subgraph(graph.nodes_of(vertices[chosen[vertices]])).copy()
+
+
+def _largest(graph: Converted, core: np.ndarray) -> int:
+    return max(core[graph.all_vertices()].tolist())
+
+
+@served("kcore", cost="linear", directed=False)
+def core_number(G: Converted) -> dict[Any, int]:
+    """Return the largest k for which each node is in the k-core."""
+    return G.table(_core(G))
+
+
+@served("kcore", cost="linear", directed=False)
+def k_core(G: Converted, k: Any = None, core_number: Any = None) -> Any:
+    """Return the subgraph of core numbers of at least k."""
+    core = _cores(G, core_number)
+    return _subgraph(G, core >= (_largest(G, core) if k is None else k))
+
+
+@served("kcore", cost="linear", directed=False)
+def k_shell(G: Converted, k: Any = None, core_number: Any = None) -> Any:
+    """Return the subgraph of core numbers k."""
+    core = _cores(G, core_number)
+    return _subgraph(G, core == (_largest(G, core) if k is None else k))
+
+
+@served("kcore", cost="linear", directed=False)
+def k_crust(G: Converted, k: Any = None, core_number: Any = None) -> Any:
+    """Return the subgraph of core numbers of at most k."""
+    core = _cores(G, core_number)
+    return _subgraph(G, (core <= (_largest(G, core) - 1 if k is None else k)) & (core >= 0))
+
+
+@served("kcore", cost="linear", directed=False)
+def k_corona(G: Converted, k: Any, core_number: Any = None) -> Any:
+    """Return the subgraph of core numbers k of nodes that have k neighbours in the k-core."""
+    core = _cores(G, core_number)
+    src, dst, _, _ = G.arcs()
+    return _subgraph(G, (core == k) & (np.bincount(src[core[dst] >= k], minlength=len(core)) == k))
+
+
+# -- communities and independent sets ----------------------------------------------------------------------------------
+
+SEEDS = "the seed is not NetworkX's"
+STABLE = "the communities are stable, but may be others than NetworkX's"
+
+
+@served("label_propagation", cost="heavy", directed=False, note=STABLE)
+def label_propagation_communities(G: Converted) -> Any:
+    """Return communities in which every node has the most frequent label of its neighbours."""
+    label = G.answer("label_propagation", max_iter=ROUNDS)
+    return dict(enumerate(_sets(G, label))).values()
+
+
+@served("label_propagation", cost="heavy", directed=False, limits={"weight": absent}, note=f"{STABLE}; {SEEDS}")
+def asyn_lpa_communities(G: Converted, weight: Any = None, seed: Any = None) -> Iterator[set[Any]]:
+    """Yield communities in which every node has the most frequent label of its neighbours."""
+    yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
+
+
+@served("label_propagation", cost="heavy", limits={"weight": absent}, note=f"{STABLE}; {SEEDS}")
+def fast_label_propagation_communities(
+    G: Converted,
+    *,
+    weight: Any = None,
+    seed: Any = None,
+) -> Iterator[set[Any]]:
+    """Yield communities in which every node has the most frequent label of its neighbours."""
+    yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
+
+
+@served("independent_set", cost="linear", directed=False, limits={"nodes": absent}, note=SEEDS)
+def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -> list[Any]:
+    """Return nodes of which no two are neighbours, and to which none can be added."""
+    if not len(G):
+        raise IndexError("Cannot choose from an empty sequence")
+    return G.nodes_of(np.flatnonzero(G.answer("independent_set", seed=drawn(seed))))
+
+
+def drawn(seed: Any) -> int:
+    """Return an integer drawn from what NetworkX makes of a parameter ``seed``."""
+    return int(seed.getrandbits(31)) if hasattr(seed, "getrandbits") else int(seed or 0)

@@ -1,0 +1,277 @@
+"""Centralities, ranks, clustering, degrees, reciprocity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from suricate.algorithms.networkx._trees import lightest
+from suricate.algorithms.networkx.searches import nodes_among
+from suricate.errors import ConvergenceError, WeightError
+from suricate.networkx.converted import Converted
+from suricate.networkx.functions import absent, named, served
+
+DIGIT = "other last digits than NetworkX's"
+PATIENCE = (
+    20  #: our steps for each of those that a caller allows of another method; no bound from NetworkX's default on
+)
+
+
+def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, float] | None:
+    """Return values by vertex of those by node; others are left out."""
+    if values is None:
+        return None
+    return {graph.index[node]: value for node, value in values.items() if node in graph}
+
+
+def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, **params: Any) -> Any:
+    """Return what an iteration converges to; raises NetworkX's exception if it does not, or may make no ``steps``."""
+    if steps <= 0:
+        raise nx.PowerIterationFailedConvergence(steps)
+    try:
+        return graph.answer(algorithm, weight, weighted=False if weight is None else None, **params)
+    except ConvergenceError as error:
+        raise nx.PowerIterationFailedConvergence(steps) from error
+    except WeightError as error:
+        raise NotImplementedError(f"suricate does not serve these weights: {error}") from error
+
+
+def _steps(max_iter: int) -> int | None:
+    """Return how many steps to make where NetworkX iterates in another way."""
+    return None if max_iter >= 100 else PATIENCE * max_iter
+
+
+@served("pagerank", cost="iterations", limits={"weight": named, "nstart": absent, "dangling": absent}, note=DIGIT)
+def pagerank(
+    G: Converted,
+    alpha: float = 0.85,
+    personalization: Mapping[Any, float] | None = None,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: Any = None,
+    weight: Any = "weight",
+    dangling: Any = None,
+) -> dict[Any, float]:
+    """Return the ranks of all nodes."""
+    if not len(G):
+        return {}
+    jumps = _by_vertex(G, personalization)
+    if jumps is not None and sum(jumps.values()) == 0:
+        raise ZeroDivisionError("the personalization of the nodes in G sums to 0")
+    bound = max(tol * len(G), 1e-14)
+    return G.table(
+        _iterated(G, "pagerank", weight, max_iter, alpha=alpha, personalization=jumps, tol=bound, max_iter=max_iter)
+    )
+
+
+@served("hits", cost="iterations", note=DIGIT)
+def hits(
+    G: Converted,
+    max_iter: int = 100,
+    tol: float = 1.0e-8,
+    nstart: Any = None,
+    normalized: bool = True,
+) -> tuple[dict[Any, float], dict[Any, float]]:
+    """Return hubs and authorities."""
+    if not len(G):
+        return {}, {}
+    start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
+    bound = min(max(tol, 1e-13), 1e-8)
+    params = {"nstart": start, "normalized": normalized, "max_iter": _steps(max_iter)}
+    found = _iterated(G, "hits", "weight", max_iter, tol=bound, **params)
+    return G.table(found.hubs), G.table(found.authorities)
+
+
+@served("katz", cost="iterations", limits={"weight": named}, note=DIGIT)
+def katz_centrality(
+    G: Converted,
+    alpha: float = 0.1,
+    beta: Any = 1.0,
+    max_iter: int = 1000,
+    tol: float = 1.0e-6,
+    nstart: Any = None,
+    normalized: bool = True,
+    weight: Any = None,
+) -> dict[Any, float]:
+    """Return Katz centrality of all nodes."""
+    if not len(G):
+        return {}
+    try:
+        constant: Any = float(beta)
+        size = abs(constant) * len(G)
+    except (TypeError, ValueError):
+        if set(beta) != set(G):
+            raise nx.NetworkXError("beta dictionary must have a value for every node") from None
+        constant = _by_vertex(G, beta)
+        size = sum(map(abs, constant.values()))
+    params = {"alpha": alpha, "beta": constant, "nstart": _by_vertex(G, nstart), "normalized": normalized}
+    bound = max(tol * len(G) / size if size else tol, 1e-14)
+    return G.table(_iterated(G, "katz", weight, max_iter, tol=bound, max_iter=max_iter, **params))
+
+
+@served("eigenvector", cost="iterations", limits={"weight": named}, note=DIGIT)
+def eigenvector_centrality(
+    G: Converted,
+    max_iter: int = 100,
+    tol: float = 1.0e-6,
+    nstart: Any = None,
+    weight: Any = None,
+) -> dict[Any, float]:
+    """Return eigenvector centrality of all nodes."""
+    if not len(G):
+        raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
+    if nstart is not None and all(value == 0 for value in nstart.values()):
+        raise nx.NetworkXError("initial vector cannot have all zero values")
+    bound = min(max(tol, 1e-13), 1e-3)
+    params = {"nstart": _by_vertex(G, nstart), "max_iter": _steps(max_iter)}
+    return G.table(_iterated(G, "eigenvector", weight, max_iter, tol=bound, **params))
+
+
+@served("closeness", "bfs", cost="heavy", limits={"distance": absent})
+def closeness_centrality(
+    G: Converted,
+    u: Any = None,
+    distance: Any = None,
+    wf_improved: bool = True,
+) -> Any:
+    """Return closeness of all nodes, or of one."""
+    if u is None:
+        return G.table(G.answer("closeness", wf_improved=bool(wf_improved)))
+    tree = lightest(G, G.vertex(u), distance, towards=True)
+    total, others, n = tree.distance[tree.order].sum().item(), len(tree.order) - 1, len(G)
+    if total <= 0 or n <= 1:
+        return 0.0
+    return others / total * (others / (n - 1) if wf_improved else 1)
+
+
+@served("betweenness", cost="heavy", limits={"weight": absent, "k": absent}, note=DIGIT)
+def betweenness_centrality(
+    G: Converted,
+    k: Any = None,
+    normalized: bool = True,
+    weight: Any = None,
+    endpoints: bool = False,
+    seed: Any = None,
+) -> dict[Any, float]:
+    """Return betweenness of all nodes."""
+    return G.table(G.answer("betweenness", normalized=bool(normalized), endpoints=bool(endpoints)))
+
+
+# -- triangles ---------------------------------------------------------------------------------------------------------
+
+
+def _of_nodes(graph: Converted, values: np.ndarray, nodes: Any) -> Any:
+    """Return the values of a parameter ``nodes``: a number for one node, else a dictionary."""
+    vertices, is_one = nodes_among(graph, nodes)
+    return values[vertices[0]].item() if is_one else graph.table(values, vertices)
+
+
+@served("triangles", cost="heavy", directed=False)
+def triangles(G: Converted, nodes: Any = None) -> Any:
+    """Return the number of triangles of each node, or of one."""
+    return _of_nodes(G, G.answer("triangles").triangles, nodes)
+
+
+@served("triangles", cost="heavy", directed=False, limits={"weight": absent})
+def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
+    """Return the share of pairs of neighbours that are neighbours, of each node, or of one."""
+    return _of_nodes(G, G.answer("triangles").clustering, nodes)
+
+
+@served("triangles", cost="heavy", directed=False, limits={"weight": absent})
+def average_clustering(
+    G: Converted,
+    nodes: Any = None,
+    weight: Any = None,
+    count_zeros: bool = True,
+) -> float:
+    """Return the mean of the clustering of nodes."""
+    vertices, is_one = nodes_among(G, nodes)
+    if is_one:
+        raise AttributeError("average_clustering takes a container of nodes")
+    found = G.answer("triangles").clustering[vertices].tolist()
+    counted = found if count_zeros else [value for value in found if value]
+    return sum(counted) / len(counted)
+
+
+@served("triangles", cost="heavy", directed=False)
+def transitivity(G: Converted) -> float:
+    """Return the share of paths of length two that are closed."""
+    return G.answer("triangles").transitivity or 0
+
+
+# -- degrees and directions --------------------------------------------------------------------------------------------
+
+
+def _degrees(graph: Converted, *, out: bool, into: bool) -> np.ndarray:
+    """Return numbers of edges by vertex; a self-loop of an undirected graph counts twice."""
+    stored = graph.graph()
+    found = np.zeros(len(graph.nodes), np.int64)
+    if graph.is_directed():
+        src, dst, _ = graph.host_edges(stored)
+        for used, ends in ((out, src), (into, dst)):
+            found += np.bincount(ends, minlength=len(found)) if used else 0
+        return found
+    ids = np.arange(len(found))
+    loops = stored.device.to_numpy(stored.has_edges(ids, ids))
+    return stored.device.to_numpy(stored.degrees()).astype(np.int64) + loops
+
+
+def _shares(graph: Converted, degrees: np.ndarray) -> dict[Any, float]:
+    n = len(graph)
+    return dict.fromkeys(graph, 1) if n <= 1 else graph.table(degrees * (1.0 / (n - 1.0)))
+
+
+@served(cost="vertices")
+def degree_centrality(G: Converted) -> dict[Any, float]:
+    """Return the degree of each node, divided by the number of other nodes."""
+    return _shares(G, _degrees(G, out=True, into=True))
+
+
+@served(cost="vertices", directed=True)
+def in_degree_centrality(G: Converted) -> dict[Any, float]:
+    """Return the in-degree of each node, divided by the number of other nodes."""
+    return _shares(G, _degrees(G, out=False, into=True))
+
+
+@served(cost="vertices", directed=True)
+def out_degree_centrality(G: Converted) -> dict[Any, float]:
+    """Return the out-degree of each node, divided by the number of other nodes."""
+    return _shares(G, _degrees(G, out=True, into=False))
+
+
+def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arcs, and which of them lead back, too."""
+    src, dst, _ = graph.host_edges(graph.graph())
+    stored = graph.graph()
+    return src, dst, stored.device.to_numpy(stored.has_edges(dst, src))
+
+
+@served(cost="linear", directed=True)
+def overall_reciprocity(G: Converted) -> float:
+    """Return the share of edges that lead back, too."""
+    src, dst, back = _answered(G)
+    if not len(src):
+        raise nx.NetworkXError("Not defined for empty graphs")
+    return int((back & (src != dst)).sum()) / len(src)
+
+
+@served(cost="linear", directed=True)
+def reciprocity(G: Converted, nodes: Any = None) -> Any:
+    """Return the share of edges that lead back, of the graph, of one node, or of several."""
+    if nodes is None:
+        return overall_reciprocity(G)
+    vertices, is_one = nodes_among(G, nodes)
+    src, dst, back = _answered(G)
+    n = len(G.nodes)
+    total = (np.bincount(src, minlength=n) + np.bincount(dst, minlength=n))[vertices].tolist()
+    both = np.bincount(src[back], minlength=n)[vertices].tolist()
+    found = [2 * two / ends if ends else None for two, ends in zip(both, total, strict=True)]
+    if not is_one:
+        return dict(zip(G.nodes_of(vertices), found, strict=True))
+    if found[0] is None:
+        raise nx.NetworkXError("Not defined for isolated nodes.")
+    return found[0]

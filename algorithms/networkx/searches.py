@@ -1,0 +1,233 @@
+"""Searches by number of edges: paths, levels, trees, descendants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels, nearest
+from suricate.networkx.converted import Converted
+from suricate.networkx.functions import absent, served
+
+FIRST = "another one of several shortest paths"
+
+
+def _search(graph: Converted, source: Any, absent: str = "Source {} is not in G", *, towards: bool = False) -> Tree:
+    """Return the tree of a search; raises ``NodeNotFound``."""
+    if source not in graph:
+        raise nx.NodeNotFound(absent.format(source))
+    return levels(graph, graph.index[source], towards=towards)
+
+
+def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: Any = None) -> Tree:
+    """Return the tree of a traversal; raises ``NetworkXError``."""
+    if source not in graph:
+        raise nx.NetworkXError(f"The node {source} is not in the graph.")
+    return levels(graph, graph.index[source], towards=towards).within(depth)
+
+
+@served("bfs", cost="linear")
+def single_source_shortest_path_length(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, int]:
+    """Return the number of edges to each node that is reached."""
+    return _search(G, source).within(cutoff).distances(G)
+
+
+@served("bfs", cost="linear", note=FIRST)
+def single_source_shortest_path(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+    """Return a path to each node that is reached."""
+    return _search(G, source, "Source {} not in G").within(cutoff).paths(G)
+
+
+@served("bfs", cost="linear")
+def single_target_shortest_path_length(G: Converted, target: Any, cutoff: Any = None) -> Any:
+    """Return the number of edges from each node that reaches the target; before NetworkX 3.5 as pairs."""
+    found = _search(G, target, "Target {} is not in G", towards=True).within(cutoff).distances(G)
+    return found if FROM_3_5 else iter(found.items())
+
+
+@served("bfs", cost="linear", note=FIRST)
+def single_target_shortest_path(G: Converted, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
+    """Return a path from each node that reaches the target."""
+    return _search(G, target, "Target {} not in G", towards=True).within(cutoff).paths(G)
+
+
+def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
+    """Yield every node with the tree of a search from it."""
+    for vertex in graph.all_vertices().tolist():
+        yield graph.nodes[vertex], levels(graph, vertex, keep=False)
+
+
+@served("bfs", cost="heavy")
+def all_pairs_shortest_path_length(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
+    """Yield each node with the numbers of edges to the others."""
+    for node, tree in each_tree(G):
+        yield node, tree.within(cutoff).distances(G)
+
+
+@served("bfs", cost="heavy", note=FIRST)
+def all_pairs_shortest_path(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
+    """Yield each node with paths to the others."""
+    for node, tree in each_tree(G):
+        yield node, tree.within(cutoff).paths(G)
+
+
+@served("bfs", cost="linear", note=FIRST)
+def bidirectional_shortest_path(G: Converted, source: Any, target: Any) -> list[Any]:
+    """Return a path between two nodes."""
+    for kind, node in (("Source", source), ("Target", target)):
+        if node not in G:
+            raise nx.NodeNotFound(f"{kind} {node} is not in G")
+    tree = _search(G, source)
+    if not tree.reaches(G.index[target]):
+        raise nx.NetworkXNoPath(f"No path between {source} and {target}.")
+    return tree.path(G, G.index[target])
+
+
+@served("bfs", cost="linear")
+def has_path(G: Converted, source: Any, target: Any) -> bool:
+    """Return whether a path leads from one node to another."""
+    if target not in G and source in G:
+        raise nx.NodeNotFound(f"Target {target} is not in G")
+    return _search(G, source).reaches(G.index[target])
+
+
+@served("bfs", cost="linear")
+def predecessor(
+    G: Converted,
+    source: Any,
+    target: Any = None,
+    cutoff: Any = None,
+    return_seen: Any = None,
+) -> Any:
+    """Return the predecessors of each node on shortest paths, and with ``return_seen`` the levels."""
+    tree = _search(G, source, "Source {} not in G")
+    tree = tree.within(max(cutoff, 1)) if cutoff else tree
+    order, place = tree.in_search_order(), np.full(len(G.nodes), -1, np.int64)
+    place[order] = np.arange(len(order))
+    src, dst, _, _ = G.arcs()
+    level = tree.distance
+    used = (place[src] >= 0) & (place[dst] >= 0) & (level[dst] == level[src] + 1)
+    src, dst = src[used], dst[used]
+    ordered = np.lexsort((place[src], place[dst]))
+    found: dict[Any, list[Any]] = {node: [] for node in G.nodes_of(order)}
+    for above, below in zip(G.nodes_of(src[ordered]), G.nodes_of(dst[ordered]), strict=True):
+        found[below].append(above)
+    seen = tree.distances(G)
+    if target is None:
+        return (found, seen) if return_seen else found
+    return (found.get(target, []), seen.get(target, -1)) if return_seen else found.get(target, [])
+
+
+# -- traversals --------------------------------------------------------------------------------------------------------
+
+UNSORTED = {"sort_neighbors": absent}
+
+
+def _edges(graph: Converted, source: Any, *, towards: bool = False, depth: Any = None) -> Iterator[tuple[Any, Any]]:
+    tree = _traverse(graph, source, towards=towards, depth=depth)
+    below = tree.in_search_order()[1:]
+    return zip(graph.nodes_of(tree.parent[below]), graph.nodes_of(below), strict=True)
+
+
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+def bfs_edges(
+    G: Converted,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: Any = None,
+    sort_neighbors: Any = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield the edges of a tree of fewest edges."""
+    yield from _edges(G, source, towards=bool(reverse), depth=depth_limit)
+
+
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+def bfs_tree(
+    G: Converted,
+    source: Any,
+    reverse: bool = False,
+    depth_limit: Any = None,
+    sort_neighbors: Any = None,
+) -> nx.DiGraph:
+    """Return a tree of fewest edges as a graph of NetworkX."""
+    tree = nx.DiGraph()
+    tree.add_node(source)
+    tree.add_edges_from(_edges(G, source, towards=bool(reverse), depth=depth_limit))
+    return tree
+
+
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+def bfs_predecessors(
+    G: Converted,
+    source: Any,
+    depth_limit: Any = None,
+    sort_neighbors: Any = None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield each node with its parent."""
+    for above, below in _edges(G, source, depth=depth_limit):
+        yield below, above
+
+
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+def bfs_successors(
+    G: Converted,
+    source: Any,
+    depth_limit: Any = None,
+    sort_neighbors: Any = None,
+) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield each node that has children with these."""
+    parent, children = source, list[Any]()
+    for above, below in _edges(G, source, depth=depth_limit):
+        if above != parent:
+            yield parent, children
+            parent, children = above, []
+        children.append(below)
+    yield parent, children
+
+
+@served("bfs", cost="linear")
+def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
+    """Yield the nodes at each distance from one source, or from the nearest of several."""
+    sources = [sources] if sources in G else list(dict.fromkeys(sources))
+    for source in sources:
+        if source not in G:
+            raise nx.NetworkXError(f"The node {source} is not in the graph.")
+    if not sources:
+        return
+    tree = nearest([levels(G, G.index[source]) for source in sources])
+    yield list(sources)
+    bounds = np.searchsorted(tree.distance[tree.order], np.arange(1, int(tree.distance[tree.order[-1]]) + 2)).tolist()
+    for begin, end in pairwise(bounds):
+        yield G.nodes_of(tree.order[begin:end])
+
+
+@served("bfs", cost="linear")
+def descendants_at_distance(G: Converted, source: Any, distance: Any) -> set[Any]:
+    """Return the nodes that many edges away."""
+    tree = _traverse(G, source)
+    return set(G.nodes_of(tree.order[tree.distance[tree.order] == distance]))
+
+
+@served("bfs", cost="linear")
+def descendants(G: Converted, source: Any) -> set[Any]:
+    """Return the nodes that a node reaches, without itself."""
+    return set(G.nodes_of(_traverse(G, source).order[1:]))
+
+
+@served("bfs", cost="linear")
+def ancestors(G: Converted, source: Any) -> set[Any]:
+    """Return the nodes that reach a node, without itself."""
+    return set(G.nodes_of(_traverse(G, source, towards=True).order[1:]))
+
+
+def nodes_among(graph: Converted, wanted: Iterable[Any] | Any) -> tuple[np.ndarray, bool]:
+    """Return the vertices of a parameter ``nodes``: of one node, of several, or all; and whether it is one."""
+    if wanted is None:
+        return graph.all_vertices(), False
+    if wanted in graph:
+        return np.array([graph.index[wanted]]), True
+    return graph.vertices(wanted), False

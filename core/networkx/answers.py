@@ -1,0 +1,76 @@
+"""Results of algorithms on a graph, kept current from the second time that they are asked for."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from suricate.graph import Graph
+from suricate.graph.tracker import Tracker
+
+MOST_TRACKED = 8  #: trackers of a graph; the least recently used one makes place for another
+MOST_SEEN = 64  #: questions remembered, to notice that one comes again
+
+
+class Answers:
+    """Computes results of one graph; what is asked for a second time is tracked from then on."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.tracked: OrderedDict[Hashable, Tracker] = OrderedDict()  #: the least recently used first
+        self._seen: OrderedDict[Hashable, None] = OrderedDict()
+
+    def result(self, algorithm: str, params: dict[str, Any], *, keep: bool = True) -> Any:
+        """Return the result of an algorithm, its arrays on the device.
+
+        ``keep=False``: it is not to be tracked, as one of many that are asked for one after the other.
+        """
+        key = question(algorithm, params) if keep else None
+        if key is None:
+            return self.graph.compute(algorithm, **params)
+        tracker = self.tracked.pop(key, None)
+        if tracker is None:
+            if not self._comes_again(key):
+                return self.graph.compute(algorithm, **params)
+            tracker = self.graph.track(algorithm, **params)
+            if len(self.tracked) >= MOST_TRACKED:
+                self.tracked.popitem(last=False)[1].close()
+        self.tracked[key] = tracker
+        return tracker.result
+
+    def _comes_again(self, key: Hashable) -> bool:
+        if key in self._seen:
+            del self._seen[key]
+            return True
+        self._seen[key] = None
+        if len(self._seen) > MOST_SEEN:
+            self._seen.popitem(last=False)
+        return False
+
+    def drop(self) -> None:
+        """Close all trackers."""
+        for tracker in self.tracked.values():
+            tracker.close()
+        self.tracked.clear()
+        self._seen.clear()
+
+
+def question(algorithm: str, params: dict[str, Any]) -> Hashable | None:
+    """Return the key of a call, None if its parameters cannot be compared."""
+    parts: list[Hashable] = [algorithm]
+    for name, value in params.items():
+        if isinstance(value, dict):
+            value = tuple(value.items())
+        elif isinstance(value, np.ndarray):
+            value = value.dtype.str, value.tobytes()
+        elif isinstance(value, list):
+            value = tuple(value)
+        parts.append((name, type(value), value))
+    try:
+        hash(tuple(parts))
+    except TypeError:
+        return None
+    return tuple(parts)

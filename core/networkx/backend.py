@@ -1,0 +1,101 @@
+"""The object that NetworkX dispatches to; its functions are those of the entry points (see ``info``)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import networkx as nx
+
+from suricate.networkx.converted import Converted
+from suricate.networkx.functions import COSTS, Served
+from suricate.networkx.info import offered
+
+_failed: set[str] = set()  # values of entry points
+LARGE = 1000  #: edges from which "heavy" functions win at the first call, too
+
+
+def convert_from_nx(
+    graph: Any,
+    edge_attrs: dict[Any, Any] | None = None,
+    node_attrs: dict[Any, Any] | None = None,
+    preserve_edge_attrs: bool = False,
+    preserve_node_attrs: bool = False,
+    preserve_graph_attrs: bool = False,
+    name: str | None = None,
+    graph_name: str | None = None,
+) -> Converted:
+    """Return a graph of NetworkX as the functions of this backend take it.
+
+    Raises:
+        NotImplementedError: it is a multigraph, or its weights cannot be used; the sentence says why.
+    """
+    if graph.is_multigraph():
+        raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
+    wanted = edge_attrs or {}
+    keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs)
+    return Converted.of(graph, wanted, device=nx.config.backends.suricate.device, keep=keep)
+
+
+def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
+    """Return a converted graph as one of NetworkX, and any other result as it is."""
+    return result.to_networkx() if isinstance(result, Converted) else result
+
+
+def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return True, or why the call is not served, in a sentence."""
+    function = _function(name)
+    if function is None:
+        return f"suricate has no function {name}"
+    return function.refusal(args, kwargs) or True
+
+
+def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
+    """Return True, or why NetworkX is likely to be faster, in a sentence."""
+    function = _function(name)
+    assert function is not None
+    graph = function.graph_of(args, kwargs)
+    if function.cost == "vertices" or is_converted(graph):
+        return function.cost != "vertices" or COSTS["vertices"]
+    if function.cost == "heavy":
+        few = f"with fewer than {LARGE} edges NetworkX is faster"
+        return graph.number_of_edges() >= LARGE or few
+    return f"the graph is not converted yet, and this is {COSTS[function.cost]}"
+
+
+def is_converted(graph: Any) -> bool:
+    """Return whether a conversion of the graph is in its cache."""
+    cache = getattr(graph, "__networkx_cache__", None) or {}
+    kept = cache.get("backends", {}).get(Converted.__networkx_backend__, {})
+    return any(isinstance(found, Converted) for found in kept.values())
+
+
+def _function(name: str) -> Served | None:
+    found = globals().get(name)
+    return found if isinstance(found, Served) else _loaded(name)
+
+
+def _loaded(name: str) -> Served | None:
+    point = offered().get(name)
+    if point is None:
+        return None
+    if point.value in _failed:
+        return None
+    try:
+        found = point.load()
+        if not isinstance(found, Served):
+            raise TypeError("it is no function that served() declares")
+    except Exception as error:
+        _failed.add(point.value)
+        line = f"the function {name} of suricate's backend cannot be loaded from {point.value}: {error}"
+        warnings.warn(line, RuntimeWarning, stacklevel=2)
+        return None
+    globals()[name] = found
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    found = None if name.startswith("__") else _loaded(name)
+    if found is None:
+        raise AttributeError(f"the backend suricate of NetworkX has no function {name!r}")
+    return found

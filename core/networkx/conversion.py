@@ -1,0 +1,100 @@
+"""Graphs of NetworkX made into arrays, and arrays into graphs of suricate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.graph import Graph
+
+EXACT = 2**53  #: integers up to it are exact in float64
+WHOLE = np.iinfo(np.int32)
+
+
+class Arcs(NamedTuple):
+    """Edges as arrays on the host, an undirected one once; ``weight`` is None for edges of weight 1.
+
+    ``whole`` says that the weights are integers, which sums of them are to remain.
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    weight: np.ndarray | None = None
+    whole: bool = True
+
+
+class Structure(NamedTuple):
+    """Nodes and edges of a graph of NetworkX.
+
+    Attributes:
+        nodes: the nodes, in NetworkX's order; their places are the vertices.
+        numbers: the vertex of each node.
+        src, dst: ``int64[edges]``, an undirected edge once.
+        data: the attributes of each edge.
+    """
+
+    nodes: list[Any]
+    numbers: dict[Any, int]
+    src: np.ndarray
+    dst: np.ndarray
+    data: list[dict[Any, Any]]
+
+    def arcs(self, attribute: Any, default: Any = 1) -> Arcs:
+        """Return the edges with the weights that an attribute holds; ``attribute=None``: without weights."""
+        if attribute is None:
+            return Arcs(self.src, self.dst)
+        weight, whole = weights([data.get(attribute, default) for data in self.data], attribute)
+        return Arcs(self.src, self.dst, weight, whole)
+
+
+def structure(graph: Any) -> Structure:
+    """Return nodes and edges of a graph of NetworkX that is no multigraph."""
+    nodes, rows = list(graph), [row for _, row in graph.adjacency()]
+    numbers = dict(zip(nodes, range(len(nodes)), strict=True))
+    heads = list(chain.from_iterable(rows))
+    degrees = np.fromiter(map(len, rows), np.int64, len(rows))
+    src = np.repeat(np.arange(len(nodes)), degrees)
+    dst = np.fromiter(map(numbers.__getitem__, heads), np.int64, len(heads))
+    data = list(chain.from_iterable(row.values() for row in rows))
+    if not graph.is_directed():
+        kept = np.flatnonzero(src <= dst)
+        src, dst, data = src[kept], dst[kept], [data[at] for at in kept.tolist()]
+    return Structure(nodes, numbers, src, dst, data)
+
+
+def weights(values: list[Any], attribute: Any) -> tuple[np.ndarray | None, bool]:
+    """Return weights as an array that a graph can hold (None if all are 1), and whether they are integers.
+
+    Raises:
+        NotImplementedError: one is no finite number, or an integer too large for exact sums.
+    """
+    kinds = set(map(type, values))
+    if kinds <= {int} and (not values or (min(values) == 1 == max(values))):
+        return None, True
+    if not all(issubclass(kind, (int, float, np.integer, np.floating, np.bool_)) for kind in kinds):
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise NotImplementedError(f"suricate needs numbers as weights; the attribute {attribute!r} has: {names}")
+    if all(issubclass(kind, (int, np.integer, np.bool_)) for kind in kinds):
+        return _whole(values, attribute), True
+    found = np.array(values, np.float64)
+    if not np.isfinite(found).all():
+        raise NotImplementedError(f"suricate needs finite weights; the attribute {attribute!r} has others")
+    return found, False
+
+
+def _whole(values: Iterable[Any], attribute: Any) -> np.ndarray:
+    numbers = list(map(int, values))
+    if min(numbers) >= WHOLE.min and max(numbers) <= WHOLE.max:
+        return np.array(numbers, np.int32)
+    if sum(map(abs, numbers)) > EXACT:
+        raise NotImplementedError(f"sums of the attribute {attribute!r} may exceed 2**53, beyond which none is exact")
+    return np.array(numbers, np.float64)
+
+
+def graph_of(arcs: Arcs, num_vertices: int, *, directed: bool, in_edges: bool, device: Any) -> Graph:
+    """Return a graph of suricate."""
+    options = {"device": device, "directed": directed, "in_edges": in_edges and directed}
+    return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=num_vertices, **options)

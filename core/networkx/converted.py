@@ -1,0 +1,233 @@
+"""A graph of NetworkX as algorithms see it: graphs of suricate on the device, and the nodes of their vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+from suricate.graph import Graph
+from suricate.networkx.answers import Answers
+from suricate.networkx.conversion import Arcs, graph_of, structure
+from suricate.networkx.table import Column, Rows, Values, on_host, table
+
+
+class Converted:
+    """What functions of the backend get in place of a graph of NetworkX.
+
+    Attributes:
+        nodes: the node of each vertex.
+        index: the vertex of each node.
+        device: where the graphs are.
+        whole: by attribute, whether its weights are integers.
+    """
+
+    __networkx_backend__ = "suricate"
+
+    def __init__(self, nodes: list[Any], index: dict[Any, int], *, directed: bool, device: Any) -> None:
+        self.nodes, self.index, self._directed, self.device = nodes, index, directed, device
+        self.whole: dict[Any, bool] = {None: True}
+        self._answers: dict[tuple[Any, bool], Answers] = {}  # by attribute, and whether edges point the other way
+        self._original: Any = None
+        self._arcs: Arcs | None = None
+
+    @classmethod
+    def of(cls, graph: Any, attributes: dict[Any, Any], *, device: Any, keep: bool) -> Converted:
+        """Convert a graph of NetworkX.
+
+        Args:
+            graph: a graph that is no multigraph.
+            attributes: edge attributes that are weights, with the weight of edges that lack them.
+            device: where to.
+            keep: whether to keep a copy of the graph too, with all its attributes.
+
+        Raises:
+            NotImplementedError: weights are not such that they could be used.
+        """
+        found = structure(graph)
+        made = cls(found.nodes, found.numbers, directed=graph.is_directed(), device=device)
+        made._original = graph.copy() if keep else None
+        if not attributes:
+            made.add(None, found.arcs(None))
+        for attribute, default in attributes.items():
+            made.add(attribute, found.arcs(attribute, default))
+        return made
+
+    # -- what NetworkX's functions may ask -----------------------------------------------------------------------------
+
+    def is_directed(self) -> bool:
+        """Return whether edges have a direction."""
+        return self._directed
+
+    def is_multigraph(self) -> bool:
+        """Return False."""
+        return False
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.index)
+
+    def __contains__(self, node: Any) -> bool:
+        try:
+            return node in self.index
+        except TypeError:
+            return False
+
+    order = number_of_nodes = __len__
+
+    def number_of_edges(self) -> int:
+        """Return the number of edges."""
+        return self.graph().num_edges
+
+    def __repr__(self) -> str:
+        return f"<Converted: {len(self)} nodes, {self.graph()!r}>"
+
+    # -- graphs of suricate --------------------------------------------------------------------------------------------
+
+    def add(self, attribute: Any, arcs: Arcs) -> None:
+        """Make the graph whose weights an attribute holds."""
+        self.whole[attribute] = arcs.whole
+        self._answers[attribute, False] = Answers(self._made(arcs))
+        if arcs.weight is None:
+            self._answers[None, False] = self._answers[attribute, False]
+
+    def _made(self, arcs: Arcs) -> Graph:
+        return graph_of(arcs, len(self.nodes), directed=self._directed, in_edges=self._directed, device=self.device)
+
+    def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
+        """Return what computes results of the graph whose weights an attribute holds; None: weights do not count.
+
+        ``backwards``: of the graph whose edges point the other way.
+        """
+        backwards = backwards and self._directed
+        found = self._answers.get((attribute, backwards))
+        if found is None and not backwards:
+            found = self._forwards(attribute)
+        if found is None:
+            src, dst, weight = self.host_edges(self.answers(attribute).graph)
+            found = Answers(self._made(Arcs(dst, src, weight)))
+        self._answers[attribute, backwards] = found
+        return found
+
+    def _forwards(self, attribute: Any) -> Answers:
+        if attribute is None:  # the weights of any will not be used
+            return next(answers for (_, backwards), answers in self._answers.items() if not backwards)
+        if self._original is None:
+            raise NotImplementedError(f"this conversion has not kept the edge attribute {attribute!r}")
+        self.add(attribute, structure(self._original).arcs(attribute))
+        return self._answers[attribute, False]
+
+    def graph(self, attribute: Any = None, *, backwards: bool = False) -> Graph:
+        """Return the graph whose weights an attribute holds, or any if there are none to be used."""
+        return self.answers(attribute, backwards=backwards).graph
+
+    @staticmethod
+    def host_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the edges of a graph as ``int64`` arrays on the host, and their weights."""
+        src, dst, weight = (None if part is None else on_host(graph.device, part) for part in graph.edges())
+        return src.astype(np.int64), dst.astype(np.int64), weight  # type: ignore[union-attr]
+
+    def arcs(self, attribute: Any = None) -> Arcs:
+        """Return all arcs on the host: edges if directed, both directions of undirected ones, a self-loop once."""
+        src, dst, weight = self.host_edges(self.graph(attribute))
+        if not self._directed:
+            others = src != dst
+            src, dst = np.concatenate([src, dst[others]]), np.concatenate([dst, src[others]])
+            weight = None if weight is None else np.concatenate([weight, weight[others]])
+        return Arcs(src, dst, None if attribute is None else weight, self.whole.get(attribute, True))
+
+    def original(self) -> Any:
+        """Return a graph of NetworkX with all attributes, not to be changed."""
+        if self._original is None:
+            raise NotImplementedError("this conversion has not kept all attributes")
+        return self._original
+
+    def to_networkx(self) -> Any:
+        """Return a graph of NetworkX: with all attributes if they were kept, else with the weights that were."""
+        if self._original is not None:
+            return self._original.copy()
+        made = nx.DiGraph() if self._directed else nx.Graph()
+        made.add_nodes_from(self.index)
+        known = [attribute for attribute in self.whole if attribute is not None]
+        src, dst, _ = self.host_edges(self.graph())
+        edges = list(zip(self.nodes_of(src), self.nodes_of(dst), strict=True))
+        made.add_edges_from(edges)
+        for attribute in known:
+            src, dst, weight = self.host_edges(self.graph(attribute))
+            values = np.ones(len(src), int) if weight is None else weight
+            values = values.astype(np.int64) if self.whole[attribute] else values
+            for u, v, value in zip(self.nodes_of(src), self.nodes_of(dst), values.tolist(), strict=True):
+                made[u][v][attribute] = value
+        return made
+
+    # -- results -------------------------------------------------------------------------------------------------------
+
+    def answer(
+        self, algorithm: str, attribute: Any = None, *, backwards: bool = False, keep: bool = True, **params: Any
+    ) -> Any:
+        """Return the result of an algorithm, its arrays on the host; to be read, not changed.
+
+        Args:
+            algorithm: its name.
+            attribute: edge attribute that holds the weights; None: they do not count.
+            backwards: of the graph whose edges point the other way.
+            keep: False if this is one of many calls, which need not be kept current.
+            params: of the algorithm; vertices, not nodes.
+        """
+        answers = self.answers(attribute, backwards=backwards)
+        found = answers.result(algorithm, params, keep=keep)
+        return _on_host(answers.graph.device, found)
+
+    def vertex(self, node: Any) -> int:
+        """Return the vertex of a node; raises ``NodeNotFound``."""
+        try:
+            return self.index[node]
+        except (KeyError, TypeError):
+            raise nx.NodeNotFound(f"Node {node} is not in G") from None
+
+    def vertices(self, nodes: Iterable[Any]) -> np.ndarray:
+        """Return the vertices of those of ``nodes`` that are in the graph, as ``G.nbunch_iter`` gives them.
+
+        Raises:
+            NetworkXError: ``nodes`` is neither a node nor several.
+        """
+        try:
+            return np.array([self.index[node] for node in nodes if node in self], np.int64)
+        except TypeError as error:
+            raise nx.NetworkXError(f"Node {nodes} is not in the graph.") from error
+
+    def all_vertices(self) -> np.ndarray:
+        """Return the vertices in the order of the nodes, ``int64[len(self)]``."""
+        return np.arange(len(self.nodes))
+
+    def nodes_of(self, vertices: np.ndarray) -> list[Any]:
+        """Return the nodes of vertices."""
+        nodes = self.nodes
+        return [nodes[vertex] for vertex in vertices.tolist()]
+
+    def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
+        """Return a dictionary by node that is decoded when it is read.
+
+        Args:
+            column: values by vertex, an array on the host or a column of another kind.
+            vertices: those in the dictionary, in this order; None: all.
+        """
+        held = None
+        if vertices is None:
+            vertices = self.all_vertices()
+        if len(vertices) < len(self.nodes):
+            held = np.zeros(len(self.nodes), bool)
+            held[vertices] = True
+        values = Values(column) if isinstance(column, np.ndarray) else column
+        return table(Rows(self.nodes, self.index, values, vertices, held))
+
+
+def _on_host(device: Any, found: Any) -> Any:
+    """Return a result with its arrays on the host."""
+    if isinstance(found, tuple):
+        return type(found)(*(_on_host(device, part) for part in found))
+    return on_host(device, found) if hasattr(found, "shape") else found

@@ -1,0 +1,105 @@
+"""Functions that the backend offers to NetworkX: ``served`` declares one, entry points list them (``info.GROUP``)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a graph for it
+    "vertices": "at most one pass over the vertices: converting a graph always takes longer",
+    "linear": "one pass over the edges: pays once the graph is converted",
+    "iterations": "many passes over the edges, which NetworkX makes in SciPy: pays once the graph is converted",
+    "heavy": "more than some passes over the edges: pays at the first call",
+}
+
+Limit = Callable[[Any], str | None]  # a value of a parameter -> why it is not served, None if it is
+
+
+class Served:
+    """A function of NetworkX that answers from a :class:`~suricate.networkx.Converted` graph.
+
+    Attributes:
+        algorithms: the names of the algorithms that it uses.
+        cost: one of ``COSTS``.
+        directed: which graphs it serves: True: directed ones, False: undirected ones, None: both.
+        limits: by parameter, what says why a value is not served.
+        note: a sentence for the table of the documentation.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        algorithms: tuple[str, ...],
+        cost: str,
+        directed: bool | None,
+        limits: Mapping[str, Limit],
+        note: str,
+    ) -> None:
+        self.function, self.algorithms, self.cost = function, algorithms, cost
+        self.directed, self.limits, self.note = directed, dict(limits), note
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self.__wrapped__ = function
+        self.signature = inspect.signature(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function; its graph is a converted one."""
+        return self.function(*args, **kwargs)
+
+    def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Return the graph among the arguments of a call."""
+        return args[0] if args else next(iter(kwargs[name] for name in self.signature.parameters if name in kwargs))
+
+    def refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+        """Return why a call is not served, in a sentence; None if it is."""
+        graph = self.graph_of(args, kwargs)
+        if graph.is_multigraph():
+            return "suricate keeps one edge between two nodes: it does not serve multigraphs"
+        if self.directed is not None and graph.is_directed() != self.directed:
+            kind = "directed" if self.directed else "undirected"
+            return f"suricate serves {self.__name__} of {kind} graphs only"
+        if self.limits and (len(args) > 1 or kwargs):
+            bound = self.signature.bind_partial(*args, **kwargs).arguments
+            for name, limit in self.limits.items():
+                reason = limit(bound[name]) if name in bound else None
+                if reason is not None:
+                    return f"suricate does not serve {name}={bound[name]!r} in {self.__name__}: {reason}"
+        return None
+
+
+def served(
+    *algorithms: str,
+    cost: str,
+    directed: bool | None = None,
+    limits: Mapping[str, Limit] | None = None,
+    note: str = "",
+) -> Callable[[Callable[..., Any]], Served]:
+    """Declare a function that serves the function of the same name in NetworkX.
+
+    Its first argument is a :class:`~suricate.networkx.Converted` graph, its parameters and defaults are NetworkX's, and
+    so are its exceptions. An entry point of the group ``suricate.networkx`` with NetworkX's name for it registers it.
+
+    Args:
+        algorithms: names of the algorithms that it uses, for the documentation.
+        cost: one of ``COSTS``.
+        directed: True: it serves directed graphs only, False: undirected ones only.
+        limits: by parameter, a function that takes a value and says in a sentence why it is not served, or None.
+        note: a sentence for the documentation.
+    """
+    if cost not in COSTS:
+        raise ValueError(f"cost must be one of {', '.join(COSTS)}, got {cost!r}")
+
+    def declare(function: Callable[..., Any]) -> Served:
+        return Served(function, algorithms, cost, directed, limits or {}, note)
+
+    return declare
+
+
+def named(weight: Any) -> str | None:
+    """The limit of a parameter that names an edge attribute."""
+    return "weights that a function returns are not served" if callable(weight) else None
+
+
+def absent(value: Any) -> str | None:
+    """The limit of a parameter that only None is served of."""
+    return None if value is None else "only None is served"

@@ -1,0 +1,30 @@
+"""What NetworkX is told of the backend when it is imported: names only, from the metadata of installed packages."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import metadata
+from typing import Any
+
+GROUP = "suricate.networkx"  #: of entry points ``name of a function in NetworkX = module:Served``
+
+
+@cache
+def offered() -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of the functions that installed packages offer, by NetworkX's names; loads none."""
+    found: dict[str, metadata.EntryPoint] = {}
+    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
+        found.setdefault(point.name, point)
+    return found
+
+
+def backend_info() -> dict[str, Any]:
+    """Return the dictionary of NetworkX's entry-point group ``networkx.backend_info``."""
+    return {
+        "backend_name": "suricate",
+        "project": "suricate",
+        "package": "suricate",
+        "short_summary": "Dynamic graphs on GPUs and CPUs; answers stay current while a graph is edited.",
+        "functions": {name: {} for name in offered()},
+        "default_config": {"device": "auto"},
+    }

@@ -1,0 +1,161 @@
+"""Dictionaries that decode an array when they are read: looking up a node costs nothing for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+
+
+class Column(Protocol):
+    """Values by vertex."""
+
+    def at(self, vertex: int) -> Any:
+        """Return the value of one vertex."""
+
+    def of(self, vertices: np.ndarray) -> Iterable[Any]:
+        """Return the values of vertices, ``int64[k]``."""
+
+
+class Values(NamedTuple):
+    """A column of numbers, ``array[num_vertices]`` on the host, which become Python's."""
+
+    array: np.ndarray
+
+    def at(self, vertex: int) -> Any:
+        """Return the value of one vertex."""
+        return self.array[vertex].item()
+
+    def of(self, vertices: np.ndarray) -> Iterable[Any]:
+        """Return the values of vertices."""
+        return self.array[vertices].tolist()
+
+
+class Rows(NamedTuple):
+    """What a table is decoded from.
+
+    Attributes:
+        nodes: the nodes by vertex; more may be appended later.
+        numbers: the vertex of each node.
+        column: values by vertex.
+        vertices: ``int64[k]``, those in the table, in its order.
+        held: ``bool[num_vertices]``, which are in it; None: all.
+    """
+
+    nodes: Sequence[Hashable]
+    numbers: Mapping[Hashable, int]
+    column: Column
+    vertices: np.ndarray
+    held: np.ndarray | None
+
+    def value(self, node: Hashable) -> Any:
+        """Return the value of a node; raises ``KeyError``."""
+        if not self.holds(node):
+            raise KeyError(node)
+        return self.column.at(self.numbers[node])
+
+    def holds(self, node: Any) -> bool:
+        """Return whether a node is in the table."""
+        vertex = self.numbers.get(node, -1)
+        if self.held is None:
+            return 0 <= vertex < len(self.vertices)
+        return 0 <= vertex < len(self.held) and bool(self.held[vertex])
+
+    def decoded(self) -> dict[Any, Any]:
+        """Return the whole table."""
+        names = [self.nodes[vertex] for vertex in self.vertices.tolist()]
+        return dict(zip(names, self.column.of(self.vertices), strict=True))
+
+
+class Decoded(dict):
+    """A dictionary that was a :class:`Table`; copies and pickles are plain dictionaries."""
+
+    __slots__ = ("__weakref__", "_rows")
+    _rows: Any
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return dict, (dict(self),)
+
+
+class Table(Decoded):
+    """A dictionary by node that is decoded from an array once it is read as a whole; then it is a :class:`Decoded`.
+
+    ``table[node]``, ``get``, ``in`` and ``len`` decode nothing. It holds its first entry from the start, so that code
+    in C that asks whether a dictionary is empty is right.
+    """
+
+    __slots__ = ()
+
+    # A method may be bound before the table is decoded, and called afterwards: ``max(table, key=table.get)``.
+
+    def __missing__(self, node: Hashable) -> Any:
+        rows = self._rows
+        if rows is None:
+            raise KeyError(node)
+        return rows.value(node)
+
+    def __contains__(self, node: object) -> bool:
+        rows = self._rows
+        return dict.__contains__(self, node) if rows is None else rows.holds(node)
+
+    def get(self, node: Any, default: Any = None) -> Any:
+        """Return the value of ``node``, else ``default``."""
+        rows = self._rows
+        if rows is None:
+            return dict.get(self, node, default)
+        return rows.value(node) if rows.holds(node) else default
+
+    def __len__(self) -> int:
+        rows = self._rows
+        return dict.__len__(self) if rows is None else len(rows.vertices)
+
+
+def table(rows: Rows) -> dict[Any, Any]:
+    """Return a dictionary of the rows, decoded when it is read."""
+    if not len(rows.vertices):
+        return {}
+    made = Table()
+    first = int(rows.vertices[0])
+    dict.__setitem__(made, rows.nodes[first], rows.column.at(first))
+    made._rows = rows
+    return made
+
+
+def decode(found: Any) -> None:
+    """Decode a table if it is not decoded yet."""
+    if type(found) is not Table:
+        return
+    rows = found._rows
+    if rows is not None:
+        dict.update(found, rows.decoded())
+    found.__class__ = Decoded  # type: ignore[assignment]
+    found._rows = None
+
+
+def on_host(device: Any, array: Array) -> np.ndarray:
+    """Return an array as NumPy's, which the device's owner may not change later."""
+    return array if isinstance(array, np.ndarray) else device.to_numpy(array)
+
+
+def _whole(name: str) -> Callable[..., Any]:
+    """Return the method ``name`` of dictionaries for tables: it decodes this one, and others among its arguments."""
+    plain = getattr(dict, name)
+
+    def method(self: Table, *args: Any, **kwargs: Any) -> Any:
+        for each in (self, *args):
+            decode(each)
+        return plain(self, *args, **kwargs)
+
+    method.__name__, method.__doc__ = name, plain.__doc__
+    return method
+
+
+for _name in (
+    "__delitem__", "__eq__", "__ior__", "__iter__", "__ne__", "__or__", "__repr__", "__reversed__", "__ror__",
+    "__setitem__", "__sizeof__", "clear", "copy", "items", "keys", "pop", "popitem", "setdefault", "update", "values",
+):  # fmt: skip
+    setattr(Table, _name, _whole(_name))

@@ -1,0 +1,345 @@
+"""The backend of NetworkX: what is dispatched, refused, recommended, and what graphs and weights become."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import textwrap
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import pytest
+from networkx.utils.backends import _registered_algorithms
+from networkx_calls import CALLS, DRAWN, Call, assert_same, graphs
+from plugin_sites import python
+
+from suricate import plugins
+from suricate.networkx import backend
+from suricate.networkx.converted import Converted
+from suricate.networkx.functions import COSTS, Served
+from suricate.networkx.info import backend_info, offered
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    before = set(nx.config.warnings_to_ignore)
+    nx.config.warnings_to_ignore.add("cache")
+    yield
+    nx.config.warnings_to_ignore = before
+
+
+def asked(call: Call, graph: Any, backend: str | None) -> Any:
+    """The comparable answer of a call."""
+    kwargs = {**call.kwargs, **({} if backend is None else {"backend": backend})}
+    return call.reduced(getattr(nx, call.name, None)(graph, *call.args, **kwargs))
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.name}{call.args}{list(call.kwargs)}")
+def test_answers_are_those_of_networkx(call: Call) -> None:
+    for graph in graphs(call.kind):
+        right = asked(call, graph, None)
+        found = asked(call, graph, "suricate")
+        assert_same(found, right)
+
+
+def test_every_function_is_called_here() -> None:
+    assert {call.name for call in CALLS} | DRAWN == offered().keys()
+
+
+@pytest.mark.parametrize("name", sorted(offered()))
+def test_parameters_are_those_of_networkx(name: str) -> None:
+    function = backend._loaded(name)
+    assert isinstance(function, Served)
+    theirs = inspect.signature(_registered_algorithms[name].orig_func).parameters  # type: ignore[attr-defined]
+    ours = function.signature.parameters
+    assert [(p.name, p.default, p.kind) for p in ours.values()] == [
+        (p.name, p.default, p.kind) for p in theirs.values()
+    ]
+    assert set(function.limits) <= set(ours)
+    assert set(function.algorithms) <= plugins.algorithms().keys()
+
+
+def test_values_come_in_the_order_of_the_nodes() -> None:
+    graph = graphs("undirected")[0]
+    for name in ("pagerank", "triangles", "closeness_centrality", "degree_centrality"):
+        assert list(getattr(nx, name)(graph, backend="suricate")) == list(graph)
+    found = nx.single_source_dijkstra_path_length(graph, "n0", weight="cost", backend="suricate")
+    assert list(found.values()) == sorted(found.values())
+
+
+# -- seeds -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.plain
+def test_independent_sets_are_maximal_and_follow_the_seed() -> None:
+    graph = graphs("loopless")[0]
+    found = [nx.maximal_independent_set(graph, seed=seed, backend="suricate") for seed in (1, 1, 2)]
+    assert found[0] == found[1] != found[2]
+    for members in found:
+        assert not any(graph.has_edge(u, v) for u in members for v in members)
+        assert set(members).union(*map(graph.neighbors, members)) == set(graph)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", ["label_propagation_communities", "asyn_lpa_communities"])
+def test_communities_are_stable(name: str) -> None:
+    graph = graphs("undirected")[0]
+    seed = {"seed": 3} if name.startswith("asyn") else {}
+    community = {}
+    for number, members in enumerate(getattr(nx.community, name)(graph, **seed, backend="suricate")):
+        community.update(dict.fromkeys(members, number))
+    assert community.keys() == set(graph)
+    for node in graph:
+        votes = [community[other] for other in graph[node]]
+        assert not votes or votes.count(community[node]) == max(map(votes.count, votes))
+
+
+@pytest.mark.plain
+def test_fast_communities_cover_the_graph() -> None:
+    for graph in graphs("both"):
+        found = list(nx.community.fast_label_propagation_communities(graph, seed=3, backend="suricate"))
+        assert sorted(map(str, set().union(*found))) == sorted(map(str, graph))
+        assert sum(map(len, found)) == len(graph)
+
+
+# -- exceptions --------------------------------------------------------------------------------------------------------
+
+WRONG = [
+    Call("shortest_path", ("n0", "isolated")),
+    Call("shortest_path", ("n0", "isolated"), {"weight": "cost"}),
+    Call("shortest_path", ("nobody", "n0")),
+    Call("shortest_path", ("n0", "nobody")),
+    Call("shortest_path", ("n0", "n1"), {"method": "guess"}),
+    Call("has_path", ("n0", "nobody")),
+    Call("has_path", ("nobody", "n0")),
+    Call("dijkstra_path_length", ("n0", "isolated")),
+    Call("dijkstra_path", ("nobody", "n0")),
+    Call("bellman_ford_path", ("n0", "isolated")),
+    Call("multi_source_dijkstra", ([],)),
+    Call("descendants", ("nobody",)),
+    Call("bfs_layers", (["n0", "nobody"],), reduced=list),
+    Call("bfs_edges", ("nobody",), reduced=list),
+    Call("eccentricity"),
+    Call("diameter"),
+    Call("average_shortest_path_length"),
+    Call("katz_centrality", (), {"beta": {"n0": 1}}),
+    Call("katz_centrality", (5.0,), {"max_iter": 40}),
+    Call("pagerank", (), {"max_iter": 0}),
+    Call("pagerank", (), {"max_iter": 1, "tol": 1e-12}),
+    Call("pagerank", (), {"personalization": {"nobody": 1}}),
+    Call("eigenvector_centrality", (), {"max_iter": 0}),
+    Call("eigenvector_centrality", (), {"nstart": {"n0": 0}}),
+    Call("closeness_centrality", ("nobody",)),
+    Call("core_number", kind="undirected"),
+    Call("node_connected_component", ("nobody",), kind="undirected"),
+    Call("triangles", (7,), kind="undirected"),
+    Call("reciprocity", ("isolated",), kind="directed"),
+    Call("connected_components", kind="directed"),
+    Call("strongly_connected_components", kind="undirected"),
+]
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("call", WRONG, ids=lambda call: f"{call.name}{call.args}{list(call.kwargs)}")
+def test_exceptions_are_those_of_networkx(call: Call) -> None:
+    for graph in graphs(call.kind):
+        with pytest.raises(Exception) as right:  # noqa: PT011
+            asked(call, graph, None)
+        with pytest.raises(type(right.value)):
+            asked(call, graph, "suricate")
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", ["is_connected", "is_weakly_connected", "is_strongly_connected"])
+def test_the_null_graph(name: str) -> None:
+    empty = nx.Graph() if name == "is_connected" else nx.DiGraph()
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        getattr(nx, name)(empty, backend="suricate")
+
+
+@pytest.mark.plain
+def test_answers_of_the_null_graph_are_empty() -> None:
+    for name in ("pagerank", "katz_centrality", "triangles", "core_number", "degree_centrality", "clustering"):
+        assert getattr(nx, name)(nx.Graph(), backend="suricate") == {}
+    assert nx.hits(nx.DiGraph(), backend="suricate") == ({}, {})
+    assert list(nx.connected_components(nx.Graph(), backend="suricate")) == []
+    assert nx.transitivity(nx.Graph(), backend="suricate") == 0
+    with pytest.raises(nx.NetworkXPointlessConcept):
+        nx.eigenvector_centrality(nx.Graph(), backend="suricate")
+
+
+# -- what is not served ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "graph", "args", "kwargs", "sentence"),
+    [
+        ("pagerank", nx.MultiGraph, (), {}, "it does not serve multigraphs"),
+        ("pagerank", nx.Graph, (), {"dangling": {}}, "pagerank: only None is served"),
+        ("dijkstra_path", nx.Graph, (0, 1, len), {}, "weights that a function returns are not served"),
+        ("betweenness_centrality", nx.Graph, (), {"weight": "cost"}, "does not serve weight='cost' in"),
+        ("core_number", nx.DiGraph, (), {}, "serves core_number of undirected graphs only"),
+        ("bfs_edges", nx.Graph, (0,), {"sort_neighbors": sorted}, "only None is served"),
+        ("no_such_function", nx.Graph, (), {}, "suricate has no function no_such_function"),
+    ],
+)
+def test_what_is_not_served_is_said(name: str, graph: Any, args: Any, kwargs: Any, sentence: str) -> None:
+    reason = backend.can_run(name, (graph(), *args), kwargs)
+    assert isinstance(reason, str)
+    assert sentence in reason
+    if name in offered():
+        assert args or backend.can_run(name, (), {"G": graph(), **kwargs}) == reason
+
+
+def test_what_networkx_does_faster_is_left_to_it() -> None:
+    large, small = nx.gnm_random_graph(900, 5000, seed=1), nx.path_graph(30)
+    assert "converting a graph always takes longer" in backend.should_run("degree_centrality", (large,), {})
+    assert "the graph is not converted yet" in backend.should_run("connected_components", (large,), {})
+    assert backend.should_run("betweenness_centrality", (large,), {}) is True
+    assert "fewer than 1000 edges" in backend.should_run("betweenness_centrality", (small,), {})
+    nx.number_connected_components(small, backend="suricate")
+    assert backend.should_run("connected_components", (small,), {}) is True
+    small.add_edge(0, 29)
+    assert "not converted" in backend.should_run("connected_components", (small,), {})
+
+
+def test_priority_and_fallback() -> None:
+    graph = nx.karate_club_graph()
+    with nx.config.backend_priority(algos=["suricate"]):
+        assert type(nx.number_of_cliques(graph)) is dict  # not served
+        assert nx.is_connected(graph)  # not worth a conversion
+        assert not graph.__networkx_cache__.get("backends")
+        nx.is_connected(graph, backend="suricate")
+        assert type(nx.triangles(graph)) is not dict
+        multi = nx.MultiGraph(graph)
+        assert type(nx.pagerank(multi)) is dict
+
+
+# -- weights -----------------------------------------------------------------------------------------------------------
+
+
+def weighted(*costs: Any) -> nx.Graph:
+    """A path with these costs."""
+    path = nx.Graph()
+    path.add_edges_from((at, at + 1, {"cost": cost}) for at, cost in enumerate(costs))
+    return path
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("costs", [(1, 2, 3), (2**40, 5, 7), (1.5, 2, 3), (True, 2, 1), (1, 0, 0)])
+def test_numbers_remain_of_their_kind(costs: tuple[Any, ...]) -> None:
+    found = nx.single_source_dijkstra_path_length(weighted(*costs), 0, weight="cost", backend="suricate")
+    right = nx.single_source_dijkstra_path_length(weighted(*costs), 0, weight="cost")
+    assert found == right
+    kinds = {int} if all(isinstance(cost, int) for cost in costs) else {float}
+    assert set(map(type, found.values())) == kinds
+
+
+@pytest.mark.parametrize("cost", ["2", None, Fraction(1, 3), float("nan"), float("inf"), 2**60, 1j])
+def test_weights_that_cannot_be_used_are_refused(cost: Any) -> None:
+    with pytest.raises(NotImplementedError) as refused:
+        nx.dijkstra_path_length(weighted(1, cost), 0, 2, weight="cost", backend="suricate")
+    assert "'cost'" in str(refused.value.__cause__)
+
+
+@pytest.mark.plain
+def test_negative_weights() -> None:
+    graph = nx.DiGraph()
+    graph.add_weighted_edges_from([(0, 1, 2), (1, 2, -1)])
+    with pytest.raises(ValueError, match="negative weights"):
+        nx.dijkstra_path(graph, 0, 2, backend="suricate")
+    with pytest.raises(NotImplementedError):
+        nx.bellman_ford_path(graph, 0, 2, backend="suricate")
+    with nx.config.backend_priority(algos=["suricate", "networkx"]):
+        assert nx.bellman_ford_path_length(graph, 0, 2) == 1
+
+
+# -- conversions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_conversion_keeps_the_attributes_that_are_asked_for() -> None:
+    graph = graphs("directed")[0]
+    made = backend.convert_from_nx(graph, edge_attrs={"cost": 1, "colour": 5})
+    back = backend.convert_to_nx(made)
+    assert list(back) == list(graph)
+    assert set(back.edges) == set(graph.edges)
+    for u, v, data in graph.edges(data=True):
+        assert back[u][v] == {"cost": data.get("cost", 1), "colour": data["colour"]}
+    whole = backend.convert_to_nx(backend.convert_from_nx(graph, preserve_edge_attrs=True, preserve_node_attrs=True))
+    assert nx.utils.graphs_equal(whole, graph)
+    assert backend.convert_to_nx(7) == 7
+
+
+@pytest.mark.plain
+def test_converted_graphs_are_taken_as_they_are() -> None:
+    graph = graphs("directed")[0]
+    made = backend.convert_from_nx(graph, edge_attrs={"weight": 1})
+    assert isinstance(made, Converted)
+    assert (made.is_directed(), made.is_multigraph(), len(made)) == (True, False, 31)
+    assert made.number_of_edges() == graph.number_of_edges()
+    assert list(made) == list(graph)
+    assert nx.descendants(made, "n0") == nx.descendants(graph, "n0")
+    assert nx.pagerank(made) == pytest.approx(nx.pagerank(graph), abs=1e-6)
+    with pytest.raises(NotImplementedError) as refused:
+        nx.dijkstra_path(made, "n0", "n1", weight="cost", backend="suricate")
+    assert "has not kept the edge attribute 'cost'" in str(refused.value.__cause__)
+
+
+@pytest.mark.plain
+def test_subgraph_views_are_converted_as_they_look() -> None:
+    graph = graphs("undirected")[0]
+    view = graph.subgraph([f"n{at}" for at in range(12)])
+    assert list(nx.connected_components(view, backend="suricate")) == list(nx.connected_components(view))
+    assert nx.triangles(view, backend="suricate") == nx.triangles(view)
+
+
+# -- information, other packages, documentation ------------------------------------------------------------------------
+
+
+def test_importing_networkx_loads_nothing() -> None:
+    done = python(
+        "import sys, networkx as nx\n"
+        "info = nx.utils.backends.backend_info['suricate']\n"
+        "print(len(info['functions']), *(name for name in sys.modules if name.startswith('suricate.')))"
+    )
+    number, *modules = done.stdout.split()
+    assert int(number) == len(offered())
+    assert set(modules) <= {
+        "suricate.networkx", "suricate.networkx.info", "suricate.errors", "suricate.base", "suricate.base.errors",
+    }  # fmt: skip
+    assert backend_info()["functions"].keys() == offered().keys()
+
+
+def test_a_function_of_another_package(tmp_path: Path) -> None:
+    (tmp_path / "their_paths.py").write_text(
+        textwrap.dedent("""
+        from suricate.networkx import served
+
+        @served("bfs", cost="heavy")
+        def wiener_index(G, weight=None):
+            levels = [G.answer("bfs", source=v, keep=False).level for v in G.all_vertices().tolist()]
+            return sum(int(level.sum()) for level in levels) / (1 if G.is_directed() else 2)
+        """)
+    )
+    info = tmp_path / "theirs-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[suricate.networkx]\nwiener_index = their_paths:wiener_index\n")
+    code = "import networkx as nx; print(nx.wiener_index(nx.path_graph(5), backend='suricate'))"
+    done = python(code, tmp_path, SURICATE_QUIET="1", NUMBA_DISABLE_JIT="1")
+    assert done.stdout.strip() == "20.0", done.stderr
+
+
+def test_the_table_of_the_documentation_is_generated() -> None:
+    command = [sys.executable, str(CHECKOUT / ".ci" / "networkx_table.py")]
+    table = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    page = (CHECKOUT / "docs" / "networkx.md").read_text()
+    assert table in page, "run .ci/networkx_table.py and put what it prints into docs/networkx.md"
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) >= offered().keys() | COSTS.keys()
