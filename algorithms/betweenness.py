@@ -3,13 +3,15 @@
 Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first search from a source counts the
 shortest paths to every vertex, level by level. Then each level, the deepest first, collects the contributions of the
 paths from the level below it. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
-scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used. The numbers of
-paths are float64; a source from which one of them overflows is repeated with factors and powers of 2.
+scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used, unless
+``weighted`` asks for it (``suricate.algorithms._weighted_paths``). The numbers of paths are float64; a source from
+which one of them overflows is repeated with factors and powers of 2.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from suricate import hookimpl
 from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
+from suricate.algorithms._weighted_paths import credits, demand_weights, reference_credits
 from suricate.base.parameters import flag
 from suricate.graph.row_copies import gathered_rows
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
@@ -103,15 +106,18 @@ class Betweenness(Algorithm):
     """Betweenness of all vertices, ``float64[num_vertices]``; parameters and scaling are NetworkX's.
 
     Args:
-        k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact. With ``k=1`` and
-            without endpoints the betweenness of the source itself is undefined: NaN.
+        k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact. With one source
+            and without endpoints the betweenness of the source itself is undefined: NaN.
         normalized: divide by the number of pairs.
         endpoints: count a path for its ends as well.
         seed: of the sample; NetworkX draws the same sample with it.
         sources: ids of the sample, in place of ``k`` and ``seed``.
+        weighted: shortest paths are those by weight; then all weights must be above 0.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
+        RequirementError: ``weighted`` on a graph without weights.
+        WeightError: ``weighted``, and a weight is 0 or negative; of a tracker also at the insertion of such a weight.
         DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
             deleted raises it when its result is read, until the vertex is live again.
     """
@@ -125,15 +131,19 @@ class Betweenness(Algorithm):
         endpoints: bool = False,
         seed: int = 0,
         sources: Any = None,
+        weighted: bool = False,
     ) -> None:
         self.sample = Sample("betweenness", k, seed, sources)
         self.normalized = flag("betweenness: normalized", normalized)
         self.endpoints = flag("betweenness: endpoints", endpoints)
+        self.weighted = flag("betweenness: weighted", weighted)
         self._betweenness: Array = None
         self._count: Array = None  # of the sources that reach a vertex
 
     def compute(self, graph: Graph) -> None:
         """Search from every source, and sum the credits."""
+        if self.weighted:
+            demand_weights(graph, "betweenness", positive=True)
         n, xp = graph.num_vertices, graph.device.xp
         total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
         overflows = xp.zeros(n, np.uint32)
@@ -160,9 +170,13 @@ class Betweenness(Algorithm):
     def _credits(self, graph: Graph, source: int, *, overflows: bool = False) -> tuple[Array, Array]:
         """Return the level of every vertex, and its credit for the paths from ``source``.
 
-        All credits on the way to a number of paths that overflows are NaN, unless ``overflows`` says to expect some.
+        By weight the level is 0 at all vertices that are reached. All credits on the way to a number of paths that
+        overflows are NaN, unless ``overflows`` says to expect some.
         """
         n, xp = graph.num_vertices, graph.device.xp
+        if self.weighted:
+            distance, credit = credits(graph, source, overflows=overflows)
+            return xp.where(distance < math.inf, np.uint32(0), np.uint32(UNREACHED)), credit
         level, paths, credit = xp.full(n, UNREACHED, np.uint32), xp.zeros(n), xp.zeros(n)
         level[source], paths[source] = 0, 1
         state = (paths, level)
@@ -197,28 +211,17 @@ class Betweenness(Algorithm):
         endpoints: bool = False,
         seed: int = 0,
         sources: Any = None,
+        weighted: bool = False,
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
-        """Products of the SciPy matrix with one vector per level."""
+        """Products of the SciPy matrix with one vector per level; by weight, SciPy's Dijkstra and plain loops."""
         sources = Sample("betweenness", k, seed, sources).drawn(num_vertices, live)
-        matrix = adjacency(src, dst, None, num_vertices)
-        transposed, total = matrix.T.tocsr(), np.zeros(num_vertices)
-        for source in sources:
-            paths = np.zeros(num_vertices)
-            paths[source] = 1
-            layers = [paths.copy()]
-            while layers[-1].any():
-                reached = transposed @ layers[-1]
-                reached[paths > 0] = 0
-                paths += reached
-                layers.append(reached)
-            credit = np.zeros(num_vertices)
-            for above, below in zip(layers[-2::-1], layers[:0:-1], strict=True):
-                share = np.where(below > 0, (1 + credit) / np.where(below > 0, below, 1), 0)
-                credit += above * (matrix @ share)
-            credit[source] = 0
-            others = (paths > 0) & (np.arange(num_vertices) != source)
+        total = np.zeros(num_vertices)
+        for source, reached, credit in _reference_credits(
+            src, dst, weight if weighted else None, num_vertices, sources
+        ):
+            others = reached & (np.arange(num_vertices) != source)
             total += credit + endpoints * others
             total[source] += endpoints * others.sum()
         num_live = num_vertices - deleted_among(live)
@@ -240,6 +243,36 @@ class Betweenness(Algorithm):
         """Return the bytes of the searches, and of the way back, which also reads and writes paths and credits."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
+
+
+def _reference_credits(
+    src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, sources: list[int]
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield each source with the mask of what it reaches, and the credits; ``weight`` None: by the number of edges."""
+    from scipy.sparse import csgraph
+
+    matrix = adjacency(src, dst, weight, num_vertices)
+    transposed = matrix.T.tocsr()
+    for source in sources:
+        if weight is not None:
+            distance = csgraph.dijkstra(matrix, indices=source)
+            arcs = (src, dst, weight.astype(np.float64))
+            yield source, np.isfinite(distance), reference_credits(arcs, distance, source)
+            continue
+        paths = np.zeros(num_vertices)
+        paths[source] = 1
+        layers = [paths.copy()]
+        while layers[-1].any():
+            reached = transposed @ layers[-1]
+            reached[paths > 0] = 0
+            paths += reached
+            layers.append(reached)
+        credit = np.zeros(num_vertices)
+        for above, below in zip(layers[-2::-1], layers[:0:-1], strict=True):
+            share = np.where(below > 0, (1 + credit) / np.where(below > 0, below, 1), 0)
+            credit += above * (matrix @ share)
+        credit[source] = 0
+        yield source, paths > 0, credit
 
 
 def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Array]:

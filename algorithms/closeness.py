@@ -11,6 +11,7 @@ vertex that all sources reach.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from suricate import hookimpl
 from suricate.algorithms._live import deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
+from suricate.algorithms._weighted_paths import demand_weights, distances
 from suricate.base.parameters import flag
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import propagate
 from suricate.plugins.algorithm import Algorithm
 
@@ -43,42 +46,74 @@ def reached(v, step, level, count, total):
 
 
 class Closeness(Algorithm):
-    """Closeness of all vertices by the lengths of paths towards them, ``float64[num_vertices]``; weights do not count.
+    """Closeness of all vertices by the lengths of paths towards them, ``float64[num_vertices]``.
 
-    Of a deleted vertex it is 0.
+    Of a deleted vertex it is 0. Weights do not count, unless ``weighted`` asks for it.
 
     Args:
         wf_improved: scale by the share of vertices that reach the vertex, as NetworkX does.
         k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact.
         seed: of the sample.
         sources: ids of the sample, in place of ``k`` and ``seed``.
+        weighted: the length of a path is the sum of its weights, which must be at least 0 (NetworkX: ``distance=``).
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
+        RequirementError: ``weighted`` on a graph without weights.
+        WeightError: ``weighted``, and a weight is negative; of a tracker also at the insertion of such a weight.
         DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
             deleted raises it when its result is read, until the vertex is live again.
     """
 
     name = "closeness"
 
-    def __init__(self, wf_improved: bool = True, k: int | None = None, seed: int = 0, sources: Any = None) -> None:
+    def __init__(
+        self,
+        wf_improved: bool = True,
+        k: int | None = None,
+        seed: int = 0,
+        sources: Any = None,
+        weighted: bool = False,
+    ) -> None:
         self.wf_improved = flag("closeness: wf_improved", wf_improved)
         self.sample = Sample("closeness", k, seed, sources)
+        self.weighted = flag("closeness: weighted", weighted)
         self._closeness: Array = None
         self._count: Array = None  # of the sources that reach a vertex
 
     def compute(self, graph: Graph) -> None:
         """Search from every source, and sum counts and distances per vertex."""
         n, xp = graph.num_vertices, graph.device.xp
-        level, total = xp.empty(n, np.uint32), xp.zeros(n, np.int64)
         sources = self.sample.of(graph)
+        total = xp.zeros(n, np.float64 if self.weighted else np.int64)
+        if self.weighted:
+            self._sum_distances(graph, sources, total)
+        else:
+            self._sum_levels(graph, sources, total)
+        self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
+
+    def _sum_levels(self, graph: Graph, sources: list[int], total: Array) -> None:
+        """Add up the number of edges from each source."""
+        n, xp = graph.num_vertices, graph.device.xp
+        level = xp.empty(n, np.uint32)
         self._count = xp.asarray(np.bincount(sources, minlength=n).astype(np.int64))
         for source in sources:
             level.fill(UNREACHED)
             level[source] = 0
             arguments = (level, self._count, total)
             propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
-        self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
+
+    def _sum_distances(self, graph: Graph, sources: list[int], total: Array) -> None:
+        """Add up the distances by weight from each source."""
+        demand_weights(graph, "closeness", positive=False)
+        xp = graph.device.xp
+        self._count = xp.zeros(graph.num_vertices, np.int64)
+        with gathered_rows(graph):
+            for source in sources:
+                distance = distances(graph, source)
+                is_reached = distance < math.inf
+                self._count += is_reached
+                total += xp.where(is_reached, distance, 0)
 
     @property
     def result(self) -> Array:
@@ -100,6 +135,7 @@ class Closeness(Algorithm):
         k: int | None = None,
         seed: int = 0,
         sources: Any = None,
+        weighted: bool = False,
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
@@ -107,13 +143,13 @@ class Closeness(Algorithm):
         from scipy.sparse import csgraph
 
         sources = Sample("closeness", k, seed, sources).drawn(num_vertices, live)
-        matrix = adjacency(src, dst, None, num_vertices)
-        count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices, np.int64)
+        matrix = adjacency(src, dst, weight, num_vertices, weighted)
+        count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices)
         for source in sources:
-            distance = csgraph.dijkstra(matrix, indices=source, unweighted=True)
+            distance = csgraph.dijkstra(matrix, indices=source)
             reached = np.isfinite(distance)
             count += reached
-            total[reached] += distance[reached].astype(np.int64)
+            total[reached] += distance[reached]
         return closeness(np, count, total, len(sources), num_vertices - deleted_among(live), wf_improved)
 
     @classmethod
@@ -129,7 +165,8 @@ class Closeness(Algorithm):
 def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: int, wf_improved: bool) -> Array:
     """Return closeness from the number of sources that reach each vertex, and the sum of their distances to it."""
     scale = num_live / max(num_sources, 1)
-    others, distance = xp.maximum(count * scale - 1, 0), total * scale
+    with np.errstate(over="ignore"):
+        others, distance = xp.maximum(count * scale - 1, 0), total * scale
     result = others / xp.where(total > 0, distance, 1) * (total > 0)
     return result * others / max(num_live - 1, 1) if wf_improved else result
 

@@ -25,12 +25,12 @@ After a batch (``method``):
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
 what is compared, ranks of vertices that are left out are kept. They need in-edges, and the number of vertices as it
-was, since another one changes all jumps; otherwise "nd" takes their place. They keep the weight of the jumps, and
-:attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution is a multiple
-of the ranks. After a step of more than a 16th of the vertices and edges a dynamic method goes on over all of them,
-to half of the tolerances and extrapolated as by "auto": a pass looks at no flags, takes half the time or less of a step
-over most vertices, and sets the sum of the ranks right, so that errors fade faster. On a CUDA device the steps of a
-dynamic method are two loops without a wait, whole passes are one.
+was, since another one changes all jumps, and no ``dangling``; otherwise "nd" takes their place. They keep the weight of
+the jumps, and :attr:`PageRank.result` divides by the sum of the ranks, which is exact: for a given weight the solution
+is a multiple of the ranks. After a step of more than a 16th of the vertices and edges a dynamic method goes on over all
+of them, to half of the tolerances and extrapolated as by "auto": a pass looks at no flags, takes half the time or less
+of a step over most vertices, and sets the sum of the ranks right, so that errors fade faster. On a CUDA device the
+steps of a dynamic method are two loops without a wait, whole passes are one.
 
 An approximation by design. With b = (tol + frontier_tol) * alpha / (1 - alpha), and the L1 norm, whole passes end at an
 L1 distance of at most b from the exact ranks, dynamic methods of 3 b, and b more for each further batch since the last
@@ -49,6 +49,7 @@ from suricate import hookimpl
 from suricate.algorithms._convergence import tolerance
 from suricate.algorithms._fixed_point import divided
 from suricate.algorithms._sums import Weighting
+from suricate.algorithms._vertex_values import optional_values
 from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
 from suricate.algorithms.pagerank.passes import WholePasses
 from suricate.algorithms.pagerank.reach import is_near, steps_until
@@ -62,6 +63,7 @@ from suricate.algorithms.pagerank.steps import (
 )
 from suricate.base.parameters import dtype as one_dtype
 from suricate.base.parameters import flag, integer, real
+from suricate.errors import ParameterError
 from suricate.graph.row_copies import gathered_rows
 from suricate.operators import converge, vertex_map
 from suricate.operators.repeated import Repeated
@@ -103,11 +105,16 @@ class PageRank(WholePasses):
             norm 1e-6.
         prune_tol: relative change below which ``"dfp"`` leaves a vertex out; None: as ``frontier_tol``.
         dtype: ``"float64"`` or ``"float32"``.
+        nstart: where a computation from scratch starts, in any scale: a dict (others: 0), or an array with an entry per
+            vertex, numbers of at least 0; None: the same rank everywhere. It changes the number of steps only.
+        dangling: where the rank of dangling vertices goes, as ``personalization``; None: where jumps go. With it "nd"
+            takes the place of dynamic methods.
 
     Raises:
-        ParameterError, UnknownNameError: a parameter is of the wrong type or out of range.
+        ParameterError, UnknownNameError: a parameter is of the wrong type or out of range; ``dangling`` with
+            ``self_loops``, where nothing dangles.
         RequirementError: ``weighted=True`` on a graph without weights.
-        ShapeError, VertexRangeError: ``personalization`` does not fit the graph.
+        ShapeError, VertexRangeError: ``personalization``, ``nstart`` or ``dangling`` does not fit the graph.
         WeightError: the graph has negative weights, or the weights of a vertex have no finite sum. On CUDA after a
             batch it is raised by :attr:`result`.
     """
@@ -131,9 +138,12 @@ class PageRank(WholePasses):
         frontier_tol: float | None = None,
         prune_tol: float | None = None,
         dtype: str = "float64",
+        nstart: Mapping[int, float] | Array | None = None,
+        dangling: Mapping[int, float] | Array | None = None,
     ) -> None:
         self.alpha = real("pagerank: alpha", alpha, low=0, high=1)
-        self.jumps = Jumps(personalization)
+        self.jumps = Jumps(personalization, dangling)
+        self.nstart = optional_values("pagerank: nstart", nstart, low=0)
         self.dtype = one_dtype("pagerank: dtype", dtype, ("float64", "float32"))
         self.max_iter = None if max_iter is None else integer("pagerank: max_iter", max_iter, low=1)
         self.weighting = Weighting("pagerank", weighted)
@@ -144,6 +154,8 @@ class PageRank(WholePasses):
             self.tol = real("pagerank: tol", tol, low=0, include_low=False)
         self.method = one_of("pagerank: method", method, METHODS)
         self.self_loops = flag("pagerank: self_loops", self_loops)
+        if self.self_loops and self.jumps.apart:
+            raise ParameterError("pagerank: dangling is about vertices without out-edges: self_loops=True leaves none")
         self.closed = sums_up_loops(equation, self.self_loops, self.method)
         told = self.tol / 2 if norm == "l1" else 1e-6
         self.frontier_tol = told if frontier_tol is None else real("pagerank: frontier_tol", frontier_tol, low=0)
@@ -186,7 +198,8 @@ class PageRank(WholePasses):
                 return "static"
             is_local = self._local_updates < RENEWAL and not differs and self._is_local(graph, edges)
             method = "dfp" if is_local else "nd"
-        return "nd" if method in LOCAL and (differs or not graph.has_in_edges) else method
+        needs_passes = differs or not graph.has_in_edges or self.jumps.apart
+        return "nd" if method in LOCAL and needs_passes else method
 
     def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
         """Return whether what ``edges`` change is likely to fade near by; the CPU sees whether it is within ``tol``."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.algorithms._fixed_point import divided
 from suricate.base.parameters import integer, real, shown
 from suricate.errors import ParameterError, ShapeError, VertexRangeError
 from suricate.intake.arrays import as_array
@@ -46,36 +47,75 @@ def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
 
 
 class Jumps:
-    """The parameter ``personalization``: a copy on the host of what the user gave, or None; 0 at deleted vertices."""
+    """The parameters ``personalization`` and ``dangling``: copies on the host of what the user gave, or None.
 
-    def __init__(self, values: Mapping[int, float] | Array | None) -> None:
-        self._values = None if values is None else _checked_personalization(values)
+    Attributes:
+        apart: whether the rank of dangling vertices goes elsewhere than jumps.
+    """
+
+    def __init__(
+        self, values: Mapping[int, float] | Array | None, dangling: Mapping[int, float] | Array | None
+    ) -> None:
+        self._parts = {
+            "personalization": _checked("personalization", values),
+            "dangling": _checked("dangling", dangling),
+        }
+        self.apart = dangling is not None
 
     def check(self, num_vertices: int, *, grown: bool) -> None:
-        """Raise unless it names vertices of the graph, or has an entry for each of them.
+        """Raise unless they name vertices of the graph, or have an entry for each of them.
 
         A graph that may have ``grown`` since may have more vertices than there are entries.
         """
-        _check_fit(self._values, num_vertices, grown=grown)
+        for name, values in self._parts.items():
+            _check_fit(name, values, num_vertices, grown=grown)
 
     def on(self, graph: Graph, dtype: np.dtype) -> tuple[Array, int]:
-        """Return where jumps go and how far the entries of two vertices are apart: 1, or 0 if one counts for all."""
-        n, xp = graph.num_vertices, graph.device.xp
-        if self._values is None:
-            return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
-        found = xp.asarray(distribution(self._values, n))
-        if graph.most_deleted:
-            found = found * graph.live_arrays.mask
-            total = found.sum()
-            found = found / xp.where(total > 0, total, math.nan)  # all NaN, and so are the ranks, if none is live
-        return found.astype(dtype), 1
+        """Return where jumps go, and how far the entries of two vertices are apart: 1, or 0 if one counts for all.
 
-    def are_lost(self, graph: Graph) -> bool:
-        """Return whether no vertex of the personalisation is live; waits for the device."""
-        if self._values is None or not graph.most_deleted:
-            return False
+        If the rank of dangling vertices goes elsewhere, each vertex has a second entry for that, and this is 2.
+        """
+        n, xp = graph.num_vertices, graph.device.xp
+        if self.apart:
+            both = xp.stack([self._of_live(graph, name) for name in self._parts], 1)
+            return both.ravel().astype(dtype), 2
+        if self._parts["personalization"] is not None:
+            return self._of_live(graph, "personalization").astype(dtype), 1
+        return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
+
+    def _of_live(self, graph: Graph, name: str) -> Array:
+        """Return ``float64[num_vertices]`` that sum to 1, 0 at deleted vertices; all NaN if none that it names is live.
+
+        NaN makes all ranks NaN, which is noticed when they are read.
+        """
+        xp, values = graph.device.xp, self._parts[name]
+        if values is None:
+            return uniform(graph)
+        found = xp.asarray(distribution(values, graph.num_vertices))
+        if not graph.most_deleted:
+            return found
+        found = found * graph.live_arrays.mask
+        total = found.sum()
+        return found / xp.where(total > 0, total, math.nan)
+
+    def lost(self, graph: Graph) -> str | None:
+        """Return the name of a parameter of which no vertex is live, or None; waits for the device."""
+        if not graph.most_deleted:
+            return None
         live = graph.device.to_numpy(graph.live)
-        return not distribution(self._values, graph.num_vertices)[live].any()
+        for name, values in self._parts.items():
+            if values is not None and not distribution(values, graph.num_vertices)[live].any():
+                return name
+        return None
+
+
+def started(graph: Graph, values: Array) -> Array:
+    """Return ``values`` of the live vertices, scaled to the sum 1; the uniform vector if all of them are 0."""
+    xp = graph.device.xp
+    found = values * graph.live_arrays.mask if graph.most_deleted else values
+    found = divided(xp, found, found.max())  # whose sum is finite
+    total = found.sum()
+    return xp.where(total > 0, divided(xp, found, total), uniform(graph))
 
 
 def uniform(graph: Graph) -> Array:
@@ -87,9 +127,11 @@ def uniform(graph: Graph) -> Array:
     return mask / xp.maximum(count, 1)
 
 
-def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:
-    """Return a copy on the host of what the user gave: non-negative finite numbers, not all of them 0."""
-    label = "pagerank: personalization"
+def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
+    """Return a copy on the host of what the user gave, or None: non-negative finite numbers, not all of them 0."""
+    if values is None:
+        return None
+    label = f"pagerank: {name}"
     if isinstance(values, Mapping):
         given = {integer(f"{label}: a vertex", v): values[v] for v in values}
         if min(given, default=0) < 0:
@@ -110,16 +152,16 @@ def _checked_personalization(values: Any) -> dict[int, float] | np.ndarray:
     return checked
 
 
-def _check_fit(values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
+def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
     """See :meth:`Jumps.check`."""
     if isinstance(values, dict) and max(values) >= num_vertices:
-        raise VertexRangeError(f"pagerank: personalization: vertex {max(values)} is not in [0, {num_vertices})")
+        raise VertexRangeError(f"pagerank: {name}: vertex {max(values)} is not in [0, {num_vertices})")
     if isinstance(values, np.ndarray) and (len(values) > num_vertices or (len(values) < num_vertices and not grown)):
-        raise ShapeError(f"pagerank: personalization has {len(values)} entries, the graph {num_vertices} vertices")
+        raise ShapeError(f"pagerank: {name} has {len(values)} entries, the graph {num_vertices} vertices")
 
 
 def distribution(values: Any, num_vertices: int) -> np.ndarray:
-    """Return the personalisation as float64[num_vertices] that sum to 1; vertices that it does not name have 0."""
+    """Return numbers by vertex as float64[num_vertices] that sum to 1; vertices that are not named have 0."""
     spread = np.zeros(num_vertices)
     if isinstance(values, Mapping):
         spread[list(values)] = list(values.values())

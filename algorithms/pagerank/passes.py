@@ -12,7 +12,7 @@ from suricate.algorithms._convergence import CutLoops, Progress, demand_floor
 from suricate.algorithms._fixed_point import divided
 from suricate.algorithms._sums import Weighting
 from suricate.algorithms.pagerank.leaps import Leaps, Pace, leap
-from suricate.algorithms.pagerank.parameters import uniform
+from suricate.algorithms.pagerank.parameters import started, uniform
 from suricate.algorithms.pagerank.reference import VerifiedRanks
 from suricate.algorithms.pagerank.steps import (
     FRESH,
@@ -34,6 +34,7 @@ from suricate.operators.results import Propagated
 from suricate.operators.schemes import passes_scan
 
 if TYPE_CHECKING:
+    from suricate.algorithms._vertex_values import VertexValues
     from suricate.algorithms.pagerank.parameters import Jumps
     from suricate.base.devices import Array
     from suricate.graph import Graph
@@ -45,6 +46,7 @@ class WholePasses(VerifiedRanks):
 
     alpha: float
     jumps: Jumps
+    nstart: VertexValues | None
     tol: float
     max_iter: int | None
     norm: str
@@ -69,7 +71,7 @@ class WholePasses(VerifiedRanks):
     # -- from scratch --------------------------------------------------------------------------------------------------
 
     def compute(self, graph: Graph) -> None:
-        """Iterate from the uniform vector."""
+        """Iterate from ``nstart``, by default from the same rank at every live vertex."""
         self.weighting.demand(graph)
         n, xp = graph.num_vertices, graph.device.xp
         self.jumps.check(n, grown=self._share is not None)
@@ -78,7 +80,7 @@ class WholePasses(VerifiedRanks):
         self._graph = graph
         self._cut.clear()
         self._start(graph)
-        self._share = uniform(graph).astype(self.dtype)
+        self._share = self._first(graph).astype(self.dtype)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._announced = xp.empty_like(self._share), None
         self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False
@@ -88,10 +90,19 @@ class WholePasses(VerifiedRanks):
         self._iterate(graph)
         self._look(graph)
 
+    def _first(self, graph: Graph) -> Array:
+        """Return the ranks that the computation starts from."""
+        if self.nstart is None or graph.num_vertices == 0:
+            return uniform(graph)
+        start = self.nstart.on_host(graph.num_vertices, grown=self._share is not None)
+        if not start.any():
+            raise ParameterError("pagerank: nstart is 0 at every vertex")
+        return started(graph, graph.device.xp.asarray(start))
+
     def _start(self, graph: Graph) -> None:
         """Make what depends on the graph but not on the ranks."""
         weighted = self.weighting.applies(graph)
-        self._passes = passes(weighted, self.self_loops, self.closed, *usable_weights(self.dtype))
+        self._passes = passes(weighted, self.self_loops, self.closed, self.jumps.apart, *usable_weights(self.dtype))
         if self._error is None or self._error.device != graph.device:
             self._error = su.Scalar("sum" if self.norm == "l1" else "max", "float64", graph)
             self._dangling, self._mass = su.Scalar("sum", "float64", graph), su.Scalar("sum", "float64", graph)
@@ -306,7 +317,7 @@ class WholePasses(VerifiedRanks):
 
     def _look(self, graph: Graph) -> None:
         """Raise ``WeightError`` if weights make the ranks unusable; without weights they are usable."""
-        if self.weighting.applies(graph) and not self._is_usable() and not self.jumps.are_lost(graph):
+        if self.weighting.applies(graph) and not self._is_usable() and self.jumps.lost(graph) is None:
             raise self._why_unusable(graph)
 
     def _is_usable(self) -> bool:
@@ -315,8 +326,8 @@ class WholePasses(VerifiedRanks):
         return self._usable
 
     def _why_unusable(self, graph: Graph) -> Exception:
-        if self.jumps.are_lost(graph):
-            return ParameterError("pagerank: personalization has no live vertex: there is nowhere to jump to")
+        if (name := self.jumps.lost(graph)) is not None:
+            return ParameterError(f"pagerank: {name} has no live vertex: there is nowhere to jump to")
         return WeightError("pagerank: a vertex has a negative weight, or weights whose sum is too large or too small")
 
 

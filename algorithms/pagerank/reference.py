@@ -26,7 +26,13 @@ def distance_bound(num_vertices: int, dtype: np.dtype, params: dict[str, Any]) -
 
 
 def power_iteration(
-    matrix: Any, alpha: float, tol: float, max_iter: int, personalization: Any = None, live: np.ndarray | None = None
+    matrix: Any,
+    alpha: float,
+    tol: float,
+    max_iter: int,
+    personalization: Any = None,
+    live: np.ndarray | None = None,
+    dangling: Any = None,
 ) -> np.ndarray:
     """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights.
 
@@ -36,19 +42,24 @@ def power_iteration(
 
     n = matrix.shape[0]
     degree = np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel()
-    dangling = degree == 0
-    per_row = np.repeat(1 / np.where(dangling, 1, degree), np.diff(matrix.indptr))
+    dangles = degree == 0
+    per_row = np.repeat(1 / np.where(dangles, 1, degree), np.diff(matrix.indptr))
     push = sparse.csr_array((matrix.data * per_row, matrix.indices, matrix.indptr), shape=matrix.shape).T
-    jumps = np.ones(n) if personalization is None else distribution(personalization, n)
-    jumps = jumps * (np.ones(n) if live is None else live)
-    jumps /= max(jumps.sum(), np.finfo(np.float64).tiny)
+    jumps = _of_live(np.ones(n) if personalization is None else distribution(personalization, n), live)
+    shares = jumps if dangling is None else _of_live(distribution(dangling, n), live)
     rank = jumps.copy()
     for _ in range(max_iter):
-        after = alpha * (push @ rank) + (alpha * rank[dangling].sum() + 1 - alpha) * jumps
+        after = alpha * (push @ rank) + alpha * rank[dangles].sum() * shares + (1 - alpha) * jumps
         change, rank = np.abs(after - rank).sum(), after
         if change < tol:
             break
     return rank
+
+
+def _of_live(values: np.ndarray, live: np.ndarray | None) -> np.ndarray:
+    """Return ``values`` scaled to the sum 1 over live vertices, 0 at deleted ones."""
+    values = values if live is None else values * live
+    return values / max(values.sum(), np.finfo(np.float64).tiny)
 
 
 class VerifiedRanks(Algorithm):
@@ -67,6 +78,7 @@ class VerifiedRanks(Algorithm):
         weighted: bool | None = None,
         personalization: Any = None,
         self_loops: bool = False,
+        dangling: Any = None,
         live: np.ndarray | None = None,
         **_: Any,
     ) -> np.ndarray:
@@ -77,7 +89,7 @@ class VerifiedRanks(Algorithm):
             src, dst = np.append(src[others], every), np.append(dst[others], every)
             values = np.append(values[others], np.ones(num_vertices))
         matrix = adjacency(src, dst, values, num_vertices)
-        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization, live)
+        return power_iteration(matrix, alpha, EXACT_TOLERANCE, EXACT_ITERATIONS, personalization, live, dangling)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
@@ -101,10 +113,11 @@ class VerifiedRanks(Algorithm):
         tol: float = TOL,
         max_iter: int | None = None,
         personalization: Any = None,
+        dangling: Any = None,
         **_: Any,
     ) -> np.ndarray:
         """Power iteration over the matrix, as far as the algorithm goes."""
-        return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization)
+        return power_iteration(matrix, alpha, tol, max_iter or EXACT_ITERATIONS, personalization, None, dangling)
 
     @classmethod
     def igraph_peer(cls, graph: Any, alpha: float = ALPHA, **_: Any) -> Any:

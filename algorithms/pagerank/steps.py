@@ -56,9 +56,23 @@ def following(pace, total, alpha, is_fast):
     )
 
 
+def jump(v, jumps, spread, alpha, dangling):
+    """Return what jumps and dangling vertices give to ``v``."""
+    return (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+
+
+def jump_and_dangling(v, jumps, spread, alpha, dangling):
+    """Return what jumps and dangling vertices give to ``v``, which have an entry each."""
+    return (1 - alpha) * jumps[v * spread] + alpha * dangling.value * jumps[v * spread + 1]
+
+
 @cache
-def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float) -> Passes:
-    """Return the functions of whole passes; the usable weights of a vertex are from ``least`` to ``most``."""
+def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float, most: float) -> Passes:
+    """Return the functions of whole passes; the usable weights of a vertex are from ``least`` to ``most``.
+
+    ``apart``: ``jumps[v * spread + 1]`` is what ``v`` gets of the rank of dangling vertices; else that goes with jumps.
+    """
+    base = jump_and_dangling if apart else jump
 
     def weight(u, v, w, share, inv):
         if loops and u == v:
@@ -81,7 +95,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float)
     def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
-        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (value + own)
+        rank = base(v, jumps, spread, alpha, dangling) + alpha * (value + own)
         if closed:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
@@ -91,7 +105,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float)
     def finish_fast(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
-        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+        least = base(v, jumps, spread, alpha, dangling)
         rank = least + alpha * (value + own)
         if closed:
             rank = rank / (1 - alpha * scale)
@@ -108,7 +122,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float)
     def finish_pushed(v, gathered, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
-        rank = (1 - alpha + alpha * dangling.value) * jumps[v * spread] + alpha * (gathered[v] + own)
+        rank = base(v, jumps, spread, alpha, dangling) + alpha * (gathered[v] + own)
         if closed:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
@@ -124,7 +138,7 @@ def passes(weighted: bool, loops: bool, closed: bool, least: float, most: float)
     def finish_paced(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
-        least = (1 - alpha + alpha * dangling.value) * jumps[v * spread]
+        least = base(v, jumps, spread, alpha, dangling)
         rank = least + alpha * (value + own)
         if closed:
             rank = rank / (1 - alpha * scale)

@@ -416,7 +416,8 @@ class AlgorithmConformance:
         """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
         if not self.takes_live():
             pytest.skip(NO_LIVE)
-        named = [value for value in sorted(named_vertices(params.values())) if 0 < value < self.num_vertices]
+        given = [value for value in params.values() if isinstance(value, (int, list, tuple))]
+        named = [value for value in sorted(named_vertices(given)) if 0 < value < self.num_vertices]
         chosen = list(dict.fromkeys([*named, 0, self.num_vertices // 2]))
         script = partial(changes.deleted_vertices, chosen=chosen)
         self.follow(script, backend, device_kind, variant, params)

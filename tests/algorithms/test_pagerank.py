@@ -27,7 +27,12 @@ PRECISE = {"tol": 1e-12, "max_iter": 1000}
 
 class TestPageRank(AlgorithmConformance):
     algorithm = PageRank
-    params = ({}, {**PRECISE, "personalization": {3: 1, 7: 0.5}}, {**PRECISE, "weighted": False, "alpha": 0.5})
+    params = (
+        {},
+        {**PRECISE, "personalization": {3: 1, 7: 0.5}},
+        {**PRECISE, "weighted": False, "alpha": 0.5},
+        {**PRECISE, "dangling": {4: 2, 9: 1}, "nstart": {7: 1}},
+    )
     weights = (0, 1, 2, 7)
     examples = 3
     cuda_marks = (pytest.mark.gpu,)
@@ -41,6 +46,12 @@ def networkx_ranks(graph: su.Graph, **options: Any) -> np.ndarray:
     other.add_weighted_edges_from(zip(src, dst, weight or [1.0] * len(src), strict=True))
     ranks = nx.pagerank(other, tol=1e-15, max_iter=10_000, **options)
     return np.array([ranks[v] for v in range(graph.num_vertices)])
+
+
+def networkx_ranks_of_live(graph: su.Graph, **options: Any) -> np.ndarray:
+    """Ranks by NetworkX of the graph without deleted vertices, which have 0."""
+    ranks = nx.pagerank(graph.to_networkx().to_directed(), tol=1e-15, max_iter=10_000, **options)
+    return np.array([ranks.get(v, 0) for v in range(graph.num_vertices)])
 
 
 def random_graph(seed: int, weight_dtype: str | None, **options: Any) -> su.Graph:
@@ -114,6 +125,49 @@ def test_vertices_that_come_later_are_not_jumped_to() -> None:
 # -- parameters --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("personalization", [None, {3: 1, 28: 2}])
+@pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
+def test_dangling_goes_where_networkx_sends_it(
+    device: su.devices.Device, backend: str, options: dict[str, bool], personalization: Any
+) -> None:
+    graph = su.Graph(30, backend=backend, device=str(device), **options)
+    src, dst = np.random.default_rng(2).integers((0, 0), (20, 30), (70, 2)).T
+    graph.insert_edges(src, dst)
+    dangling = {2: 1, 29: 3, 11: 0}
+    trackers = [
+        graph.track("pagerank", personalization=personalization, dangling=given, **PRECISE)
+        for given in (dangling, [dangling.get(v, 0) for v in range(30)])
+    ]
+    for change in (lambda: None, lambda: graph.delete_edges(src[:5], dst[:5]), lambda: graph.insert_vertices(2)):
+        change()
+        expected = networkx_ranks(graph, personalization=personalization, dangling=dangling)
+        for tracker in trackers:
+            assert np.abs(device.to_numpy(tracker.result) - expected).sum() < 1e-11
+    graph.delete_vertices([2, 29])
+    for tracker in trackers:
+        with pytest.raises(ParameterError, match="pagerank: dangling has no live vertex"):
+            _ = tracker.result
+    graph.insert_edges([29], [0])
+    live = networkx_ranks_of_live(graph, personalization=personalization, dangling={29: 3})
+    assert np.abs(device.to_numpy(trackers[0].result) - live).sum() < 1e-11
+
+
+def test_nstart_saves_steps_and_changes_nothing_else() -> None:
+    graph = random_graph(1, None, in_edges=True)
+    plain = graph.track("pagerank", **PRECISE)
+    started = graph.track("pagerank", nstart=plain.result, **PRECISE)
+    far = graph.track("pagerank", nstart={3: 1e300, 4: 1e300}, **PRECISE)
+    assert started.algorithm.iterations < plain.algorithm.iterations / 3
+    for tracker in (started, far):
+        assert np.abs(tracker.result - plain.result).sum() < 1e-11
+    with pytest.raises(ShapeError, match="pagerank: nstart has 2 entries, the graph 30 vertices"):
+        graph.compute("pagerank", nstart=[1, 2])
+    with pytest.raises(VertexRangeError, match="pagerank: nstart: vertex 30"):
+        graph.compute("pagerank", nstart={30: 1})
+    graph.delete_vertices([3, 4])
+    np.testing.assert_allclose(graph.compute("pagerank", nstart={3: 1, 4: 1}, **PRECISE).sum(), 1)
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
@@ -152,6 +206,11 @@ def test_vertices_that_come_later_are_not_jumped_to() -> None:
         ({"personalization": [-1, 2]}, "finite numbers"),
         ({"personalization": [[1, 2]]}, "a dict, or a one-dimensional array"),
         ({"personalization": "ab"}, "a dict, or a one-dimensional array"),
+        ({"dangling": {1: -1}}, r"dangling\[1\] must be in \[0, inf\)"),
+        ({"dangling": [0, 0, 0]}, "dangling must have a finite sum above 0"),
+        ({"dangling": {1: 1}, "self_loops": True}, "dangling is about vertices without out-edges"),
+        ({"nstart": {1: -1}}, r"nstart\[1\] must be in \[0, inf\)"),
+        ({"nstart": [0, 0, 0]}, "nstart is 0 at every vertex"),
         ({"damping": 0.9}, "unexpected keyword argument 'damping' .its parameters: alpha, personalization"),
         ({"norm": "l2"}, "norm must be l1 or linf"),
         ({"method": "fast"}, "method must be auto, static, nd, dt, df or dfp"),

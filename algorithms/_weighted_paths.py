@@ -1,0 +1,174 @@
+"""Shortest paths by weight from one source: distances, numbers of paths, and Brandes' credits for them.
+
+Distances are float64: the least sums of weights along paths. An edge ``u -> v`` is on a shortest path if ``distance[u]
++ w == distance[v] > distance[u]``, the comparison that NetworkX makes. These edges form no cycle. The turn of a vertex
+is the largest number of them on a way from the source: when the vertices of all earlier turns have told their numbers
+of paths, that of the vertex is complete. Numbers of paths are exact below 2^53; a source from which one is larger is
+repeated with factors and powers of 2, turn by turn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.errors import RequirementError, WeightError
+from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+
+EXACT = 2.0**53  #: integers below it are exact in float64
+
+
+def nearer(u, v, w, distance):
+    """Offer ``v`` the distance over ``u``."""
+    return distance[u] + float(w)
+
+
+def later(u, v, w, turn, distance):
+    """Offer ``v`` the turn after that of ``u`` if the edge is on a shortest path."""
+    is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
+    return turn[u] + 1 if is_tight else 0
+
+
+def paths_over(u, v, w, paths, turn, distance):
+    """Return the number of shortest paths that reach ``v`` by this edge."""
+    is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
+    return paths[u] if is_tight else 0.0
+
+
+def in_turn(v, step, paths, turn, distance):
+    """Return whether the number of paths to ``v`` is complete."""
+    return turn[v] == step
+
+
+def credit_over(u, v, w, paths, turn, distance, credit):
+    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number is not exact."""
+    if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
+        return 0.0
+    return paths[u] / paths[v] * (1 + credit[v]) if paths[v] < EXACT else math.nan
+
+
+# Numbers of paths as part[v] * 2 ** power[v].
+
+
+def power_over(u, v, w, part, power, distance):
+    """Offer ``v`` the power of ``u``: the largest one is that of the sum."""
+    is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
+    return power[u] if is_tight else -math.inf
+
+
+def part_over(u, v, w, part, power, distance):
+    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to the power of ``v``."""
+    is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
+    return part[u] * math.exp2(power[u] - power[v]) if is_tight else 0.0
+
+
+def rescale(v, part, power, last):
+    """Divide the factor by the powers of 2 by which the power has grown."""
+    part[v] = part[v] * math.exp2(last[v] - power[v])
+    last[v] = power[v]
+
+
+def normalise(v, part, power):
+    """Bring the factor into [1, 2)."""
+    more = math.floor(math.log2(part[v]))
+    part[v] = part[v] * math.exp2(-1.0 * more)
+    power[v] = power[v] + more
+
+
+def scaled_credit_over(u, v, w, part, power, distance, credit):
+    """Return the credit of ``u`` as ``credit_over`` does."""
+    if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
+        return 0.0
+    return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
+
+
+def weight_of(u, v, w):
+    """Return the weight."""
+    return float(w)
+
+
+def demand_weights(graph: Graph, label: str, *, positive: bool) -> None:
+    """Raise unless ``graph`` has weights of at least 0, or above 0; waits for the device.
+
+    Raises:
+        RequirementError: it has none.
+        WeightError: one is too small.
+    """
+    if graph.weight_dtype is None:
+        reason = "weighted=True needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
+        raise RequirementError(f"{label}: {reason}")
+    if not graph.num_vertices:
+        return
+    least = float(neighbor_reduce(graph, weight_of, reduce="min", dtype=np.float64).min())
+    if least < 0 or (positive and least == 0):
+        allowed = "above 0" if positive else "of at least 0"
+        raise WeightError(f"{label}: an edge has weight {least:g}: weighted=True needs weights {allowed}")
+
+
+def distances(graph: Graph, source: int) -> Array:
+    """Return the distance of every vertex from ``source``, ``float64[num_vertices]``, infinite without a path."""
+    found = graph.device.xp.full(graph.num_vertices, math.inf)
+    found[source] = 0
+    propagate(graph, [source], nearer, found, args=(found,), reduce="min")
+    return found
+
+
+def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array]:
+    """Return the distance of every vertex, and its credit for the paths from ``source``.
+
+    The credit of the source is NaN if a number of paths is not exact, unless ``overflows`` says to expect some.
+    """
+    n, xp = graph.num_vertices, graph.device.xp
+    distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)
+    propagate(graph, [source], later, turn, args=(turn, distance), reduce="max")
+    if overflows:
+        _credit_by_turns(graph, source, turn, distance, credit)
+        return distance, credit
+    paths = xp.zeros(n)
+    paths[source] = 1
+    state = (paths, turn, distance)
+    found = propagate(graph, [source], paths_over, paths, args=state, reduce="sum", then=in_turn, layers=True)
+    assert found.layers is not None
+    neighbor_reduce(graph, credit_over, args=(*state, credit), vertices=found.layers.reversed, out=credit)
+    return distance, credit
+
+
+def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, credit: Array) -> None:
+    """Count the paths as factors and powers of 2, and set the credits; waits once per turn."""
+    xp, n, host = graph.device.xp, graph.num_vertices, graph.device.to_numpy(turn)
+    reached = np.flatnonzero(np.isfinite(graph.device.to_numpy(distance)))
+    order = reached[np.argsort(host[reached], kind="stable")]
+    turns = [xp.asarray(each) for each in np.split(order, np.cumsum(np.bincount(host[order]))[:-1])]
+    part, power = xp.zeros(n), xp.full(n, -math.inf)
+    part[source], power[source] = 1, 0
+    last, args = power.copy(), (part, power, distance)
+    for above in (Frontier.from_vertices(graph, each) for each in turns):
+        vertex_map(graph, above, normalise, args=(part, power))
+        risen = advance(graph, above, power_over, power, args=args, reduce="max")
+        vertex_map(graph, risen, rescale, args=(part, power, last))
+        advance(graph, above, part_over, part, args=args, reduce="sum")
+    for each in reversed(turns):
+        credit[each] = neighbor_reduce(graph, scaled_credit_over, args=(*args, credit), vertices=each)
+
+
+def reference_credits(arcs: tuple[np.ndarray, np.ndarray, np.ndarray], distance: np.ndarray, source: int) -> np.ndarray:
+    """Return the credits for the paths from ``source`` by plain loops over the edges on shortest paths (references)."""
+    src, dst, weight = arcs
+    tight = np.isfinite(distance[src]) & (distance[src] + weight == distance[dst]) & (distance[dst] > distance[src])
+    order = np.argsort(distance[src[tight]], kind="stable")
+    edges = list(zip(src[tight][order].tolist(), dst[tight][order].tolist(), strict=True))
+    paths: list[Any] = [0] * len(distance)  # of any size
+    paths[source], credit = 1, np.zeros(len(distance))
+    for u, v in edges:
+        paths[v] += paths[u]
+    for u, v in reversed(edges):
+        credit[u] += paths[u] / paths[v] * (1 + credit[v])
+    credit[source] = 0
+    return credit
