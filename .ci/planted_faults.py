@@ -111,7 +111,7 @@ FAULTS = [
           "(src[:n] == dst[:n]) & (status[n:] != 0)", "(src[:n] != dst[:n]) & (status[n:] != 0)", GRAPH + "delta.py"),
     # -- algorithms ----------------------------------------------------------------------------------------------------
     Fault("bfs: new vertices have no word", "algorithms/bfs.py",
-          "        forest.words.resize(graph.num_vertices)\n        forest.repair", "        forest.repair",
+          "        self.sources.resize(graph, forest)\n        forest.repair", "        forest.repair",
           ALGORITHMS + "test_bfs.py"),
     Fault("sssp: heavier edges are passed over", "algorithms/sssp.py",
           ', delta.placed_arcs("replaced"))', ")", ALGORITHMS + "test_sssp.py"),
