@@ -29,6 +29,7 @@ from suricate.cuda import clock
 from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.graph import revive
+from suricate.graph.weighing import by_row
 from suricate.intake import id_checks, ingest
 from suricate.operators.cuda import samples as operators
 from suricate.operators.cuda.intersect import intersect
@@ -79,6 +80,12 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
             label = f"{name} {options or ''} weight={weight}"
             yield from ((label, program, own) for program in own_programs(store))
             yield from ((label, program, over_cursor) for program in (*generic, *structures, *pairs))
+    for name in backends:
+        rows = su.Graph(4, backend=name, device="cpu", weight_dtype="uint32").store("out").view()
+        view = by_row(rows, np.empty(1, np.float64))
+        further = (*operators.programs(view), *forests.programs(view)) if name == default else ()
+        for program in (cursor_program(view), fallbacks.program(view), *further):
+            yield f"{name} by row", program, ARCHES if name == default else VARIED
 
 
 def edge_set(values: np.dtype | None) -> su.EdgeSet:

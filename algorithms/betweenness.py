@@ -123,6 +123,7 @@ class Betweenness(Algorithm):
     """
 
     name = "betweenness"
+    uses_weights = False
 
     def __init__(
         self,

@@ -75,6 +75,7 @@ class BFS(Algorithm):
     """
 
     name = "bfs"
+    uses_weights = False
     pointers = ("parent",)
     suites = ("algorithms", "crossover", "demo", "short", "stream")
     update_kind: ClassVar[str] = "dynamic"

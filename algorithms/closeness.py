@@ -66,6 +66,7 @@ class Closeness(Algorithm):
     """
 
     name = "closeness"
+    uses_weights = False
 
     def __init__(
         self,

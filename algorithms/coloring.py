@@ -149,6 +149,7 @@ class Coloring(Algorithm):
     """
 
     name = "coloring"
+    uses_weights = False
     requires = Requirements(in_edges=True)
     update_kind = "repair"
 

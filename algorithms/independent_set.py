@@ -103,6 +103,7 @@ class IndependentSet(Algorithm):
     """
 
     name = "independent_set"
+    uses_weights = False
     requires = Requirements(in_edges=True)
     update_kind = "repair"
 

@@ -112,6 +112,7 @@ class LabelPropagation(Algorithm):
     """
 
     name = "label_propagation"
+    uses_weights = False
     requires = Requirements(in_edges=True)
     update_kind = "repair"
     groups = "value"

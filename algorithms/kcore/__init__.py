@@ -44,6 +44,7 @@ class KCore(Algorithm):
     """
 
     name = "kcore"
+    uses_weights = False
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
     recompute_share, learns = 0.002, True

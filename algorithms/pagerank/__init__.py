@@ -120,6 +120,7 @@ class PageRank(WholePasses):
     """
 
     name = "pagerank"
+    uses_weights = False
     suites = ("algorithms", "ablations", "crossover", "demo", "stream")
     update_kind = "dynamic"
     recompute_share = 0.01

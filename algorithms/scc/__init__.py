@@ -151,6 +151,7 @@ class StronglyConnectedComponents(Algorithm):
     """
 
     name = "scc"
+    uses_weights = False
     groups = "label"
     requires = Requirements(in_edges=True)
 

@@ -123,6 +123,7 @@ class Triangles(Algorithm):
     """
 
     name = "triangles"
+    uses_weights = False
     suites = ("algorithms", "ablations", "crossover")
     requires = Requirements(undirected=True)
     update_kind = "dynamic"

@@ -56,6 +56,7 @@ class WCC(Algorithm):
     """
 
     name = "wcc"
+    uses_weights = False
     update_kind = "dynamic"
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions

@@ -110,6 +110,8 @@ class StoreView:
         owner_per: whether all edges of a segment have one source (``"segment"``) or each its own (``"slot"``).
         chained: whether the segments of a vertex are linked, so that walking the vertex reads them one after the other,
             while a scan reads them in parallel.
+        by_row: whether a weight is the entry of ``data.by_row`` at the number that the store has for the edge, of
+            ``uint32``; the cursor module returns the entry, the header the number.
     """
 
     data: Any
@@ -125,6 +127,7 @@ class StoreView:
     owner_per: Literal["segment", "slot"] = "segment"
     chained: bool = False
     declarations: str = ""
+    by_row: bool = False
 
     @cached_property
     def most_edges(self) -> int:

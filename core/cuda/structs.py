@@ -142,6 +142,12 @@ def _literal(name: str, value: float) -> str:
     return f"uint32_t {name} = {value}u" if value < 1 << 32 else f"uint64_t {name} = {value}ull"
 
 
+#: the weight of a slot where the store has the number of a row
+BY_ROW = """__device__ __forceinline__ weight_t weight(const View& g, long long slot) {
+    return g.by_row[row_of(g, slot)];
+}"""
+
+
 @dataclass(frozen=True)
 class ViewStruct:
     """The struct ``View`` of a :class:`StoreView`: its C++ text, and the packed value to pass to a kernel."""
@@ -190,10 +196,12 @@ def view_prelude(view: StoreView) -> str:
         **view.constants,
     }
     lines = [f"#define {name} {value}" for name, value in macros.items()]
-    lines.append(f"typedef {c_type(view.weight_dtype or np.int32)} weight_t;")
+    weight_type = f"typedef {c_type(view.weight_dtype or np.int32)} weight_t;"
+    lines += ["#define weight row_of", "#define weight_t uint32_t"] if view.by_row else [weight_type]
     lines.append(view.declarations)
     lines.append(view_struct(view.data).declaration)
     lines.append(f'#include "{view.header.name}"')
+    lines += ["#undef weight", "#undef weight_t", weight_type, BY_ROW] if view.by_row else []
     agreed = {"(SCAN_LANES > 0)": view.can_scan, "HAS_UPDATED": view.has_updated}
     for macro, promised in agreed.items():
         lines.append(f'static_assert({macro} == {int(promised)}, "{view.header.name} contradicts the StoreView");')

@@ -87,6 +87,7 @@ from suricate.base.types import StoreView
 
 LATER = 128  #: edges ahead at which arrays are prefetched
 ALWAYS = ("degree", "buckets", "first", "begin", "end", "following", "key", "find")
+OPTIONAL = ("ahead", "common", "copied", "later")
 UPDATED = ("updated_count", "updated_segment", "is_fresh")
 OWNER = {"segment": "segment_owner", "slot": "slot_owner"}
 

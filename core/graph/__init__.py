@@ -17,19 +17,21 @@ from suricate.base.devices import Array, Device, resolve_device
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EdgeList, StoreView
-from suricate.graph import interop, lookups, naming, snapshot
+from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
-from suricate.graph.inspection import MemoryUsage, check_stores, memory_usage, most_arcs
+from suricate.graph.inspection import most_arcs
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
 from suricate.graph.update import Given, Updater
+from suricate.graph.weighing import advance_weighed, weighing
 from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
 from suricate.state.columns import Column, follow
+from suricate.state.edge_table import EdgeTable
 from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
 from suricate.store import Store
@@ -55,6 +57,8 @@ class Graph:
         memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         names: :attr:`names`: ``Names``, or the name of each vertex, in order; there are at least so many vertices.
+        edge_columns: :attr:`edge_columns`: their dtypes by name (``str`` for texts), or ``(dtype, missing value)``; a
+            ``weight_dtype`` becomes that of a column ``weight``.
         backend_options: passed to the backend.
 
     Ids are given as NumPy or CuPy arrays, lists, or anything with DLPack or the CUDA array interface, of any integer
@@ -88,11 +92,12 @@ class Graph:
         memory_limit: int | str | None = None,
         threads: int | None = None,
         names: Any = None,
+        edge_columns: Any = None,
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
         options = GraphOptions(chosen, directed, weight_dtype, in_edges, self_loops, checks,
-            memory_limit, backend_options, threads)  # type: ignore[arg-type]  # fmt: skip
+            memory_limit, backend_options, threads, edge_columns or {})  # type: ignore[arg-type]  # fmt: skip
         known = names if names is None or isinstance(names, Names) else Names.of(names)
         if known is not None:
             num_vertices = max(checked_count(num_vertices), known.num_ids)
@@ -111,6 +116,9 @@ class Graph:
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them
         self._columns: dict[str, Column] = {}
+        kinds = options.edge_columns
+        self.edge_table = EdgeTable(self.device, kinds) if kinds else None  #: rows of edges, None without columns
+        self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         rehearse_updates(self)
 
@@ -140,7 +148,7 @@ class Graph:
 
     @property
     def weight_dtype(self) -> np.dtype | None:
-        """Dtype of the weights, None for an unweighted graph."""
+        """Dtype of the weights, None for an unweighted graph; with columns of edges that of rows."""
         return self._options.weight_dtype
 
     @property
@@ -164,19 +172,13 @@ class Graph:
     num_live = property(num_live)
     names = property(naming.names, naming.set_names)
     columns = property(naming.columns)
+    edge_columns = property(edge_columns.edge_columns)
     live_vertices = property(live_vertices)
     deleted_vertices = property(deleted_vertices)
     most_deleted = property(most_deleted)
 
-    @property
-    def backend(self) -> str:
-        """Name of the storage backend."""
-        return self._stores[0].name
-
-    @property
-    def options(self) -> GraphOptions:
-        """The options that the graph was made with."""
-        return self._options
+    backend = property(lambda self: self._stores[0].name, doc="Name of the storage backend.")
+    options = property(lambda self: self._options, doc="The options that the graph was made with, a ``GraphOptions``.")
 
     def store(self, direction: str = "out") -> Store:
         """Return the store of out- or in-edges (an undirected graph has one for both).
@@ -238,7 +240,8 @@ class Graph:
                 them, as a change of its own ahead of the edges.
             dst: likewise.
             weight: ``n`` numbers, or one for all; required on a weighted graph. A float dtype takes every number that
-                stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range.
+                stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range. If edges have
+                columns: ``{name: values}``; columns that it lacks are missing at these edges.
 
         Raises:
             VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
@@ -268,21 +271,41 @@ class Graph:
     def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
-                if self._names is not None:
-                    delete, insert = naming.as_edges(self, delete, insert, parts)
-                return self._end_change(self._begin_change(), self._updater.apply(delete, insert, parts))
+                rows = None
+                if self.edge_table is not None and insert is not None:
+                    insert, rows = edge_columns.with_rows(self, insert)
+                try:
+                    if self._names is not None:
+                        delete, insert = naming.as_edges(self, delete, insert, parts)
+                    before, delta = self._begin_change(), self._updater.apply(delete, insert, parts)
+                except BaseException as error:
+                    edge_columns.undo(self, rows, error)
+                    raise
+                return self._end_change(before, delta, rows)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
 
     def _begin_change(self) -> int:
         """Return the version; drop the views, as even a call that fails may make a store move to other arrays."""
-        self._views.clear()
+        self._drop_views()
         return self._updater.version
 
-    def _end_change(self, before: int, delta: Delta) -> Delta:
-        """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``."""
+    def _drop_views(self) -> None:
+        self._views.clear()
+        for seen in self._weighings.values():
+            seen._views.clear()
+
+    def _end_change(self, before: int, delta: Delta, rows: np.ndarray | None = None) -> Delta:
+        """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``.
+
+        ``rows`` are those of the edges that were to be inserted.
+        """
         if self._columns:
             follow(self, delta)
+        if self.edge_table is not None:
+            self.edge_table.follow(rows, delta)
+            if self._updater.version != before:
+                advance_weighed(self, delta, before)
         if self._kept and self._updater.version != before:
             advance_all(self._kept, delta, before)
         return delta
@@ -342,7 +365,7 @@ class Graph:
     @on_graph_device
     def mark(self) -> None:
         """Start recording insertions for :meth:`updated` and ``scheme="updated"``; earlier ones are forgotten."""
-        self._views.clear()
+        self._drop_views()
         with self._updater.whole():
             for store in self._stores:
                 store.mark()
@@ -359,20 +382,8 @@ class Graph:
     def _once(self, arcs: EdgeList) -> EdgeList:
         return arcs if self.directed else picked(arcs, arcs.src <= arcs.dst)
 
-    @on_graph_device
-    def memory_usage(self) -> MemoryUsage:
-        """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
-        self._updater.raise_found()
-        columns = sum(column.nbytes for column in self._columns.values())
-        return memory_usage(self._updater, sum(self.workspace.memory().values()), columns)
-
-    @on_graph_device
-    def check(self) -> None:
-        """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
-        self._updater.raise_found()
-        check_stores(self._stores, self._options, self._updater.live)
-        for column in self._columns.values():
-            column.check(self.num_vertices, self.deleted_vertices)
+    memory_usage = inspection.memory_usage
+    check = inspection.check
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
@@ -385,7 +396,7 @@ class Graph:
             ParameterError: ``num_edges`` is not an integer, or negative.
         """
         num_edges = integer("num_edges", num_edges, low=0)
-        self._views.clear()
+        self._drop_views()
         with self._updater.whole():
             for store in self._stores:
                 store.reserve(num_edges if self.directed else 2 * num_edges)
@@ -394,7 +405,7 @@ class Graph:
     def compact(self) -> None:
         """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
         self._updater.raise_found()
-        self._views.clear()
+        self._drop_views()
         with self._updater.whole():
             for store in self._stores:
                 store.compact()
@@ -417,6 +428,7 @@ class Graph:
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
         other._names = self._names.copy() if isinstance(self._names, Names) else self._names
         other._columns = {name: column.copy_to(place) for name, column in self._columns.items()}
+        other.edge_table = edge_columns.copied(self, place)
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:
@@ -449,6 +461,9 @@ class Graph:
     def track(self, algorithm: Any, **params: Any) -> Tracker:
         """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
 
+        ``weight`` names the column of edges that it takes for weights; otherwise
+        it takes the column ``weight``, or none.
+
         The graph holds the tracker weakly: a dropped or closed tracker costs nothing more. Trackers of the same
         algorithm with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).
 
@@ -456,14 +471,16 @@ class Graph:
             UnknownNameError: no algorithm of this name is installed.
             RequirementError: the graph lacks what the algorithm needs.
         """
-        return make_tracker(self, self._kept, algorithm, naming.as_parameters(self, params))
+        seen, params = weighing(self, algorithm, params)
+        return make_tracker(self, seen, algorithm, naming.as_parameters(self, params))
 
     @on_graph_device
     def compute(self, algorithm: Any, **params: Any) -> Any:
         """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
         self._updater.raise_found()
-        instance = make_algorithm(self, algorithm, naming.as_parameters(self, params))
-        instance.compute(self)
+        seen, params = weighing(self, algorithm, params)
+        instance = make_algorithm(seen, algorithm, naming.as_parameters(self, params))
+        instance.compute(seen)
         return instance.result
 
     # -- exchange with other libraries (see ``interop``) ---------------------------------------------------------------

@@ -8,7 +8,7 @@ A delta may be read in any thread. It is copied and pickled as its lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -80,7 +80,8 @@ def edge_list(edges: Any, argument: str) -> EdgeList | None:
     if len(result.src) != len(result.dst):
         raise ShapeError(f"{argument}.src has {len(result.src)} entries and {argument}.dst has {len(result.dst)}")
     weight: Any = result.weight
-    if getattr(weight, "ndim", 1) and hasattr(weight, "__len__") and len(weight) != len(result.src):
+    is_array = getattr(weight, "ndim", 1) and hasattr(weight, "__len__") and not isinstance(weight, Mapping)
+    if is_array and len(weight) != len(result.src):
         raise ShapeError(f"{argument}.weight has {len(weight)} entries for {len(result.src)} edges")
     return result
 

@@ -8,22 +8,23 @@ import numpy as np
 
 from suricate.base.errors import require
 from suricate.base.types import EdgeList, edge_keys
+from suricate.graph.edge_columns import table_of
 from suricate.graph.options import GraphOptions
 from suricate.intake.arrays import bits, picked
+from suricate.state.locks import on_graph_device
 from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.liveness import LiveVertices
-    from suricate.graph.update import Updater
 
 
 class MemoryUsage(NamedTuple):
     """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
 
-    The part ``live`` is the mask of live vertices, there once a vertex was deleted. ``columns`` are the columns
-    of vertices, if there are any; of texts without the bytes of each. Beside all parts, ``workspace`` is the bytes of
-    the scratch arrays that operators keep between calls.
+    The part ``live`` is the mask of live vertices, there once a vertex was deleted. ``columns`` and ``edge_columns``
+    are those of vertices and of edges, if there are any; of texts without the bytes of each. Beside all parts,
+    ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
     """
 
     parts: dict[str, tuple[int, int]]
@@ -33,11 +34,11 @@ class MemoryUsage(NamedTuple):
     workspace: int = 0
 
 
-def memory_usage(updater: Updater, workspace: int, columns: int = 0) -> MemoryUsage:
-    """Return the memory of the store of out-edges, of that of in-edges if there is one, and of the live vertices.
-
-    ``columns``: bytes of the columns of vertices.
-    """
+@on_graph_device
+def memory_usage(graph: Graph) -> MemoryUsage:
+    """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
+    updater = graph._updater
+    updater.raise_found()
     parts = {
         f"{name}.{part}": size
         for name, store in zip(("out", "in"), updater.stores, strict=False)
@@ -45,11 +46,24 @@ def memory_usage(updater: Updater, workspace: int, columns: int = 0) -> MemoryUs
     }
     if any(updater.live.memory()):
         parts["live"] = updater.live.memory()
-    if columns:
-        parts["columns"] = columns, columns
+    columns = sum(column.nbytes for column in graph._columns.values())
+    for label, size in (("columns", columns), ("edge_columns", graph.edge_table.nbytes if graph.edge_table else 0)):
+        if size:
+            parts[label] = size, size
     used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
-    num_edges = updater.count_edges()
+    num_edges, workspace = updater.count_edges(), sum(graph.workspace.memory().values())
     return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
+
+
+@on_graph_device
+def check(graph: Graph) -> None:
+    """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
+    graph._updater.raise_found()
+    check_stores(graph._stores, graph._options, graph._updater.live)
+    for column in graph._columns.values():
+        column.check(graph.num_vertices, graph.deleted_vertices)
+    if graph.edge_table is not None:
+        table_of(graph).check(graph.device.to_numpy(graph.edges().weight))
 
 
 def most_arcs(graph: Graph) -> int:

@@ -8,7 +8,7 @@ can have, and None without weights. Libraries that are not needed are not import
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, compress
 from operator import itemgetter
@@ -29,9 +29,12 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES, Adjacency
 from suricate.graph.delta import both_directions
+from suricate.graph.edge_columns import columns_by_edge, table_of
 from suricate.graph.naming import are_texts, nodes_of
-from suricate.intake.arrays import as_array, as_ids
+from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.names import Names
+from suricate.state.attributes import as_values, dtype_of
+from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -63,7 +66,8 @@ def from_coo(
         cls: ``Graph``.
         src: ids, ``n``; or names that are texts, which become :attr:`Graph.names` in the order of their appearance.
         dst: likewise.
-        weight: ``n`` numbers, one for all, or None.
+        weight: ``n`` numbers, one for all, or None; or columns of edges, ``{name: values}``, whose dtypes become those
+            of ``edge_columns``.
         num_vertices: by default one more than the largest id.
         options: options of ``Graph``.
 
@@ -76,7 +80,12 @@ def from_coo(
         names = options["names"] = given if isinstance(given, Names) else Names.of(given)
         src, dst = names.intern_pairs(src, dst)
     src, dst = as_ids(src, "src"), as_ids(dst, "dst")
-    if weight is not None:
+    if isinstance(weight, Mapping):
+        weight = {name: as_values(values, name, len(src), "edges") for name, values in weight.items()}
+        options["edge_columns"] = {
+            **{name: dtype_of(values) for name, values in weight.items()}, **(options.get("edge_columns") or {})
+        }  # fmt: skip
+    elif weight is not None:
         weight = as_array(weight, "weight")
         options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
     if num_vertices is None:
@@ -160,7 +169,9 @@ def _summed(matrix: Any) -> Any:
     return rows
 
 
-def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **options: Any) -> Graph:
+def from_networkx(
+    cls: type[Graph], graph: Any, *, weight: str | None = None, edge_columns: Any = None, **options: Any
+) -> Graph:
     """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
     Nodes that are exactly the integers ``0 .. n - 1``, of Python or NumPy, keep them as ids; any others are numbered in
@@ -171,6 +182,8 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
         cls: ``Graph``.
         graph: any NetworkX graph.
         weight: edge attribute that holds the weights (1 where an edge lacks it), or None.
+        edge_columns: edge attributes that become columns of edges, each either there at all edges or at none; or their
+            dtypes by name, as for ``Graph``.
         options: options of ``Graph``.
 
     Raises:
@@ -195,7 +208,10 @@ def from_networkx(cls: type[Graph], graph: Any, *, weight: str | None = None, **
     src, kept = ids[row], np.ones(len(row), bool)
     if not one_way:  # an edge is in the rows of both ends: take the first, as graph.edges does
         kept = row <= np.argsort(ids)[dst]
-    weights = None if weight is None else _edge_weights(graph, rows, kept, weight)
+    weights: Any = None if weight is None else _edge_weights(graph, rows, kept, weight)
+    if edge_columns is not None:
+        attribute = partial(_attribute, graph, rows, kept)
+        weights = _edge_columns(edge_columns, weight, weights, options, attribute)
     if not one_way:
         src, dst = src[kept], dst[kept]
     made = from_coo(cls, src, dst, weights, num_vertices=len(nodes), **options)
@@ -217,6 +233,26 @@ def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[
     if graph.is_multigraph():
         edges = (list(parallel.values())[-1] for parallel in edges)
     return compress(edges, kept.tobytes())
+
+
+def _edge_columns(
+    wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
+) -> dict[str, Any]:
+    """Return columns of edges by name, the weights among them; dtypes that are given become those of the graph."""
+    if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
+        raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
+    if isinstance(wanted, Mapping):
+        options["edge_columns"] = dict(wanted)
+    found = {} if weight is None else {WEIGHT: weights}
+    return {**found, **{name: values(name) for name in wanted}}
+
+
+def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
+    """Return an attribute of all edges; raises ``ParameterError`` if some edge lacks it."""
+    try:
+        return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
+    except KeyError:
+        raise ParameterError(f"edge_columns: an edge has no attribute {name!r}") from None
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
@@ -241,12 +277,14 @@ def from_pandas_edgelist(
     source: str = "source",
     target: str = "target",
     weight: str | None = None,
+    edge_columns: Any = None,
     **options: Any,
 ) -> Graph:
     """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
 
-    Two columns of texts become the names of the vertices, as in :func:`from_coo`. ``frame`` is a data frame of pandas
-    or polars, or a table of Arrow.
+    ``edge_columns`` names those that become columns of edges: a list, or a dict of dtypes as for ``Graph``. Two columns
+    of texts become the names of the vertices, as in :func:`from_coo`. ``frame`` is a data frame of pandas or polars, or
+    a table of Arrow.
 
     Raises:
         ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
@@ -257,7 +295,8 @@ def from_pandas_edgelist(
     if names is None or not hasattr(frame, "__getitem__"):
         raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
     _check_names(source=source, target=target, weight=weight)
-    missing = [column for column in (source, target, weight) if column is not None and column not in names]
+    further = [] if edge_columns is None else [*edge_columns]
+    missing = [column for column in (source, target, weight, *further) if column is not None and column not in names]
     if missing:
         columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
@@ -265,7 +304,10 @@ def from_pandas_edgelist(
     src, dst = (_values(frame, column) for column in (source, target))
     if not (are_texts(src) and are_texts(dst)):
         src, dst = as_ids(src, f"column {source!r}"), as_ids(dst, f"column {target!r}")
-    return from_coo(cls, src, dst, None if weight is None else _values(frame, weight), **options)
+    weights: Any = None if weight is None else _values(frame, weight)
+    if edge_columns is not None:
+        weights = _edge_columns(edge_columns, weight, weights, options, lambda name: _values(frame, name))
+    return from_coo(cls, src, dst, weights, **options)
 
 
 def _values(frame: Any, column: str) -> Any:
@@ -308,13 +350,21 @@ def to_csr(graph: Graph) -> Adjacency:
 
 
 @on_graph_device
-def to_scipy_sparse(graph: Graph) -> Any:
-    """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64)."""
+def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
+    """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64).
+
+    ``weight`` names a column of edges; if they have columns, the one called ``weight`` is taken else, or ones.
+    """
     import scipy.sparse
 
     rows = to_csr(graph)
-    to_numpy = graph.device.to_numpy
-    data = np.ones(len(rows.dst)) if rows.weight is None else to_numpy(rows.weight)
+    to_numpy, data = graph.device.to_numpy, np.ones(len(rows.dst))
+    if weight is None and WEIGHT in graph.edge_columns:
+        weight = WEIGHT
+    if weight is not None:
+        data = on_host(table_of(graph).values(weight, rows.weight))
+    elif rows.weight is not None and graph.edge_table is None:
+        data = to_numpy(rows.weight)
     parts: Any = (data, to_numpy(rows.dst).astype(np.int64), to_numpy(rows.offsets))
     return scipy.sparse.csr_array(parts, shape=(graph.num_vertices,) * 2)
 
@@ -323,7 +373,8 @@ def to_scipy_sparse(graph: Graph) -> Any:
 def to_networkx(graph: Graph) -> Any:
     """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``.
 
-    Nodes are the names of the vertices, where they have names, else their ids.
+    Columns of edges are attributes, too, and columns of vertices are those of the nodes. Nodes are the names of the
+    vertices, where they have names, else their ids.
 
     Raises:
         RequirementError: the id of a vertex without a name is the name of another one.
@@ -335,13 +386,19 @@ def to_networkx(graph: Graph) -> Any:
     )
     nodes = nodes_of(graph, live)
     result.add_nodes_from(nodes)
+    for name, column in graph._columns.items():
+        networkx.set_node_attributes(result, dict(zip(nodes, column.to_numpy()[live].tolist(), strict=True)), name)
     edges = graph.edges()
     src, dst = graph.device.to_numpy(edges.src), graph.device.to_numpy(edges.dst)
     if graph.names is not None:
         known = np.empty(graph.num_vertices, object)
         known[live] = nodes
         src, dst = known[src], known[dst]
-    if edges.weight is None:
+    if graph.edge_table is not None:
+        columns = {name: part.array.tolist() for name, part in columns_by_edge(graph, edges.weight).items()}
+        attributes = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))
+    elif edges.weight is None:
         result.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
     else:
         weight = graph.device.to_numpy(edges.weight)
@@ -353,6 +410,8 @@ def to_networkx(graph: Graph) -> Any:
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
+    Columns of edges are columns under their names, and ``weight`` is not used then.
+
     Raises:
         ParameterError: two columns have the same name, or one is no name.
     """
@@ -360,7 +419,14 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
     _check_names(source=source, target=target, weight=weight)
     if len({source, target, weight}) < 3:
         raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
-    parts = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
+    edges = graph.edges()
+    if graph.edge_table is not None:
+        columns = {name: part.array for name, part in columns_by_edge(graph, edges.weight).items()}
+        if {source, target} & columns.keys():
+            raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
+        ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
+        return pandas.DataFrame({**ends, **columns})
+    parts = (None if part is None else graph.device.to_numpy(part) for part in edges)
     named = zip((source, target, weight), parts, strict=True)
     return pandas.DataFrame({column: part for column, part in named if part is not None})
 

@@ -30,6 +30,7 @@ from suricate.base.parameters import flag, named_dtype, one_of, shown
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
 from suricate.cpu import threads
 from suricate.intake.arrays import LOOPS, as_ids, on_host
+from suricate.state.edge_table import ROW, WEIGHT, Kind, checked_kinds
 from suricate.store import Store
 
 CHECKS = ("eager", "deferred")
@@ -57,15 +58,20 @@ class GraphOptions:
     memory_limit: int | None = None
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None
+    edge_columns: Mapping[str, Kind] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         one_of("self_loops", self.self_loops, tuple(LOOPS))
         one_of("checks", self.checks, CHECKS)
         _check_backend_options(self.backend, self.backend_options)
         directed = flag("directed", self.directed)
+        weight_dtype, kinds = _weight_dtype(self.weight_dtype), checked_kinds(self.edge_columns)
+        if kinds and weight_dtype not in (None, ROW) and WEIGHT not in kinds:
+            kinds = {WEIGHT: Kind(weight_dtype, weight_dtype.type(0)), **kinds}
         checked = {
             "directed": directed,
-            "weight_dtype": _weight_dtype(self.weight_dtype),
+            "weight_dtype": ROW if kinds else weight_dtype,
+            "edge_columns": kinds,
             "in_edges": flag("in_edges", self.in_edges) and directed,
             "memory_limit": _size("memory_limit", self.memory_limit),
             "threads": threads.checked(self.threads),

@@ -3,7 +3,7 @@
 A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header`` (JSON, as bytes), ``src`` and ``dst``
 (uint32, an undirected edge once), ``weight`` (if there are weights), ``deleted`` (the ids of deleted vertices) and, if
 there are names or columns of vertices, ``names.*`` and ``columns.*`` (their states); the format version is then 2,
-else 1.
+else 1. Version 3 has columns of edges, ``edge_columns.*``, in the order of the edges, in place of weights.
 A pickled graph is the same, as bytes.
 """
 
@@ -32,9 +32,11 @@ from suricate.base.errors import (
 )
 from suricate.base.files import as_path, replacing
 from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.graph.edge_columns import columns_by_edge
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
 from suricate.intake.names import Names
+from suricate.state.attributes import dtype_of
 from suricate.state.columns import columns_of_state, state_of
 from suricate.store import Store
 
@@ -42,9 +44,10 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 FORMAT = "suricate graph"
-FORMAT_VERSION = 2
-NAMES, COLUMNS = "names.", "columns."  #: what the arrays of these states begin with
+FORMAT_VERSION = 3
+NAMES, COLUMNS, EDGES = "names.", "columns.", "edge_columns."  #: what the arrays of these states begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
+FIXED = ("num_vertices", "degree_hints", "in_degree_hints", "names", "edge_columns")  #: that follow from it
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
 #: what reading a damaged archive may raise
@@ -127,7 +130,7 @@ def load(
         OSError: it cannot be read.
     """
     path = as_path(path)
-    given = sorted(options.keys() & {*STORED, "num_vertices", "degree_hints", "in_degree_hints", "names"})
+    given = sorted(options.keys() & {*STORED, *FIXED})
     if given:
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
     with open(path, "rb") as file:
@@ -206,7 +209,7 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
 
 def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
     """Return the names of the arrays that are part of no state."""
-    return {name for name in arrays if not name.startswith((NAMES, COLUMNS))}
+    return {name for name in arrays if not name.startswith((NAMES, COLUMNS, EDGES))}
 
 
 def _state(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -227,10 +230,10 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
         raise FileFormatError(path, None, f"the names of the snapshot are damaged: {_one_line(error)}") from error
 
 
-def _attributes(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> dict[str, tuple[np.ndarray, Any]]:
-    """Return the columns of vertices in a snapshot."""
+def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> dict[str, tuple[Any, Any]]:
+    """Return the columns of vertices, or edges, in a snapshot: values and the missing one."""
     try:
-        return columns_of_state(_state(arrays, COLUMNS), header.num_vertices)
+        return columns_of_state(_state(arrays, prefix), size)
     except DAMAGE as error:
         raise FileFormatError(path, None, f"the columns of the snapshot are damaged: {_one_line(error)}") from error
 
@@ -254,32 +257,41 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     header = Header(
         num_vertices=graph.num_vertices,
         directed=options.directed,
-        weight_dtype=None if options.weight_dtype is None else options.weight_dtype.name,
+        weight_dtype=None if options.weight_dtype is None or options.edge_columns else options.weight_dtype.name,
         in_edges=options.in_edges,
         self_loops=options.self_loops,
         backend=graph.backend,
         options=graph.store("out").options(),
         graph_version=graph.version,
     )
-    states = {COLUMNS + name: part for name, part in state_of(graph).items()}
+    states = {COLUMNS + name: part for name, part in state_of(graph._columns).items()}
     if graph.names is not None:
         states.update({NAMES + name: part for name, part in graph.names.state().items()})
-    text = json.dumps({"format": FORMAT, "version": FORMAT_VERSION if states else 1, **asdict(header)})
+    version = 2 if states else 1
+    if options.edge_columns:
+        version, columns = 3, columns_by_edge(graph, edges.weight)
+        states.update({EDGES + name: part for name, part in state_of(columns).items()})
+    text = json.dumps({"format": FORMAT, "version": version, **asdict(header)})
     arrays: dict[str, Any] = {
         "header": np.frombuffer(text.encode(), np.uint8),
         "src": to_numpy(edges.src),
         "dst": to_numpy(edges.dst),
         "deleted": graph.deleted_vertices,
     }
-    if edges.weight is not None:
+    if header.weight_dtype is not None:
         arrays["weight"] = to_numpy(edges.weight)
     return arrays | states
 
 
 def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
-    names, attributes = _names(path, header, arrays), _attributes(path, header, arrays)
+    names, attributes = _names(path, header, arrays), _attributes(path, arrays, COLUMNS, n)
+    columns = _attributes(path, arrays, EDGES, len(src))
     described = {name: getattr(header, name) for name in STORED}
+    weight: Any = arrays.get("weight") if header.weight_dtype is not None else None
+    if columns:
+        described["edge_columns"] = {name: (dtype_of(part), missing) for name, (part, missing) in columns.items()}
+        weight = {name: part for name, (part, _) in columns.items()}
     try:
         graph = cls(n, **described, **_hints(header, src, dst), **options)
     except CapacityError:
@@ -287,7 +299,7 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     except MemoryError as error:
         raise CapacityError(f"{path}: memory does not suffice for {n} vertices: {error}") from error
     try:
-        graph.insert_edges(src, dst, arrays.get("weight") if header.weight_dtype is not None else None)
+        graph.insert_edges(src, dst, weight)
     except (CapacityError, DeviceError):
         raise
     except SuricateError as error:  # weights that are not finite, self-loops where there are none

@@ -424,19 +424,19 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
     return (kind, *((type(value), repr(value)) for value in values))
 
 
-def make_tracker(
-    graph: Graph, every: WeakValueDictionary[Hashable, Kept], algorithm: Any, params: dict[str, Any]
-) -> Tracker:
-    """Return a tracker that shares the instance in ``every`` with this algorithm and parameters, added if missing.
+def make_tracker(graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any]) -> Tracker:
+    """Return a tracker that shares an instance with this algorithm and parameters; it is added if there is none.
 
-    Raises as :func:`make_algorithm` does.
+    ``seen`` is the graph as the algorithm sees it (see ``weighing``), mostly the graph itself. Raises as
+    :func:`make_algorithm` does.
     """
-    instance = make_algorithm(graph, algorithm, params)
+    instance, every = make_algorithm(seen, algorithm, params), seen._kept
     key = sharing_key(type(instance), params)
     kept = every.get(key)
     if kept is None or not kept.trackers:
-        kept = Kept(graph, instance, params)
-        rehearse_tracking(graph, type(instance), params)
+        kept = Kept(seen, instance, params)
+        if seen is graph:
+            rehearse_tracking(graph, type(instance), params)
     if kept.stale:
         kept.compute()
     every[key] = kept

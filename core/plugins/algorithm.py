@@ -80,6 +80,7 @@ class Algorithm(ABC):
         recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
         learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
             computation give the same result.
+        uses_weights: whether weights of edges, where the graph has any, may change the result.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
             group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
         pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints the
@@ -93,6 +94,7 @@ class Algorithm(ABC):
     update_kind: ClassVar[str] = "recompute"
     recompute_share: ClassVar[float] = math.inf
     learns: ClassVar[bool] = False
+    uses_weights: ClassVar[bool] = True
     groups: ClassVar[str] = ""
     pointers: ClassVar[tuple[str, ...]] = ()
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current

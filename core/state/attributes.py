@@ -1,4 +1,4 @@
-"""Columns by vertex: arrays that grow with a graph and are reset where vertices are deleted."""
+"""Columns by vertex, or by row of edges: arrays that grow with a graph and are reset where vertices are deleted."""
 
 from __future__ import annotations
 
@@ -77,6 +77,17 @@ class Column:
             values = values[()] if values.ndim == 0 else self.device.xp.asarray(values)[self.device.xp.asarray(kept)]
             self._buffer[self._indices(host[kept])] = values
 
+    def write(self, rows: np.ndarray, values: Array) -> None:
+        """Set the values of distinct rows, in host memory, to one for each or one for all."""
+        if not len(rows):
+            return
+        values = values[()] if values.ndim == 0 else self.device.xp.asarray(values)
+        first, last = int(rows[0]), int(rows[-1])
+        if last - first == len(rows) - 1 and (rows[1:] > rows[:-1]).all():
+            self._buffer[first : last + 1] = values
+        else:
+            self._buffer[self._indices(rows)] = values
+
     def fill(self, values: Array) -> None:
         """Set all values, to an array with one per vertex or to one for all."""
         self.array[...] = values[()] if values.ndim == 0 else self.device.xp.asarray(values)
@@ -109,7 +120,7 @@ def dtype_of(values: Any) -> np.dtype:
     return TEXT if values.dtype.kind in "UTO" else values.dtype
 
 
-def as_values(values: Any, argument: str, size: int) -> Array:
+def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> Array:
     """Return values as an array of ``size`` entries, or of none (0-d) for one for all.
 
     Raises:
@@ -124,7 +135,7 @@ def as_values(values: Any, argument: str, size: int) -> Array:
         values = made
     array = as_array(values, argument)
     if array.ndim > 1 or (array.ndim and len(array) != size):
-        raise ShapeError(f"{argument} has shape {array.shape} for {size} vertices: pass one value for each, or for all")
+        raise ShapeError(f"{argument} has shape {array.shape} for {size} {what}: pass one value for each, or for all")
     if array.dtype.kind in "UTO":
         array = array.astype(object)
         wrong = next((value for value in np.ravel(array).tolist() if not isinstance(value, str)), None)

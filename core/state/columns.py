@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, UnknownNameError, VertexRangeError
 from suricate.base.parameters import shown
 from suricate.state.attributes import TEXT, Column, as_values, dtype_of, fitted
+from suricate.state.edge_table import dtype_named
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -48,9 +49,11 @@ class Columns(MutableMapping[str, Any]):
             raise ParameterError(f"the name of a column is a text, got {shown(name)}")
         if values is None and dtype is None:
             raise ParameterError(f"column {name!r}: give values, or a dtype")
+        if graph.edge_table is not None and name in graph.edge_table.columns:
+            raise ParameterError(f"the edges have a column {name!r}: choose another name")
         with graph.exclusive():
             given = None if values is None else as_values(values, name, graph.num_vertices)
-            kind = dtype_of(given) if dtype is None else _checked_dtype(dtype)
+            kind = dtype_of(given) if dtype is None else dtype_named(dtype)
             column = Column(graph.device, graph.num_vertices, kind, missing)
             if given is not None:
                 column.fill(fitted(given, kind, name))
@@ -128,17 +131,15 @@ def column_of(graph: Graph, name: str) -> Column:
     return graph._columns[name]
 
 
-def _checked_dtype(dtype: Any) -> np.dtype:
-    if dtype is str:
-        return TEXT
-    try:
-        return np.dtype(dtype)
-    except TypeError:
-        raise ParameterError(f"dtype must be a dtype of NumPy, or str, got {shown(dtype)}") from None
-
-
 def array_of(graph: Graph, name: str) -> Array:
-    """Return the array of a column itself, for operators; raises as ``graph.columns[name]`` does."""
+    """Return the array of a column itself, by vertex, or by row if it is one of edges, for operators.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    rows = graph.edge_table
+    if rows is not None and name in rows.columns:
+        return rows.columns[name].array
     return column_of(graph, name).array
 
 
@@ -152,14 +153,14 @@ def follow(graph: Graph, delta: Delta) -> None:
 # -- snapshots ---------------------------------------------------------------------------------------------------------
 
 
-def state_of(graph: Graph) -> dict[str, np.ndarray]:
-    """Return all columns as arrays by name, none of them of objects; none if there are no columns.
+def state_of(columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
+    """Return columns as arrays by name, none of them of objects; none if there are no columns.
 
     ``names`` lists the names as JSON; ``<i>.values`` has the values of the i-th, and ``<i>.missing``. Texts are bytes
     in UTF-8 one behind the other, with their ends in ``<i>.ends``, the last of them ``missing``.
     """
-    state = {"names": np.frombuffer(json.dumps(list(graph._columns)).encode(), np.uint8)} if graph._columns else {}
-    for index, column in enumerate(graph._columns.values()):
+    state = {"names": np.frombuffer(json.dumps(list(columns)).encode(), np.uint8)} if columns else {}
+    for index, column in enumerate(columns.values()):
         values = column.to_numpy()
         if column.dtype == TEXT:
             parts = [text.encode("utf-8", "surrogatepass") for text in (*values.tolist(), column.missing)]
@@ -171,7 +172,7 @@ def state_of(graph: Graph) -> dict[str, np.ndarray]:
     return state
 
 
-def columns_of_state(state: dict[str, np.ndarray], num_vertices: int) -> dict[str, tuple[np.ndarray, Any]]:
+def columns_of_state(state: dict[str, np.ndarray], size: int) -> dict[str, tuple[np.ndarray, Any]]:
     """Return the values and the missing value of each column of a state.
 
     Raises:
@@ -189,7 +190,7 @@ def columns_of_state(state: dict[str, np.ndarray], num_vertices: int) -> dict[st
             values, missing = texts[:-1], texts[-1]
         else:
             missing = state[f"{index}.missing"][()]
-        if not isinstance(name, str) or values.shape != (num_vertices,) or values.dtype.kind not in "biufO":
+        if not isinstance(name, str) or values.shape != (size,) or values.dtype.kind not in "biufO":
             raise ValueError(f"column {index} does not fit the graph")
         found[name] = values, missing
     return found

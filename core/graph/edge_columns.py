@@ -1,0 +1,187 @@
+"""``graph.edge_columns``: attributes of edges by name, and batches that bring them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.types import edge_keys
+from suricate.graph.naming import are_texts, known_edges
+from suricate.intake.arrays import as_ids, on_host
+from suricate.state.attributes import TEXT, Column
+from suricate.state.edge_table import EdgeTable
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.graph.update import Given
+
+
+class EdgeColumns(Mapping[str, Array]):
+    """The columns of a graph's edges by name: numbers and bools on its device, texts (``str``) in host memory.
+
+    The weight of an edge in the stores, which operators hand to functions as ``w``, is the number of its row.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def __getitem__(self, name: str) -> Array:
+        """Return a column, one value per edge, ordered by source and then by destination. Waits for the device.
+
+        Raises:
+            UnknownNameError: there is none of this name.
+        """
+        return _values(self._graph, name)
+
+    def at(self, name: str, src: Any, dst: Any) -> Array:
+        """Return the values of ``n`` edges, given as ids or names; of those that are not stored, the missing one.
+
+        Raises:
+            UnknownNameError: there is no such column.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
+        """
+        return _at(self._graph, name, src, dst)
+
+    def at_rows(self, name: str, rows: Any) -> Array:
+        """Return the values at rows, as the weights of ``edges()`` and of deltas are; those of deleted edges and of
+        ``replaced_old`` until the next change of the graph.
+
+        Raises:
+            UnknownNameError: there is no such column.
+        """
+        return _at_rows(self._graph, name, rows)
+
+    def put(self, name: str, src: Any, dst: Any, values: Any) -> None:
+        """Set the values of ``n`` edges, given as ids or names, to one for each or one for all.
+
+        The other columns keep theirs. For trackers it is a change of weights.
+
+        Raises:
+            ParameterError: an edge is not stored.
+            UnknownNameError: there is no such column.
+            VertexRangeError, DTypeError, ShapeError: the ids or values are invalid.
+        """
+        _put(self._graph, name, src, dst, values)
+
+    def missing(self, name: str) -> Any:
+        """Return the value of edges without one; raises as ``edge_columns[name]`` does."""
+        return table_of(self._graph).column(name).missing
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(() if self._graph.edge_table is None else list(self._graph.edge_table.columns))
+
+    def __contains__(self, name: object) -> bool:
+        return self._graph.edge_table is not None and name in self._graph.edge_table.columns
+
+    def __len__(self) -> int:
+        return 0 if self._graph.edge_table is None else len(self._graph.edge_table.columns)
+
+    def __repr__(self) -> str:
+        kinds = {} if self._graph.edge_table is None else self._graph.edge_table.kinds
+        parts = (f"{name}: {'str' if kind.dtype == TEXT else kind.dtype}" for name, kind in kinds.items())
+        return f"<EdgeColumns: {', '.join(parts) or 'none'}>"
+
+
+def edge_columns(graph: Graph) -> EdgeColumns:
+    """Attributes of the edges by name, a mapping; see :class:`EdgeColumns`. ``Graph(edge_columns=...)`` makes them."""
+    return EdgeColumns(graph)
+
+
+def table_of(graph: Graph) -> EdgeTable:
+    """Return the rows of a graph's edges; raises ``RequirementError`` if it has no columns of edges."""
+    if graph.edge_table is None:
+        raise RequirementError("the edges have no columns: Graph(..., edge_columns={'amount': 'float64'}) makes some")
+    table = graph.edge_table
+    if table.is_lost:
+        table.recover(on_host(graph._stores[0].edges().weight))
+    return table
+
+
+@on_graph_device
+def _values(graph: Graph, name: str) -> Array:
+    table_of(graph).column(name)
+    edges = graph.edges()
+    order = graph.device.xp.argsort(edge_keys(edges.src, edges.dst))
+    return table_of(graph).values(name, edges.weight[order])  # type: ignore[index]
+
+
+@on_graph_device
+def _at_rows(graph: Graph, name: str, rows: Any) -> Array:
+    return table_of(graph).values(name, as_ids(rows, "rows"))
+
+
+@on_graph_device
+def _at(graph: Graph, name: str, src: Any, dst: Any) -> Array:
+    table = table_of(graph)
+    column = table.column(name)
+    src, dst, known = known_edges(graph, src, dst)
+    found, rows = graph._updater.find(src, dst)
+    assert rows is not None
+    stored = on_host(found) if column.device.is_cuda != graph.device.is_cuda else found
+    rows = on_host(rows) if column.device.is_cuda != graph.device.is_cuda else rows
+    xp = column.device.xp
+    values = xp.full(len(rows) if known is None else len(known), column.missing, column.dtype)
+    places = xp.flatnonzero(stored)
+    values[places if known is None else xp.asarray(np.flatnonzero(known))[places]] = table.values(name, rows[stored])
+    return values
+
+
+@on_graph_device
+def _put(graph: Graph, name: str, src: Any, dst: Any, values: Any) -> None:
+    table = table_of(graph)
+    src, dst, known = known_edges(graph, src, dst)
+    count = len(src) if known is None else len(known)
+    given = table.checked({name: values}, count)
+    found, rows = graph._updater.find(src, dst)
+    stored = on_host(found) if known is None else known.copy()
+    if known is not None:
+        stored[known] = on_host(found)
+    if not stored.all():
+        at = int(np.argmin(stored))
+        raise ParameterError(f"edge {at} is not stored: insert_edges() takes the columns of new edges")
+    assert rows is not None
+    kept = {other: table.values(other, rows) for other in table.columns if other != name}
+    graph._update(None, (src, dst, {**kept, **given}))
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
+    """Return an insertion with rows, which have the values given, in place of columns; and these rows.
+
+    Raises:
+        UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.
+        CapacityError: there is not enough memory.
+    """
+    table, (src, dst, given) = table_of(graph), insert
+    count = len(src) if are_texts(src) else len(as_ids(src, "src"))
+    values = table.checked(given, count)
+    rows = table.take(count)
+    table.write(rows, values)
+    return (src, dst, rows), rows
+
+
+def copied(graph: Graph, device: Device) -> EdgeTable | None:
+    """Return the rows of a copy of a graph on ``device``, None without columns."""
+    return None if graph.edge_table is None else table_of(graph).copy_to(device)
+
+
+def undo(graph: Graph, rows: np.ndarray | None, error: BaseException) -> None:
+    """Take note that an update failed that was to give ``rows`` to edges."""
+    if graph.edge_table is not None:
+        graph.edge_table.undo(rows, error)
+
+
+def columns_by_edge(graph: Graph, rows: Array) -> dict[str, Column]:
+    """Return copies, on the host, of all columns at the rows of edges, by edge; none if the edges have no columns."""
+    found: dict[str, Column] = {}
+    for name, column in {} if graph.edge_table is None else table_of(graph).columns.items():
+        found[name] = Column(CPU, len(rows), column.dtype, column.missing)
+        found[name].fill(column.device.to_numpy(table_of(graph).values(name, rows)))
+    return found

@@ -1,0 +1,216 @@
+"""The rows of edges: columns by row, and which rows are free. The stored weight of an edge is the number of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import CPU, Array, Device
+from suricate.base.errors import CapacityError, ParameterError, ShapeError, UnknownNameError, require
+from suricate.base.parameters import shown
+from suricate.intake.arrays import on_host
+from suricate.state.attributes import TEXT, Column, as_values, fitted
+
+if TYPE_CHECKING:
+    from suricate.graph.delta import Delta
+
+ROW = np.dtype(np.uint32)  #: of row numbers, the weights of the stores
+MOST = 1 << 32  #: rows
+WEIGHT = "weight"  #: the column that algorithms use unless told otherwise
+_LEAST = 1 << 10  # rows allocated at first
+_UNREAD = 1 << 16  # rows whose deltas may wait to be read, at least
+
+
+class Kind(NamedTuple):
+    """What a column holds: its dtype, and the value of edges without one."""
+
+    dtype: np.dtype
+    missing: Any
+
+
+class EdgeTable:
+    """Columns of edges by row.
+
+    Which rows an update left free is in its delta, and reading a delta waits for the device. So deltas are kept until
+    many have come together, or rows run out.
+    """
+
+    def __init__(self, device: Device, kinds: Mapping[str, Kind]) -> None:
+        self.device, self.kinds = device, dict(kinds)
+        self.columns = {name: Column(device, _LEAST, *kind) for name, kind in kinds.items()}
+        self._tail, self._capacity = 0, _LEAST  # rows from the tail on were never used
+        self._free = np.empty(0, ROW)
+        self._unread: list[tuple[np.ndarray, Delta]] = []
+        self._waiting = 0  # rows of the unread
+        self.is_lost = False  #: whether an interrupt has left open which rows edges have
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all columns, of texts without those of each."""
+        return sum(column.nbytes for column in self.columns.values())
+
+    # -- rows ----------------------------------------------------------------------------------------------------------
+
+    def take(self, count: int) -> np.ndarray:
+        """Return ``count`` rows that no edge has, ``uint32[count]``, with space in all columns.
+
+        Raises:
+            CapacityError: there is not enough memory, or there are not so many rows.
+        """
+        if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
+            self.read_deltas()
+        reused = min(count, len(self._free))
+        tail = self._tail + count - reused
+        if tail > self._capacity:
+            self._reserve(tail)
+        rows = np.arange(self._tail, tail, dtype=ROW)
+        if reused:
+            rows = np.concatenate((self._free[-reused:], rows))
+            self._free = self._free[:-reused]
+        self._tail = tail
+        return rows
+
+    def _reserve(self, size: int) -> None:
+        if size > MOST:
+            raise CapacityError(f"{size} rows of edges are too many: there are {MOST}")
+        capacity = min(max(size, self._capacity * 3 // 2), MOST)
+        for column in self.columns.values():  # all of them before one grows
+            column.reserve(capacity)
+        for column in self.columns.values():
+            column.resize(capacity)
+        self._capacity = capacity
+
+    def give(self, rows: np.ndarray) -> None:
+        """Take rows back that no edge has."""
+        self._free = np.concatenate((self._free, rows))
+
+    def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
+        """Take note that an update failed that was to give ``rows`` to edges."""
+        if not isinstance(error, Exception):  # an interrupt: the batch may have been launched
+            self.is_lost = True
+        elif rows is not None:
+            self.give(rows)
+
+    def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
+        """Take note of an update that was to give ``rows`` to edges."""
+        rows = self._free[:0] if rows is None else rows
+        self._unread.append((rows, delta))
+        self._waiting += max(len(rows), 1)
+
+    def read_deltas(self) -> None:
+        """Find out which rows are free; waits for the device."""
+        unread, self._unread, self._waiting = self._unread, [], 0
+        for rows, delta in unread:
+            keeps, delta.keeps_errors = delta.keeps_errors, True
+            try:
+                used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
+                left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
+            finally:
+                delta.keeps_errors = keeps
+            if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
+                left.append(np.setdiff1d(rows, np.concatenate(used)))
+            self.give(np.concatenate(left))
+
+    def recover(self, rows: np.ndarray) -> None:
+        """Go on after an interrupt; ``rows`` are those of all edges."""
+        self._unread, self._waiting, self.is_lost = [], 0, False
+        self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
+
+    # -- values --------------------------------------------------------------------------------------------------------
+
+    def column(self, name: Any) -> Column:
+        """Return a column; raises ``UnknownNameError`` if there is none of this name."""
+        if not isinstance(name, str) or name not in self.columns:
+            known = ", ".join(self.columns) or "none"
+            raise UnknownNameError(f"the edges have no column {shown(name)}; they have: {known}")
+        return self.columns[name]
+
+    def checked(self, given: Any, count: int) -> dict[str, Array]:
+        """Return the columns of a batch of ``count`` edges, as the table holds them: ``[count]``, or 0-d for all.
+
+        Args:
+            given: a mapping from names to values; anything else is the column ``weight``; None: all are missing.
+            count: number of edges.
+
+        Raises:
+            UnknownNameError, ShapeError, DTypeError: they do not fit.
+        """
+        if given is None:
+            return {}
+        given = given if isinstance(given, Mapping) else {WEIGHT: given}
+        found = {}
+        for name, values in given.items():
+            column = self.column(name)
+            found[name] = fitted(as_values(values, name, count, "edges"), column.dtype, name)
+        return found
+
+    def write(self, rows: np.ndarray, values: Mapping[str, Array]) -> None:
+        """Set the values of rows; columns without values get their missing one."""
+        for name, column in self.columns.items():
+            column.write(rows, values.get(name, np.asarray(column.missing, column.dtype)))
+
+    def values(self, name: str, rows: Array) -> Array:
+        """Return the values of a column at rows, ``[len(rows)]``; texts on the host, others on the device."""
+        column = self.column(name)
+        rows = on_host(rows) if column.dtype == TEXT else self.device.xp.asarray(rows)
+        return column.array[rows.astype(np.int64)]
+
+    # -- copies --------------------------------------------------------------------------------------------------------
+
+    def copy_to(self, device: Device) -> EdgeTable:
+        """Return a copy for a graph on ``device``; waits."""
+        self.read_deltas()
+        other = EdgeTable(device, self.kinds)
+        other.columns = {name: column.copy_to(device) for name, column in self.columns.items()}
+        other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
+        return other
+
+    def check(self, rows: np.ndarray) -> None:
+        """Verify that each edge has a row of its own that is not free; ``rows`` are those of all edges, once each."""
+        self.read_deltas()
+        known = np.concatenate((rows, self._free))
+        require(len(np.unique(known)) == len(known), "each edge has a row of its own, which is not free")
+        require(len(known) == self._tail, "rows without edges are free")
+        require(not len(known) or int(known.max()) < self._tail, "rows of edges exist")
+        for column in self.columns.values():
+            require(column.size == self._capacity, "a column has a value per row")
+
+
+def checked_kinds(given: Any) -> dict[str, Kind]:
+    """Return what the columns of edges hold, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``.
+
+    Raises:
+        ParameterError, DTypeError: no such mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"edge_columns must be a dict such as {{'amount': 'float64'}}, got {shown(given)}")
+    kinds = {}
+    for name, kind in given.items():
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"the name of a column is a text, got {shown(name)}")
+        if isinstance(kind, Kind):
+            kinds[name] = kind
+            continue
+        dtype, missing = kind if isinstance(kind, tuple) and len(kind) == 2 else (kind, None)
+        kinds[name] = Kind(dtype_named(dtype), missing)
+        kinds[name] = Kind(kinds[name].dtype, Column(CPU, 0, *kinds[name]).missing)
+    return kinds
+
+
+def dtype_named(dtype: Any) -> np.dtype:
+    """Return the dtype of a column: one of NumPy, or that of ``str``; raises ``ParameterError``."""
+    if dtype is str:
+        return TEXT
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        raise ParameterError(f"dtype must be a dtype of NumPy, or str, got {shown(dtype)}") from None
+
+
+def count_of(src: Any) -> int:
+    """Return the number of edges of a batch by their sources; raises ``ShapeError`` if it is no array."""
+    if not hasattr(src, "__len__") or getattr(src, "ndim", 1) != 1:
+        raise ShapeError("src is not an array: pass one entry per edge")
+    return len(src)
