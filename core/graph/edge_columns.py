@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from suricate.graph.update import Given
 
 
+SORTED = 1 << 14  #: edges of a batch from which on their rows are in the order of sources, as they will be read
+
+
 class EdgeColumns(Mapping[str, Array]):
     """The columns of a graph's edges by name: numbers and bools on its device, texts (``str``) in host memory.
 
@@ -163,8 +166,23 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
     count = len(src) if are_texts(src) else len(as_ids(src, "src"))
     values = table.checked(given, count)
     rows = table.take(count)
+    if count >= SORTED and isinstance(src, np.ndarray):
+        rows = by_source(src, rows)
     table.write(rows, values)
     return (src, dst, rows), rows
+
+
+def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return rows for edges so that those of close sources, valid or not, are close: the edges of a vertex are read
+    one after the other.
+    """
+    if src.dtype.kind not in "iu":
+        return rows
+    most = max(int(src.max()), 1)
+    order = np.argsort((src >> max(most.bit_length() - 16, 0)).astype(np.uint16), kind="stable")  # by radix
+    spread = np.empty_like(rows)
+    spread[order] = np.sort(rows)
+    return spread
 
 
 def copied(graph: Graph, device: Device) -> EdgeTable | None:
