@@ -29,7 +29,7 @@ from suricate.cuda import clock
 from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.graph import revive
-from suricate.graph.weighing import by_row
+from suricate.graph.edge_columns.weighing import by_row
 from suricate.intake import id_checks, ingest
 from suricate.operators.cuda import samples as operators
 from suricate.operators.cuda.intersect import intersect

@@ -20,13 +20,13 @@ from suricate.base.types import EdgeList, StoreView
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
+from suricate.graph.edge_columns.weighing import advance_weighed, weighing
 from suricate.graph.inspection import most_arcs
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
 from suricate.graph.update import Given, Updater
-from suricate.graph.weighing import advance_weighed, weighing
 from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
