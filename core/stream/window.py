@@ -6,6 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import wait
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from suricate.graph import Graph
 from suricate.graph.delta import Batch
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
+from suricate.stream.background import Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
@@ -34,7 +36,7 @@ from suricate.stream.tracking import JobTracker
 WHOLE = "all"  #: the position behind a source that was sorted
 
 
-class Window:
+class Window(Threaded):
     """A window over a stream of events, kept as a graph: iterate over it to get its slides.
 
     >>> import suricate.stream as st
@@ -216,6 +218,9 @@ class Window:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if self._background is not None:
+            self._stop.set()
+            wait([self._background.done])
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         for sink in self._sinks:
@@ -280,7 +285,8 @@ class Window:
         if self._reader is None:
             self._reader = self._chunks()
         begin = time.perf_counter()
-        for position, chunk in self._reader:
+        while (found := self._next_chunk(self._reader)) is not None:
+            position, chunk = found
             if chunk is MARK:
                 self._mark()
             else:

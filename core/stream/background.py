@@ -1,0 +1,190 @@
+"""The loop of a job in a thread of its own, and questions that are answered between slides."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.parameters import shown
+
+if TYPE_CHECKING:
+    from suricate.stream.slide import Slide
+    from suricate.stream.window import Window
+
+Question = tuple[Callable[["Slide"], Any], "Future[Any]"]
+
+
+class Background:
+    """The loop of a job in a thread, and one that answers questions while the loop waits for its source.
+
+    The loop holds a lock but while it waits for the source, so a question never meets a slide that is half applied.
+
+    Args:
+        job: whose loop it is. callback: called with each slide; None: nothing is.
+    """
+
+    def __init__(self, job: Window, callback: Callable[[Slide], Any] | None) -> None:
+        self._job, self._callback = job, callback
+        self.done: Future[None] = Future()  #: has a result when the loop ends, or its exception
+        self.done.set_running_or_notify_cancel()
+        self._lock, self._asking, self._asked = threading.Lock(), threading.Lock(), threading.Semaphore(0)
+        self._questions: deque[Question] = deque()
+        self._over = False
+        self._threads = [threading.Thread(target=run, name=f"suricate {what}", daemon=True)
+                         for run, what in ((self._run, "job"), (self._answer_meanwhile, "questions"))]  # fmt: skip
+
+    def start(self) -> None:
+        """Start the threads; the job must know this object by then."""
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def is_own_thread(self) -> bool:
+        """Whether the caller is a callback or a question."""
+        return threading.current_thread() in self._threads
+
+    def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
+        """Return where the answer will be; raises ``RequirementError`` if the loop has ended."""
+        answer: Future[Any] = Future()
+        with self._asking:
+            if self._over:
+                raise RequirementError("query: the job has ended; job.current is its last slide")
+            self._questions.append((question, answer))
+        self._asked.release()
+        return answer
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Let questions be answered inside."""
+        self._lock.release()
+        try:
+            yield
+        finally:
+            self._lock.acquire()
+
+    def _run(self) -> None:
+        error: BaseException | None = None
+        with self._lock:
+            try:
+                for slide in self._job:
+                    if self._callback is not None:
+                        self._callback(slide)
+                    self._answer()
+            except BaseException as found:
+                error = found
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
+        with self._asking:
+            self._over = True
+            left = [*self._questions]
+            self._questions.clear()
+        self._asked.release()
+        for _, answer in left:
+            if answer.set_running_or_notify_cancel():
+                answer.set_exception(RequirementError("query: the job ended before the question was answered"))
+        if error is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(error)
+
+    def _answer_meanwhile(self) -> None:
+        while not self._over:
+            self._asked.acquire()
+            with self._lock:
+                self._answer()
+
+    def _answer(self) -> None:
+        """Answer all questions; they wait for the first slide."""
+        while self._questions and (slide := self._job.current) is not None:
+            question, answer = self._questions.popleft()
+            if not answer.set_running_or_notify_cancel():
+                continue
+            try:
+                answer.set_result(question(slide))
+            except BaseException as error:
+                answer.set_exception(error)
+
+
+class Threaded:
+    """What a job does in a thread: the methods of :class:`suricate.stream.Window` for that."""
+
+    _background: Background | None = None
+    _slides: Any
+    _stop: threading.Event
+
+    def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
+        """Run the loop in a thread, in place of ``for w in job``; inside ``with job`` signals end it, as they do there.
+
+        Args:
+            callback: called with each slide, in that thread. A slide is done when the call returns.
+
+        Returns:
+            A future that is done when the loop has ended: by itself, by :meth:`stop` or by a signal. Its ``result()``
+            raises what the loop or the callback raised; the slide then counts as not done.
+
+        Raises:
+            RequirementError: the loop has begun.
+            ParameterError: ``callback`` cannot be called.
+        """
+        if callback is not None and not callable(callback):
+            raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
+        if self._background is not None or self._slides is not None:
+            raise RequirementError("start: the loop of this job has begun; make the job again to run it once more")
+        self._background = Background(self, callback)  # type: ignore[arg-type]  # a job is a Window
+        self._background.start()
+        return self._background.done
+
+    def query(self, question: Callable[[Slide], Any]) -> Future[Any]:
+        """Ask something about the newest slide from any thread, between two slides or while the loop waits for events.
+
+        >>> import suricate.stream as st
+        >>> job = st.Window({"src": [0, 1], "dst": [1, 0]}, size=2, slide=1, graph={"device": "cpu"})
+        >>> with job:
+        ...     done = job.start(lambda w: print(w.end, w.graph.num_edges))
+        ...     done.result()
+        1 1
+        2 2
+
+        Args:
+            question: called with the newest slide; before the first one it waits. It must not wait for another answer.
+
+        Returns:
+            A future of what it returns or raises; the loop goes on in any case. Copy arrays that are to last.
+
+        Raises:
+            RequirementError: the job was not started, or has ended. If it ends before the answer, the future has it.
+        """
+        if not callable(question):
+            raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
+        if self._background is None:
+            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
+        return self._background.ask(question)
+
+    def stop(self, timeout: float | None = None) -> None:
+        """End the loop after the current slide, or chunk if no slide closes, with a checkpoint; wait for that.
+
+        In a callback or a question it does not wait.
+
+        Args:
+            timeout: seconds to wait at most.
+
+        Raises:
+            TimeoutError: the loop has not ended by then; it will.
+            BaseException: what the loop or the callback raised.
+        """
+        self._stop.set()
+        if self._background is not None and not self._background.is_own_thread:
+            self._background.done.result(timeout)
+
+    def _next_chunk(self, reader: Iterator[Any]) -> Any:
+        """Return the next of the source, None at its end; questions are answered meanwhile."""
+        if self._background is None:
+            return next(reader, None)
+        with self._background.waiting():
+            return next(reader, None)

@@ -1,0 +1,215 @@
+"""Jobs in threads: questions between slides and while the source waits, exceptions, ends by calls and by signals."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate.stream as st
+from suricate.errors import ParameterError, RequirementError
+
+CPU = {"device": "cpu"}
+
+
+def chunks(number: int = 40, size: int = 25) -> list[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(3)
+    return [{"src": rng.integers(0, 30, size), "dst": rng.integers(0, 30, size)} for _ in range(number)]
+
+
+def job_of(source: Any, **options: Any) -> st.Window:
+    return st.Window(source, size=100, slide=20, graph=CPU, **options)
+
+
+def facts(w: st.Slide) -> tuple:
+    return w.end, w.graph.num_edges, sorted(zip(*(part.tolist() for part in w.graph.edges()[:2]), strict=True))
+
+
+WHOLE = [facts(w) for w in job_of(chunks())]
+
+
+def test_questions_meet_whole_slides() -> None:
+    seen: list[tuple] = []
+    job = job_of(chunks())
+    components = job.track("wcc")
+    with job, ThreadPoolExecutor(4) as pool:
+        done = job.start(lambda w: seen.append(facts(w)))
+
+        def ask(number: int) -> list[tuple]:
+            found = []
+            for _ in range(50):
+                try:
+                    found.append(job.query(lambda w: (*facts(w), components.result.num_components)).result(60))
+                except RequirementError:
+                    break  # the job has ended
+            return found
+
+        answers = [row for part in pool.map(ask, range(4)) for row in part]
+        assert done.result(60) is None
+    assert seen == WHOLE
+    assert len(answers) > 3
+    counts: dict[int, int] = {}
+    for *row, number in answers:
+        assert tuple(row) in WHOLE
+        assert counts.setdefault(row[0], number) == number
+    with pytest.raises(RequirementError, match="has ended"):
+        job.query(facts)
+
+
+def test_questions_are_answered_while_the_source_waits() -> None:
+    more, parts = threading.Event(), chunks()
+
+    def source() -> Iterator[dict[str, np.ndarray]]:
+        yield from parts[:8]
+        assert more.wait(60)
+        yield from parts[8:]
+
+    with job_of(source()) as job:
+        done = job.start()
+        early = job.query(lambda w: w.end)  # waits for the first slide
+        assert early.result(60) in range(20, 201, 20)
+        deadline = time.monotonic() + 60
+        while job.query(lambda w: w.end).result(60) < 200:
+            assert time.monotonic() < deadline
+        assert job.query(facts).result(60) == WHOLE[9]
+        with pytest.raises(ZeroDivisionError):
+            job.query(lambda w: 1 // 0).result(60)
+        more.set()
+        assert done.result(60) is None
+        assert facts(job.current) == WHOLE[-1]
+
+
+def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
+    ends: list[int] = []
+
+    def callback(w: st.Slide) -> None:
+        ends.append(w.end)
+        if w.end == 300:
+            raise LookupError("mine")
+
+    job = job_of(chunks(), checkpoint=tmp_path, checkpoint_every=1)
+    with job:
+        done = job.start(callback)
+        with pytest.raises(LookupError, match="mine"):
+            done.result(60)
+        with pytest.raises(LookupError, match="mine"):
+            job.stop()
+    again = job_of(chunks(), checkpoint=tmp_path)
+    rest = [facts(w) for w in again]
+    assert rest == WHOLE[14:]  # the slide that was not done comes again
+    assert ends == [row[0] for row in WHOLE[:15]]
+
+
+def test_what_the_source_raises_reaches_the_caller() -> None:
+    def source() -> Iterator[dict[str, np.ndarray]]:
+        yield from chunks()[:3]
+        raise OSError("the line is down")
+
+    job = job_of(source())
+    done = job.start()
+    with pytest.raises(OSError, match="the line is down"):
+        done.result(60)
+
+
+def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
+    def many() -> list[Any]:
+        job = job_of(chunks(), checkpoint=tmp_path, checkpoint_every="1h")
+        seen: list[tuple] = []
+
+        def callback(w: st.Slide) -> None:
+            seen.append(facts(w))
+            if len(seen) == 7:
+                job.stop()  # in a callback it does not wait
+
+        with job:
+            job.start(callback).result(60)
+        return seen
+
+    assert [row for _ in range(6) for row in many()] == WHOLE[:42]
+
+    endless, reached = iter(lambda: chunks(1)[0], None), threading.Event()
+    job = job_of(endless)
+    job.start(lambda w: reached.set())
+    assert reached.wait(60)
+    left = job.query(lambda w: job.stop() or "asked to stop")
+    assert left.result(60) == "asked to stop"
+    job.stop(60)
+    with job_of(iter(lambda: chunks(1)[0], None)) as other:  # to leave the block stops, too
+        done = other.start()
+    assert done.done()
+
+
+def test_questions_of_jobs_without_slides() -> None:
+    with job_of([]) as job:
+        held = threading.Event()
+        with pytest.raises(RequirementError, match="start the job first"):
+            job.query(facts)
+        job = job_of(iter(lambda: held.wait(60) and None, None))
+        done = job.start()
+        answer = job.query(facts)
+        held.set()
+        done.result(60)
+        with pytest.raises(RequirementError, match="ended before"):
+            answer.result(60)
+
+
+def test_misuse_is_an_error() -> None:
+    job = job_of(chunks())
+    for wrong in (3, "fn"):
+        with pytest.raises(ParameterError, match="start: callback"):
+            job.start(wrong)  # type: ignore[arg-type]
+        with pytest.raises(ParameterError, match="query takes"):
+            job.query(wrong)  # type: ignore[arg-type]
+    next(job)
+    with pytest.raises(RequirementError, match="has begun"):
+        job.start()
+    job = job_of(chunks())
+    job.start().result(60)
+    with pytest.raises(RequirementError, match="has begun"):
+        job.start()
+
+
+SCRIPT = """
+import sys, time
+import numpy as np
+import suricate.stream as st
+
+def source(position):
+    for at in range(position or 0, 400):
+        if at > 30:
+            time.sleep(0.02)
+            print("waiting", flush=True)
+        yield at + 1, {"src": [at % 9, at % 7], "dst": [at % 5, at % 4]}
+
+job = st.Window(st.source(source), size=20, slide=4, graph={"device": "cpu"}, checkpoint=sys.argv[1],
+                checkpoint_every="1h")
+with job:
+    job.start(lambda w: print("slide", w.end, w.graph.num_edges, flush=True)).result()
+print("stopped by", job.stopped, flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_the_thread_with_a_checkpoint(tmp_path: Path, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        lines = []
+        assert child.stdout is not None
+        for line in child.stdout:
+            lines.append(line.strip())
+            if line.startswith("waiting") and lines.count("waiting") == 3:
+                child.send_signal(number)
+        assert child.wait(60) == 0
+    assert lines[-1] == f"stopped by {number.name}"
+    last = max(int(line.split()[1]) for line in lines if line.startswith("slide"))
+    job = st.Window(st.source(lambda position: iter([])), size=20, slide=4, graph=CPU, checkpoint=tmp_path)
+    assert job.slides == last // 4
