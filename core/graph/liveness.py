@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.errors import VertexRangeError, require
+from suricate.base.errors import require
 from suricate.base.types import EdgeList
 from suricate.cuda.pinned import PinnedCounters
 from suricate.graph.revive import Revived, Reviver
@@ -280,14 +280,3 @@ def deleted_vertices(graph: Graph) -> np.ndarray:
 def most_deleted(graph: Graph) -> int:
     """An upper bound of the number of deleted vertices, known without a wait; 0: every vertex is live."""
     return graph._updater.live.most_deleted
-
-
-def check_live(graph: Graph, vertex: int, argument: str) -> None:
-    """Raise unless ``vertex``, a valid id, is live; waits as :attr:`Graph.num_live` does.
-
-    Raises:
-        VertexRangeError: it is deleted; ``argument`` is its name in the message.
-    """
-    live = graph._updater.live
-    if live.most_deleted and vertex in live.deleted_ids():
-        raise VertexRangeError(f"{argument}={vertex} is a deleted vertex")

@@ -75,7 +75,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import flag, one_of
 from suricate.base.types import EdgeList
@@ -170,15 +169,14 @@ def propagate(
     reduce: str = "min",
     over: str = "out",
     then: Function | None = None,
-    order: tuple[Array, Array, float] | None = None,
     max_steps: int | None = None,
     layers: bool = False,
     once: bool | str = False,
 ) -> Propagated:
     """Repeat :func:`advance` from the vertices that joined the frontier, until there are none.
 
-    Without ``then`` a vertex joins if its value in ``out`` changed. With ``then``, ``order``, ``layers`` or
-    ``reduce="sum"`` all offers of a step are made before the next step begins, and a vertex offers once per step.
+    Without ``then`` a vertex joins if its value in ``out`` changed. With ``then``, ``layers`` or ``reduce="sum"``
+    all offers of a step are made before the next step begins, and a vertex offers once per step.
     If values can improve forever (a negative cycle), pass ``max_steps``. On CUDA this is one launch; an interrupt from
     the keyboard while a number of the ``Propagated`` is read ends it.
 
@@ -188,11 +186,7 @@ def propagate(
         reduce: ``"min"``, ``"max"``, ``"or"``, ``"argmin"`` or ``"sum"``. With ``"argmin"`` the keys must grow strictly
             along edges, or parents may form cycles: if weights may be zero use ``(distance, hops)``.
         then: ``then(v, step, *args) -> bool``: whether ``v``, whose value changed in this step, joins the next
-            frontier; the first step is 1. With ``order`` it runs again when ``v`` is admitted, with the number of the
-            last step.
-        order: ``(array, bound, delta)``: vertices with ``array[v] > bound[0]`` wait, initial ones included. When no
-            other is left, ``bound`` rises to the next multiple of ``delta`` that admits one (near-far, delta-stepping).
-            ``array`` is an array of all vertices, ``bound`` an array of one entry of its type, ``delta`` a number.
+            frontier; the first step is 1.
         max_steps: maximum number of steps, up to ``2**31 - 1``, which is also the default.
         layers: keep the vertices of each step, as ``Propagated.layers``; a vertex may then join only once.
         once: True promises that a value is final after the step that first changes it; ``"equal"`` promises in addition
@@ -203,15 +197,14 @@ def propagate(
         The number of steps, the number of vertices that pushed, the layers, and whether the frontier became empty.
 
     Raises:
-        As :func:`advance`; ``ParameterError`` also for wrong ``order``, ``max_steps`` or ``once``.
+        As :func:`advance`; ``ParameterError`` also for wrong ``max_steps`` or ``once``.
     """
     steps = checks.step_limit(max_steps)
     promise, keep = checks.once(once, reduce), flag("layers", layers)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
     over = checks.push_direction(graph, over)
-    taken = checks.ordering(graph, order)
     start = starts.start_of(graph, frontier)
-    return driver_of(graph).propagate(graph, call, start, out, over, steps, taken, keep, promise)
+    return driver_of(graph).propagate(graph, call, start, out, over, steps, keep, promise)
 
 
 @on_graph_device

@@ -6,7 +6,7 @@ call the function of the same name in the driver of the graph's device. These si
 .. code-block:: python
 
     advance(graph, call, start, out, over, scheme) -> Frontier
-    propagate(graph, call, start, out, over, max_steps, order, layers, once) -> Propagated
+    propagate(graph, call, start, out, over, max_steps, layers, once) -> Propagated
     neighbor_reduce(graph, call, vertices, out, over, scheme) -> Frontier | None
     converge(graph, call, start, over, wake, max_steps, until, most, swap, after) -> Propagated
     vertex_map(graph, call, start) -> Frontier
@@ -34,8 +34,8 @@ call the function of the same name in the driver of the graph's device. These si
     Of a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
     frontiers (only with ``then``), or :class:`~suricate.operators.results.Layers`. The driver returns the frontier of
     those for which ``then`` said true, and None without ``then``.
-``order``
-    An :class:`Order` or None. ``layers``: bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
+``layers``
+    bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
     it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).
 ``max_steps``
     At most ``MAX_STEPS``. ``until``: an :class:`Until`; of ``converge`` perhaps None. ``most``: at most
@@ -135,18 +135,6 @@ class Start(NamedTuple):
     def at_most(self) -> int:
         """An upper bound of the number of vertices, arcs counted, that is known without a host read."""
         return sum(one.at_most for one in self.frontiers) + sum(arcs.size for arcs in self.arcs)
-
-
-class Order(NamedTuple):
-    """The order in which a propagation takes vertices: those with ``array[v] > bound[0]`` wait.
-
-    ``array`` has one entry per vertex, ``bound`` one entry of the same type, ``delta`` is a scalar of that type, above
-    0: when none is left, ``bound`` becomes the least multiple of it that admits a waiting vertex.
-    """
-
-    array: Array
-    bound: Array
-    delta: Any
 
 
 Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays that change places between rounds

@@ -17,7 +17,7 @@ from suricate.base.errors import (
 )
 from suricate.base.parameters import integer, one_of, shown
 from suricate.intake.arrays import is_flat
-from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Order, Swap, Until
+from suricate.operators.call import MAX_STEPS, OUT_DTYPES, UNLIMITED, Call, Swap, Until
 from suricate.operators.results import Propagated
 from suricate.operators.schemes import WHOLE_GRAPH
 from suricate.state.words import Words
@@ -97,24 +97,6 @@ def places(first: Any) -> tuple[int, int] | None:
     begin = 0 if first.start is None else integer("first.start", first.start, low=0)
     end = 2**63 - 1 if first.stop is None else integer("first.stop", first.stop, low=0)
     return begin, end
-
-
-def ordering(graph: Graph, order: Any) -> Order | None:
-    """Return ``order=(array, bound, delta)``, checked, or None."""
-    if order is None:
-        return None
-    if not isinstance(order, tuple) or len(order) != 3:
-        raise ParameterError("order must be a tuple (array, bound, delta)")
-    array, bound, delta = order
-    _target(graph, array, "order[0]", graph.num_vertices)
-    _target(graph, bound, "order[1]", 1, "order[1] holds the bound: pass an array of one entry")
-    if bound.dtype != array.dtype:
-        raise DTypeError(f"order[1] has dtype {bound.dtype}, but order[0] has {array.dtype}: use one of the two")
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.integer | np.floating) or not delta > 0:
-        raise ParameterError(f"order[2] is {delta!r}: pass a number above 0, the width of a bucket")
-    if array.dtype.kind != "f" and delta != int(delta):
-        raise ParameterError(f"order[2] is {delta!r}, but order[0] has dtype {array.dtype}: pass a whole number")
-    return Order(array, bound, array.dtype.type(delta))
 
 
 # -- what calls stop by, and what they belong to -----------------------------------------------------------------------

@@ -106,8 +106,8 @@ def parameters(program: Program, kernel: str) -> list[str]:
     twice = "#define WAKE_BOTH 1" in text
     declared = re.sub(r"\bWAKE_VIEWS\b", "View wake, View wake2" if twice else "View wake", found[1])
     declared = re.sub(r"\bVIEWS\b", "View g, View h" if both else "View g", declared)
-    order = re.search(r"#define ORDER_T (.*)", text)
-    declared = re.sub(r"\border_t\b", order[1] if order else "int", declared)
+    if key := re.search(r"#define FIRST_KEY_T (.*)", text):
+        declared = re.sub(r"\bFIRST_KEY_T\b", key[1], declared)
     declared = re.sub(r"\bPARAMS\b", arguments[1] if arguments else "", declared)
     return [" ".join(part.split()[:-1]).replace("const ", "") for part in declared.split(",")]
 

@@ -63,7 +63,6 @@ __all__ = [
     "key",
     "later",
     "looks_ahead",
-    "order_of",
     "owner",
     "put",
     "right_begin",
@@ -164,12 +163,6 @@ def store(out, v, value):
 def put(out, i, value):
     """Write a reduced value."""
     out[i] = value
-
-
-@inner
-def order_of(order, v):
-    """Return the number by which ``v`` waits in an ordered propagation."""
-    return order[v]
 
 
 @inner

@@ -114,7 +114,7 @@ _HEADER = re.compile(r'^""".*?"""\n\nfrom __future__ import annotations\n', re.D
 _OWN = frozenset(
     {
         "arc_weight", "ask", "both", "cast", "combine", "commit", "copies", "edge", "far", "final", "has_commit",
-        "has_then", "identity", "in_any_order", "looks_ahead", "order_of", "put", "store", "then", "visit",
+        "has_then", "identity", "in_any_order", "looks_ahead", "put", "store", "then", "visit",
         "visit_vertex",
     }
 )  # fmt: skip
@@ -182,8 +182,6 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
     yield from (f"{name} = {value}" for name, value in constants.items() if name in wanted)
     if "arc_weight" in wanted:
         yield f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}"
-    if "order_of" in wanted:
-        yield "@inner\ndef order_of(order, v):\n    return order[v]"
     if "edge" in wanted:
         yield from _turned(call.function, ("u", "v", "w"), ("v", "u", "w") if walk.swapped else ("u", "v", "w"), "edge")
     if "ask" in wanted:

@@ -11,16 +11,6 @@ import numpy as np
 
 from suricate.base.types import EMPTY, TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.push.waiting import (
-    FAR,
-    WINDOW,
-    empty_buckets,
-    move_window,
-    multiple_of,
-    open_buckets,
-    put_off,
-    take_out,
-)
 from suricate.repair.cpu.forest import AHEAD, above, push_from
 from suricate.repair.cpu.forest_bindings import (
     ahead,
@@ -39,6 +29,16 @@ from suricate.repair.cpu.forest_bindings import (
     same_keys,
     store_word,
     weight,
+)
+from suricate.repair.cpu.waiting import (
+    FAR,
+    WINDOW,
+    empty_buckets,
+    move_window,
+    multiple_of,
+    open_buckets,
+    put_off,
+    take_out,
 )
 
 

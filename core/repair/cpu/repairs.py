@@ -19,12 +19,12 @@ from suricate.operators.call import Call, Stamps, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut
-from suricate.operators.cpu.push.push import WINDOW
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import Listed
 from suricate.operators.results import Propagated
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
+from suricate.repair.cpu.waiting import WINDOW
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -280,7 +280,6 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
         f"uniform = {uniform}\nboth = False",
         *(_shared_words(call.layout) if template in SHARED else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
-        "@inner\ndef order_of(tree, v):\n    return first_key(load_word(tree, v))",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",
         *(
             f"{'@njit' if function.by_hand else '@inner'}\n{function.numba_source(name)}"

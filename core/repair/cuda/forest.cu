@@ -118,7 +118,7 @@ __device__ __forceinline__ void restart_all(uint32_t num_vertices, word_t* tree 
 // HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, Arcs replaced, Arcs inserted,
-       word_t* tree, LoopMemory memory, order_t width, uint32_t* violated, uint64_t* outcome PARAMS) {
+       word_t* tree, LoopMemory memory, FIRST_KEY_T width, uint32_t* violated, uint64_t* outcome PARAMS) {
     LOCALS
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
@@ -189,7 +189,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, A
     };
     const uint32_t left = run_steps(g, back, steps, frontier, count, arcs, tree, policy, shared, push_lists ARGS);
 #endif
-    policy.finish(steps, left, nullptr, nullptr);
+    policy.finish(steps, left, nullptr);
     if (invalid > 0 && blockIdx.x == 0 && threadIdx.x == 0) steps.state->invalid = 0;  // a barrier ago all have read it
     report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, invalid);
     FINISH

@@ -55,7 +55,7 @@ def program(
     return program_of(
         SOURCE, walk, call,
         IS_FOREST=1, PLAIN_WORD_LOADS=1, ANEW=int(anew), HAS_BACK=int(has_back), HAS_WINDOW=int(ordered),
-        ORDER_T=c_type(key.dtype), HAS_PULL=int(anew and has_back and uniform and not ordered),
+        FIRST_KEY_T=c_type(key.dtype), HAS_PULL=int(anew and has_back and uniform and not ordered),
         IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
 

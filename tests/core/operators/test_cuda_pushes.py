@@ -13,7 +13,7 @@ import suricate as su
 from suricate.base.types import EMPTY, ArcList
 from suricate.edgefn import EDGE, argument_of, compile_function
 from suricate.operators import binding
-from suricate.operators.call import Call, Order, Start
+from suricate.operators.call import Call, Start
 from suricate.operators.cuda import driver
 from suricate.operators.cuda.loops.loops import LoopMemory
 from suricate.operators.cuda.programs import walk_of
@@ -88,22 +88,18 @@ def test_unions_are_merged_first(graph: su.Graph, kernels: list[str]) -> None:
     driver.advance(fake, call, start, out, "out", "vertex")
     assert kernels == ["merge_vertices", "push_vertices", "push_heavy_buckets"]
     del kernels[:]
-    driver.propagate(fake, call, start, out, "out", 10, None, False, "")
+    driver.propagate(fake, call, start, out, "out", 10, False, "")
     assert kernels == ["merge_vertices", "propagate"]
 
 
 @pytest.mark.parametrize("over", ["out", "in", "both"])
-@pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("layers", [False, True])
 @pytest.mark.parametrize("then", [None, joins])
-def test_propagate_is_one_launch(
-    graph: su.Graph, kernels: list[str], over: str, ordered: bool, layers: bool, then: Any
-) -> None:
+def test_propagate_is_one_launch(graph: su.Graph, kernels: list[str], over: str, layers: bool, then: Any) -> None:
     fake = FakeGraph(graph)
     call, out = pushed(fake, then)
-    order = Order(array(10_000, np.float64), array(1, np.float64), 2.5) if ordered else None
     start = Start((ids(fake, 5),), (arcs(7), arcs(3)))
-    done = driver.propagate(fake, call, start, out, over, 10, order, layers, "")
+    done = driver.propagate(fake, call, start, out, over, 10, layers, "")
     assert kernels == ["propagate"]
     assert (done.layers is not None) == layers
 
@@ -121,9 +117,9 @@ def test_steps_may_pull_from_the_reverse_view(graph: su.Graph, kernels: list[str
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("suricate.operators.cuda.push.propagate.walk_of", views_of)
-        driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
+        driver.propagate.__wrapped__(fake, call, start, out, over, 10, False, once)
         fake.has_in_edges = False
-        driver.propagate.__wrapped__(fake, call, start, out, over, 10, None, False, once)
+        driver.propagate.__wrapped__(fake, call, start, out, over, 10, False, once)
     assert kernels == ["propagate"] * 2
     first = {"out": ("out", "in"), "in": ("in", "out"), "both": ("out", "in")}[over]
     assert made[:2] == [fake.view(one) for one in first]
@@ -143,7 +139,7 @@ def test_many_lists_of_arcs_are_joined(graph: su.Graph, kernels: list[str]) -> N
     fake.device.xp.concatenate = lambda parts: array(sum(map(len, parts)), parts[0].dtype)
     fake.device.xp.ones = array
     call, out = pushed(fake)
-    driver.propagate(fake, call, Start((), tuple(arcs(k) for k in (4, 5, 6, 7))), out, "out", 10, None, False, "")
+    driver.propagate(fake, call, Start((), tuple(arcs(k) for k in (4, 5, 6, 7))), out, "out", 10, False, "")
     assert kernels == ["propagate"]
 
 
@@ -151,7 +147,7 @@ def test_nothing_to_start_from(graph: su.Graph, kernels: list[str]) -> None:
     fake = FakeGraph(graph)
     call, out = pushed(fake)
     assert len(driver.advance(fake, call, Start(()), out, "out", "auto")) == 0
-    assert driver.propagate(fake, call, Start((ids(fake, 0),)), out, "out", 10, None, True, "").converged
+    assert driver.propagate(fake, call, Start((ids(fake, 0),)), out, "out", 10, True, "").converged
     assert not kernels
 
 

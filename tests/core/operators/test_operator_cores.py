@@ -151,28 +151,6 @@ def test_propagate(name, over, options):
     same(run if options else lambda: run()[:1])
 
 
-def far(u, v, w, x, bound):
-    return x[u] + w
-
-
-def passed(v, step, x, bound):
-    return v % 11 != 5
-
-
-@pytest.mark.by_turns("delta")
-@pytest.mark.parametrize("delta", [3, 40])
-def test_propagate_in_order(name, delta):
-    graph = make_case(name, CPU, "int32").graph
-
-    def run():
-        x, bound = arrays(graph, [0, 1]), np.zeros(1, np.int64)
-        done = su.propagate(graph, [0, 1], far, x, args=(x, bound), then=passed, order=(x, bound, delta))
-        assert done.converged
-        return [x, bound]
-
-    same(run)
-
-
 def step(u, v, w, s):
     return (s.hops[u] + 1,)
 

@@ -29,12 +29,11 @@ def calls(graph):
     xp = graph.device.xp
     level = xp.full(N, 100, np.int64)
     level[0] = 0
-    bound, start = xp.zeros(1, np.int64), su.Frontier.from_vertices(graph, [0])
+    start = su.Frontier.from_vertices(graph, [0])
     edges = su.EdgeSet(graph, [0], [5])
     yield lambda: su.advance(graph, start, hop, level, then=join)
     yield lambda: su.propagate(graph, (start, edges), hop, level)
     yield lambda: su.propagate(graph, edges, hop, level, then=join)
-    yield lambda: su.propagate(graph, start, hop, level, order=(level, bound, 2))
     yield lambda: su.propagate(graph, start, hop, level, once=True)
     yield lambda: su.converge(
         graph, start, hop, args=(level,), reduce="sum", then=lambda v, value, level: 0, over="out"

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.errors import CapacityError
 from suricate.base.types import ArcList
 from suricate.operators import schemes
-from suricate.operators.call import Call, Order, Start, identity_of, stamps_of
+from suricate.operators.call import Call, Start, stamps_of
 from suricate.operators.cpu.instances import Walk, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.push.push_steps import REVERSE, Push, Steps, shared_from
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 NO_LAYERS = np.empty(0, np.uint32), np.empty(0, np.int64)
-WINDOW = 64  #: buckets of an ordered propagation
 
 
 def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
@@ -76,9 +75,8 @@ def _advance_updated(push: Push) -> Frontier:
 
 
 def propagate(
-    graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, order: Order | None,
-    layers: bool, once: str,
-) -> Propagated:  # fmt: skip
+    graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, layers: bool, once: str
+) -> Propagated:
     """Push until nothing changes."""
     push = _push_of(graph, call, out, over)
     vertices = union_of(graph, start, push.stamps, push.spare)
@@ -91,9 +89,9 @@ def propagate(
     number, touched = 0, 0
     first = push.stamps.steps(max_steps + 2)  # step i stamps with first + i, or one more
     if start.arcs:
-        vertices, number = _from_arcs(push, start, vertices, first + 1, order, kept), 1
+        vertices, number = _from_arcs(push, start, vertices, first + 1, kept), 1
         touched = start.at_most
-    number, more, left = _loop(push, vertices, first, number, max_steps, order, kept, once)
+    number, more, left = _loop(push, vertices, first, number, max_steps, kept, once)
     push.stamps.give_back(first + number + 2)
     if left < 0:
         raise CapacityError("layers keep a vertex only once, but some joined several times: call without layers=True")
@@ -108,24 +106,12 @@ def _no_layers(graph: Graph) -> Layers:
     return none
 
 
-def _from_arcs(
-    push: Push, start: Start, vertices: Listed, step: int, order: Order | None, kept: Layers | None
-) -> Listed:
+def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Layers | None) -> Listed:
     """Make the first step of a propagation from arcs and ``vertices``; return what it goes on from."""
-    waiting = None
-    if order is not None and vertices.size:
-        ids = _ids(vertices)
-        waits = order.array[ids] > order.bound[0]
-        vertices, waiting = Listed(ids[~waits], False, len(ids) - int(waits.sum())), ids[waits]
     if kept is not None:
         kept.vertices[: vertices.size] = _ids(vertices)
         kept.offsets[1] = vertices.size
-    count = _step(push, start.arcs, vertices, step)
-    if order is None or waiting is None:
-        return Listed(push.queue, False, count)
-    waiting = waiting[order.array[waiting] > order.bound[0]]
-    ids = np.concatenate((push.queue[:count], waiting))
-    return Listed(ids, False, len(ids))
+    return Listed(push.queue, False, _step(push, start.arcs, vertices, step))
 
 
 def _ids(vertices: Listed) -> np.ndarray:
@@ -136,15 +122,12 @@ def _ids(vertices: Listed) -> np.ndarray:
 
 
 def _loop(
-    push: Push, vertices: Listed, first: int, number: int, max_steps: int, order: Order | None,
-    kept: Layers | None, once: str,
-) -> tuple[int, int, int]:  # fmt: skip
+    push: Push, vertices: Listed, first: int, number: int, max_steps: int, kept: Layers | None, once: str
+) -> tuple[int, int, int]:
     """Run the loop of a propagation; return the number of the last step, of vertices that pushed, of those left."""
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
     queue, spare = (push.spare, push.queue) if vertices.ids is push.queue else (push.queue, push.spare)
-    if order is not None:
-        return _ordered(push, vertices, first, number, max_steps, (queue, spare, *layers, *order), order)
     loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
     steps = Steps(push) if share < MANY else None
     target = push.out, push.stamps.array, first
@@ -167,7 +150,7 @@ def _loop(
 
 
 def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[int, int, int]]:
-    """Return the loop that serves a propagation without an order, but for its views and arguments."""
+    """Return the loop that serves a propagation, but for its views and arguments."""
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
     views: tuple[Any, ...] = g, h, graph.num_vertices
@@ -180,28 +163,3 @@ def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[
     else:
         module = instance("propagate_levels", walk, call)
     return lambda *given: module.propagate(*views, *given, *push.values)
-
-
-def _ordered(
-    push: Push, vertices: Listed, first: int, number: int, max_steps: int, rest: tuple[Any, ...], order: Order
-) -> tuple[int, int, int]:
-    """Run the loop of an ordered propagation; ``rest`` are its queues and layers, and the order."""
-    graph = push.graph
-    walk, g, h = walk_over(graph, push.over)
-    n, array = graph.num_vertices, graph.workspace.array
-    rings = array("operators.after", n + WINDOW + 2, np.uint32), array("operators.before", n + WINDOW + 2, np.uint32)
-    common = (*rest, identity_of("min", order.array.dtype), *rings, np.empty(2, np.int64))
-    target, share = (push.out, push.stamps.array, first), shared_from(graph, push.out)
-    module, touched, resumed = instance("propagate_ordered", walk, push.call), 0, False
-    while True:
-        number, more, left, large = module.propagate(
-            g, h, n, *vertices, *target, number, max_steps, share, *common, resumed, *push.values
-        )
-        touched += more
-        if not large:
-            return number, touched, left
-        number, touched, resumed = number + 1, touched + left, True
-        queue, spare = rest[:2]
-        steps = Steps(push)
-        steps.push(Listed(queue, False, left), first + number)
-        vertices = Listed(spare, False, steps.altered(first + number, spare))

@@ -89,16 +89,6 @@ class Steps:
         given = self._push.stamps.array, step, refused, number, queue
         return threads.compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
 
-    def altered(self, step: int, queue: np.ndarray) -> int:
-        """Write the vertices stamped ``step`` to ``queue``; return how many there are."""
-        stamps = self._push.stamps.array
-        found = threads.over(
-            self._views[2], lambda begin, end: np.flatnonzero(stamps[begin:end] == step) + begin, unit=SCAN
-        )
-        count = sum(map(len, found))
-        np.concatenate(found, out=queue[:count], casting="unsafe")
-        return count
-
     def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
         """Make step ``number`` of a search, as a push or a pull; see ``propagate_once.py``."""
         if self._pulls(vertices, first, equal=equal):

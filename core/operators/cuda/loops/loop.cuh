@@ -8,7 +8,7 @@
 #include "lists.cuh"
 
 // Zero at first. Counters rotate over three turns: one is read, one written, one cleared; the one of turn `turn` is zero when a
-// launch starts. far_count is zero between launches.
+// launch starts.
 struct LoopState {
     uint32_t arrived;  // blocks that came to barriers, in all launches; wraps
     uint32_t base;  // `arrived` when the last launch ended
@@ -17,21 +17,16 @@ struct LoopState {
     uint32_t count[3];
     uint32_t altered[3];
     uint32_t layered[3];  // vertices that pushed, where layers are kept
-    uint32_t
-        deferred[3];  // of the step, vertices put aside; where block 0 went on alone, 1 if its last step put all aside
     uint32_t level[3];  // steps done when block 0 has gone on alone
     uint32_t stop;  // base + 1 of the launch that the host wants to end
     uint32_t invalid;  // vertices that a repair found invalid; zero between launches
     unsigned long long heavy[3];
     unsigned long long
         nearest[3];  // of the vertices queued, the complement of the least first key's bits; 0 if there are none
-    unsigned long long far_least[2];  // bits of an order_t
-    uint32_t far_count[2];
     unsigned long long reached[2];  // in all launches, see thin.cuh; wraps
 };
 static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memory for it");
 
-[[maybe_unused]] constexpr uint32_t FAR_BIT = 0x80000000u;  // of a stamp: the vertex is in the list of those put aside
 [[maybe_unused]] constexpr uint32_t LAST_EPOCH = 0x3FFFFFFFu;  // a launch that starts above it clears the stamps
 [[maybe_unused]] constexpr uint32_t ABORT_MASK =
     1023;  // the host's flag is read every so many steps, as it lies in host memory
@@ -88,7 +83,7 @@ __device__ __forceinline__ void begin_turn(const Steps& steps) {
     const uint32_t next = steps.turn == 2 ? 0 : steps.turn + 1;
     steps.state->count[next] = steps.state->altered[next] = 0;
     steps.state->heavy[next] = 0;
-    steps.state->layered[next] = steps.state->deferred[next] = 0;
+    steps.state->layered[next] = 0;
     steps.state->nearest[next] = 0;
 }
 
@@ -98,17 +93,7 @@ __device__ __forceinline__ void poll_abort(const Steps& steps, uint32_t level) {
     }
 }
 
-// One thread: stamp v; return whether it was not stamped so yet. The FAR_BIT stays as it is.
+// One thread: stamp v; return whether it was not stamped so yet.
 __device__ __forceinline__ bool claim(uint32_t* stamp, uint32_t v, uint32_t epoch) {
-    uint32_t* const at = stamp + v;
-#if HAS_ORDER
-    for (uint32_t seen = fresh(*at);;) {
-        if ((seen & ~FAR_BIT) == epoch) return false;
-        const uint32_t before = atomicCAS(at, seen, epoch | (seen & FAR_BIT));
-        if (before == seen) return true;
-        seen = before;
-    }
-#else
-    return atomicExch(at, epoch) != epoch;
-#endif
+    return atomicExch(stamp + v, epoch) != epoch;
 }

@@ -1,6 +1,6 @@
 // Vertices that look for neighbours in the frontier: a thread serves a vertex of few neighbours, a tile, a warp or a block one of more.
 #pragma once
-#include "order.cuh"
+#include "policy.cuh"
 
 #define TINY 8  // up to this many neighbours a thread looks at, up to SMALL a tile, up to WIDE a warp, above it a block
 #define LISTED (2 * PROPAGATE_BLOCK)

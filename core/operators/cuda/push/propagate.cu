@@ -4,31 +4,24 @@
 
 // from: a frontier without repeats. once: no vertex is altered twice. other: the second view with OVER_BOTH_VIEWS, the reverse of g with
 // HAS_PULL. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
-// as many entries. order_array order_t[num_vertices], bound order_t[1], delta: HAS_ORDER. layers uint32[capacity], offsets
+// as many entries. layers uint32[capacity], offsets
 // int64[capacity + 2], layer_count int64[1]: HAS_LAYERS. outcome: zero at launch; left_count: uint32[1] for the number of vertices
 // left in memory.near, or null.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, Arcs arcs1, Arcs arcs2, value_t* out,
-          LoopMemory memory, uint32_t max_steps, int once, const order_t* order_array, order_t* bound, order_t delta,
-          uint32_t* layers, long long* offsets, long long capacity, long long* layer_count, uint64_t* outcome,
-          uint32_t* left_count PARAMS) {
+          LoopMemory memory, uint32_t max_steps, int once, uint32_t* layers, long long* offsets, long long capacity,
+          long long* layer_count, uint64_t* outcome, uint32_t* left_count PARAMS) {
     LOCALS
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, max_steps);
-    steps.once = once && !HAS_ORDER;
+    steps.once = once;
     Policy policy;
     policy.begin(steps);
 #if HAS_PULL
     steps.altered = ++steps.epoch;
     policy.pull_from = num_vertices / (once ? PULL_FROM : PULL_ALL_FROM);
-#endif
-#if HAS_ORDER
-    policy.array = order_array;
-    policy.bound = *bound;
-    policy.bound_out = bound;
-    policy.delta = delta;
 #endif
 #if HAS_LAYERS
     policy.vertices = layers;
@@ -46,7 +39,7 @@ propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, 
     const uint32_t left =
         run_steps(g, other, steps, from.ids, number_of(from), arcs, out, policy, shared, push_lists ARGS);
 
-    policy.finish(steps, left, bound, layer_count);
+    policy.finish(steps, left, layer_count);
     report(reinterpret_cast<Outcome*>(outcome), steps, policy, shared, left, policy.is_full());
     if (left_count && blockIdx.x == 0 && threadIdx.x == 0) *left_count = left;
     FINISH

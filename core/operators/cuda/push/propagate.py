@@ -13,8 +13,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
 from suricate.cuda.kernel import PreparedKernel
-from suricate.cuda.program import c_type
-from suricate.operators.call import Call, Order, Start
+from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, distinct_vertices
 from suricate.operators.cuda.loops.loops import (
     NO_ARCS,
@@ -42,17 +41,16 @@ ARC_LISTS = 3  #: of one launch of a loop
 MOST = 32  #: launches that are kept per graph
 #: places of the parameters of ``propagate``
 VIEW, OTHER, NUM_VERTICES, FROM, FIRST_ARCS, OUT, MEMORY, MAX_STEPS, ONCE = 0, 1, 2, 3, 4, 7, 8, 9, 10
-ORDER, LAYERS, OUTCOME_AT = 11, 14, 18
+LAYERS, OUTCOME_AT = 11, 15
 
 _Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values of the functions' arguments
-_Rules = tuple[Order | None, Layers | None]
 
 
 def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
     """Push once from ``start``, and then run the second phase; return the vertices for which it said true."""
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
-    _launch(graph, call, start, out, over, memory, 1, "", None, None, count.address)
+    _launch(graph, call, start, out, over, memory, 1, "", None, count.address)
     return Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
@@ -63,7 +61,6 @@ def propagate(
     out: Any,
     over: str,
     max_steps: int,
-    order: Order | None,
     layers: bool,
     once: str,
 ) -> Propagated:
@@ -73,7 +70,7 @@ def propagate(
         return Propagated.of(0, 0, not start.at_most, layers=none)
     kept = empty_layers(graph.device, graph.num_vertices, graph.num_vertices) if layers else None
     memory = graph.workspace.state(LoopMemory).of(graph)
-    outcome = _launch(graph, call, start, out, over, memory, max_steps, once, order, kept, NULL)
+    outcome = _launch(graph, call, start, out, over, memory, max_steps, once, kept, NULL)
     return propagated(graph, outcome, kept)
 
 
@@ -86,18 +83,17 @@ def _launch(
     memory: np.void,
     max_steps: int,
     once: str,
-    order: Order | None,
     layers: Layers | None,
     left_count: np.uint64,
 ) -> Outcome:
     """Launch the steps; return their outcome, on the device."""
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
-    pulls = bool(once) and over != "both" and order is None and layers is None and graph.has_in_edges
+    pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
     walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
-    target, rules = (array_of(out), launch_values(call)), (order, layers)
-    loop = graph.workspace.state(_Loops).of(graph, walks, call, target, rules, both=over == "both", pulls=pulls)
+    target = array_of(out), launch_values(call)
+    loop = graph.workspace.state(_Loops).of(graph, walks, call, target, layers, both=over == "both", pulls=pulls)
     loop.start(walks, frontier, _few(graph, arcs))
-    loop.go_on(memory, max_steps, once, rules)
+    loop.go_on(memory, max_steps, once, layers)
     outcome = graph.workspace.state(Outcomes).take()
     loop.launch(target, outcome, left_count)
     return outcome
@@ -110,17 +106,24 @@ class _Loops:
         self._made: dict[tuple[Any, ...], _Loop] = {}
 
     def of(
-        self, graph: Graph, walks: list[Walk], call: Call, target: _Target, rules: _Rules, *, both: bool, pulls: bool
+        self,
+        graph: Graph,
+        walks: list[Walk],
+        call: Call,
+        target: _Target,
+        layers: Layers | None,
+        *,
+        both: bool,
+        pulls: bool,
     ) -> _Loop:
         """Return the launch of a call."""
-        order, layers = rules
         types = call.function, call.then, call.reduce, call.dtype, call.layout
-        key = *types, walks[0].prelude, order and order.array.dtype, layers is None, both, pulls
+        key = *types, walks[0].prelude, layers is None, both, pulls
         found = self._made.get(key)
         if found is None:
             if len(self._made) >= MOST:
                 self._made.clear()
-            found = self._made[key] = _Loop(graph, walks, call, target, rules, both=both, pulls=pulls)
+            found = self._made[key] = _Loop(graph, walks, call, target, layers, both=both, pulls=pulls)
         return found
 
 
@@ -128,13 +131,19 @@ class _Loop:
     """A launch of ``propagate.cu`` whose arguments stay, but for those that are put in place."""
 
     def __init__(
-        self, graph: Graph, walks: list[Walk], call: Call, target: _Target, rules: _Rules, *, both: bool, pulls: bool
+        self,
+        graph: Graph,
+        walks: list[Walk],
+        call: Call,
+        target: _Target,
+        layers: Layers | None,
+        *,
+        both: bool,
+        pulls: bool,
     ) -> None:
-        order, layers = rules
         program = program_of(
             "propagate.cu", walks[0], call, call.dtype,
-            PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(both), HAS_ORDER=int(order is not None),
-            HAS_LAYERS=int(layers is not None), ORDER_T=c_type(np.int32 if order is None else order.array.dtype),
+            PLAIN_WORD_LOADS=1, OVER_BOTH_VIEWS=int(both), HAS_LAYERS=int(layers is not None),
             HAS_PULL=int(pulls), PROPAGATE_BLOCK=PROPAGATE_BLOCK,
         )  # fmt: skip
         self._walks = walks
@@ -143,7 +152,7 @@ class _Loop:
         out, values = target
         arguments = (
             walks[0].packed, walks[-1].packed, walks[0].bound, NO_VERTICES, *[NO_ARCS] * ARC_LISTS, out, self._memory,
-            np.uint32(0), np.int32(0), *_by_order(order), *_by_layer(layers), NULL, NULL, *values,
+            np.uint32(0), np.int32(0), *_by_layer(layers), NULL, NULL, *values,
         )  # fmt: skip
         (blocks,), (threads,) = loop_grid(graph.device)
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
@@ -163,9 +172,9 @@ class _Loop:
                 kernel.put_struct(FIRST_ARCS + i, ARCS.packer, values)
                 self._arcs[i] = values
 
-    def go_on(self, memory: np.void, max_steps: int, once: str, rules: _Rules) -> None:
+    def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
         """Put in place what the steps depend on."""
-        kernel, steps, (order, layers) = self._kernel, (max_steps, int(once == "equal")), rules
+        kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:
             kernel.put(MEMORY, memory)
             self._memory = memory
@@ -173,8 +182,6 @@ class _Loop:
             kernel.put(MAX_STEPS, np.uint32(steps[0]))
             kernel.put(ONCE, np.int32(steps[1]))
             self._steps = steps
-        if order is not None:
-            self._put(ORDER, _by_order(order))
         if layers is not None:
             self._put(LAYERS, _by_layer(layers))
 
@@ -188,11 +195,6 @@ class _Loop:
     def _put(self, first: int, values: tuple[Any, ...]) -> None:
         for place, value in enumerate(values, start=first):
             self._kernel.put(place, value)
-
-
-def _by_order(order: Order | None) -> tuple[Any, ...]:
-    """Return the order as kernels take it."""
-    return (NULL, NULL, np.int32(0)) if order is None else order
 
 
 def _by_layer(layers: Layers | None) -> tuple[Any, ...]:

@@ -3,9 +3,6 @@
 #pragma once
 
 // Features that a program lacks unless it says so.
-#ifndef HAS_ORDER
-#define HAS_ORDER 0
-#endif
 #ifndef HAS_LAYERS
 #define HAS_LAYERS 0
 #endif
@@ -26,12 +23,6 @@
 #endif
 #ifndef HAS_WORDS
 #define HAS_WORDS 0
-#endif
-
-#ifdef ORDER_T
-typedef ORDER_T order_t;
-#else
-typedef int order_t;
 #endif
 
 #define LISTS_SLOTS (WEIGHTED && !IS_UNIFORM)
@@ -100,8 +91,8 @@ struct Shared {
     uint32_t place;  // where they go in the queue
     uint32_t narrows[2], wides[2];  // their numbers, by parity of the round
     uint32_t has_heavy;  // a heavy vertex was listed
-    uint32_t deferred;  // vertices that did not push, as they were put aside
 #if HAS_WINDOW
+    uint32_t deferred;  // vertices that did not push, as they were beyond the window
     unsigned long long nearest, nearness[2][LOCAL];  // of the vertices listed to go on with
     uint32_t went_on, nears[3], near[2][LOCAL];  // their numbers, rotating over three turns, and ids
 #endif
@@ -113,10 +104,10 @@ struct Shared {
 
 // Called by one thread before anything else; the block synchronises afterwards.
 __device__ __forceinline__ void reset(Shared& shared) {
-    shared.filled = shared.has_heavy = shared.deferred = 0;
+    shared.filled = shared.has_heavy = 0;
     shared.narrows[0] = shared.narrows[1] = shared.wides[0] = shared.wides[1] = 0;
 #if HAS_WINDOW
-    shared.nearest = shared.went_on = shared.nears[0] = shared.nears[1] = shared.nears[2] = 0;
+    shared.deferred = shared.nearest = shared.went_on = shared.nears[0] = shared.nears[1] = shared.nears[2] = 0;
 #endif
     for (int warp = 0; warp < 32; ++warp) shared.listed[warp] = 0;
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.types import EMPTY, StoreView
-from suricate.cuda.program import Program, c_type
+from suricate.cuda.program import Program
 from suricate.edgefn import EDGE, Argument, argument_of, compile_function
 from suricate.edgefn.layout import Layout, layout_of
 from suricate.operators.call import Call
@@ -60,7 +60,7 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
         *(_push(walk, view, "propagate.cu", "min", dtype) for dtype in (I32, I64, F32)),
         _push(walk, view, "propagate.cu", "max", U64),
         _push(walk, view, "propagate.cu", "sum", F64, HAS_PULL=1),
-        *(_in_order(walk, view, dtype) for dtype in (F32, F64, I64)),
+        *(_by_layer(walk, view, dtype) for dtype in (F32, F64, I64)),
         _once(walk, view),
         program_of("advance.cu", walk, by_hops, SECOND_VIEW=0),
         program_of("propagate.cu", walk, by_hops, None, **LOOP),
@@ -89,16 +89,14 @@ def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dty
     return program_of(template, walk, Call(function, (), reduce, dtype), dtype, **macros)
 
 
-def _in_order(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
+def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
     """Return a propagation with everything that there is besides words."""
     function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(dtype), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
     )
     call = Call(function, (), "sum", dtype, then)
-    return program_of(
-        "propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_ORDER=1, HAS_LAYERS=1, ORDER_T=c_type(dtype), **LOOP
-    )
+    return program_of("propagate.cu", walk, call, dtype, OVER_BOTH_VIEWS=1, HAS_LAYERS=1, **LOOP)
 
 
 def _once(walk: Walk, view: StoreView) -> Program:

@@ -1,6 +1,6 @@
 // The second phase of a step: the function `then_fn`, once per vertex that an offer altered.
 #pragma once
-#include "order.cuh"
+#include "policy.cuh"
 
 #if HAS_THEN
 // Second phase: ask the vertices that were altered, steps.spare[0 .. count), whether they join the next frontier, steps.near; entries first,

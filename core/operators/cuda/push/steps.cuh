@@ -9,7 +9,7 @@
 // What happens within a step may be seen late; then a vertex pushes an old value, but whoever improved it has queued it for
 // the next step as well. Atomics work in L2.
 //
-// Macros, 0 or 1: HAS_THEN, HAS_ORDER, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
+// Macros, 0 or 1: HAS_THEN, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
 #include "second_phase.cuh"
 #if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
@@ -58,7 +58,7 @@ __device__ __forceinline__ void push_both(const View& g, const View& other, cons
                          [&](uint32_t u) { return policy.admits(steps, u, changed, shared); } ARGS);
 #if OVER_BOTH_VIEWS
     push_frontier<true>(other, steps.num_vertices, frontier, count, EMPTY, block, blocks, out, heavy, changed, shared,
-                        [&](uint32_t u) { return policy.admits_again(u); } ARGS);
+                        [](uint32_t) { return true; } ARGS);
 #endif
 }
 
@@ -69,9 +69,8 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
     __shared__ uint32_t joined, altered;
     __shared__ unsigned long long nearest;
     uint32_t level = steps.level;
-    bool goes_on = true, nobody_pushed = false;
+    bool goes_on = true;
     while (goes_on) {
-        const uint32_t deferred = shared.deferred, pushing = count;
         if (threadIdx.x == 0) joined = altered = shared.has_heavy = nearest = 0;
         __syncthreads();
         ++steps.epoch;
@@ -81,7 +80,6 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         steps.pushed += count;
         ++level;
         const bool has_heavy = shared.has_heavy;
-        nobody_pushed = shared.deferred - deferred == pushing;
 #if HAS_THEN
         if (!has_heavy) {
             ask_altered(steps, altered, level, &joined, threadIdx.x, blockDim.x ARGS);
@@ -101,16 +99,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         steps.state->count[steps.turn] = joined;
         steps.state->altered[steps.turn] = altered;
         steps.state->level[steps.turn] = level;
-        steps.state->deferred[steps.turn] = nobody_pushed;
         steps.state->nearest[steps.turn] = nearest;
-    }
-}
-
-// All threads of a block, at the end of a step: add the vertices that it put aside since there were `before`.
-__device__ __forceinline__ void tell_deferred(const Steps& steps, uint32_t before, const Shared& shared) {
-    __syncthreads();
-    if (threadIdx.x == 0 && shared.deferred != before) {
-        atomicAdd(&steps.state->deferred[steps.turn], shared.deferred - before);
     }
 }
 
@@ -124,18 +113,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
     bool stopped = false;
     while (steps.level < steps.max_steps && !stopped && !policy.is_full()) {  // the same in all threads of the grid
         begin_turn(steps);
-        if (count == 0 && !arcs) {
-#if HAS_ORDER
-            if (policy.waiting > 0) {
-                policy.admit_waiting(steps ARGS);
-                count = counted(state->count[steps.turn]);
-                frontier = steps.near;
-                next_turn(steps);
-                continue;
-            }
-#endif
-            break;
-        }
+        if (count == 0 && !arcs) break;
 
         const uint32_t turn = steps.turn, pushing = count;
 #if IS_FOREST
@@ -166,8 +144,6 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         } else {
             ++steps.epoch;
             ++steps.level;
-            const uint32_t deferred = shared.deferred;
-            if (HAS_ORDER) __syncthreads();  // everybody has read it
             Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
                                          &state->nearest[turn]);
 #if HAS_WINDOW
@@ -184,14 +160,10 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             steps.pushed += count;
             if (!HAS_THEN) swap_queues(steps);
             if (blockIdx.x == 0) poll_abort(steps, steps.level);
-            if (HAS_ORDER) tell_deferred(steps, deferred, shared);
             grid_barrier(state, steps.expected);
         }
         const unsigned long long packed = counted(state->heavy[turn]);
         count = counted(state->count[turn]);
-        // a step in which all were put aside pushed nothing: it does not count
-        const bool nobody_pushed = HAS_ORDER && !arcs && counted(state->deferred[turn]) == (alone ? 1u : pushing);
-        if (nobody_pushed) --steps.level;
         arcs = false;
         if (packed != 0) {
             const Changed changed =
@@ -211,7 +183,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 #endif
         frontier = steps.near;
         stopped = (steps.level & ABORT_MASK) == ABORT_MASK && fresh(state->stop) == steps.base + 1;
-        policy.end_of_step(steps, nobody_pushed);
+        policy.end_of_step(steps);
 #if HAS_PULL
         policy.before = pushing;
 #endif
@@ -227,15 +199,13 @@ __device__ __forceinline__ void report(Outcome* outcome, const Steps& steps, con
     if (threadIdx.x != 0) return;
 #if HAS_WINDOW
     const int deferred = int(shared.deferred - shared.went_on);
-#else
-    const int deferred = int(shared.deferred);
-#endif
     if (deferred)
         atomicAdd(reinterpret_cast<unsigned long long*>(&outcome->deferred), (unsigned long long)(long long)deferred);
+#endif
     if (blockIdx.x != 0) return;
     outcome->steps = steps.level;
     outcome->pushed = steps.pushed;
-    outcome->left = left + policy.still_waiting();
+    outcome->left = left;
     outcome->invalid = invalid;
     steps.state->base = steps.expected;
     steps.state->epoch = steps.epoch;

@@ -6,7 +6,7 @@
 // reached: two trips are left, and the barrier, whose counter says how many vertices all blocks have reached. When a block has
 // reached too many, the levels end with all vertices in the queue, from which the next ordinary step spreads them anew.
 #pragma once
-#include "order.cuh"
+#include "policy.cuh"
 
 #define THIN 128  // vertices per block up to which a frontier is thin
 #define OWN (GATHERED / 2)  // vertices that a block keeps, for this level and for the next

@@ -6,18 +6,20 @@
 #pragma once
 #include "listed.cuh"
 
+typedef FIRST_KEY_T first_key_t;
+
 struct Window {
-    order_t width, bound;
+    first_key_t width, bound;
     uint32_t few;  // of so many vertices at most all push
     unsigned long long nearest;  // of the frontier; 0: not known
     unsigned long long near_from;  // see Changed
 
     // All threads, before a step from `count` vertices.
     __device__ __forceinline__ void move(uint32_t count) {
-        bound = Limits<order_t>::high();
+        bound = Limits<first_key_t>::high();
         if (count > few && nearest != 0) {
-            const order_t least = words::decode<order_t>(~nearest);
-            if (least < Limits<order_t>::high() - width) bound = least + width;
+            const first_key_t least = words::decode<first_key_t>(~nearest);
+            if (least < Limits<first_key_t>::high() - width) bound = least + width;
         }
         near_from = count <= thread_count() / TILE ? ~words::encode(bound) : NONE_NEAR;
     }

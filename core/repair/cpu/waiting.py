@@ -1,4 +1,4 @@
-"""What ordered propagations on the CPU keep: the vertices that wait, in buckets by the multiple that admits them.
+"""The vertices of a repair that wait, in buckets by the multiple of the width that their first keys are below.
 
 Every bucket is a ring of vertices, linked in both directions, so that a vertex moves at once when its value changes.
 Vertex ``v`` is entry ``v + 1`` of ``after`` and ``before``, ``uint32[num_vertices + WINDOW + 2]``: 0 if it waits
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import order_of
+from suricate.repair.cpu.forest_bindings import first_key, load_word
 
 WINDOW = 64  #: buckets, but for the last
 FAR = np.int64(1) << np.int64(61)  #: the multiple of everything that is beyond it
@@ -58,17 +58,17 @@ def put_off(v, multiple, base, num_vertices, after, before):
 
 
 @inner
-def move_window(order, delta, num_vertices, after, before):
+def move_window(tree, delta, num_vertices, after, before):
     """Begin the window at the first multiple of those beyond, all other buckets being empty; return it, FAR if none."""
     ring = num_vertices + 1 + WINDOW
     least, entry = FAR, np.int64(after[ring])
     while entry != ring:
-        least = min(least, multiple_of(order_of(order, entry - 1), delta))
+        least = min(least, multiple_of(first_key(load_word(tree, np.uint32(entry - 1))), delta))
         entry = np.int64(after[entry])
     entry = np.int64(after[ring])
     while entry != ring:
         following, v = np.int64(after[entry]), np.uint32(entry - 1)
-        multiple = multiple_of(order_of(order, v), delta)
+        multiple = multiple_of(first_key(load_word(tree, v)), delta)
         if multiple - least < WINDOW:
             put_off(v, multiple, least, num_vertices, after, before)
         entry = following
