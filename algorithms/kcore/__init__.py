@@ -3,7 +3,8 @@
 The k-core is the largest set of vertices each of which has at least k neighbours in the set. Core numbers are computed
 from scratch by a peel and repaired around each batch (``suricate.algorithms.kcore.core_numbers`` has the method and the
 papers): deletions lower numbers, starting at their ends; insertions raise candidates; if there are too many candidates,
-the device computes from scratch.
+the device computes from scratch. ``kernels=False`` does the same by operators alone
+(``suricate.algorithms.kcore.by_operators``).
 
 Complexity: O(n + m) from scratch; an update visits the edges of candidates and of changed vertices, once per level by
 which numbers change.
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
 from suricate.algorithms.kcore.core_numbers import CoreNumbers, programs
+from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
@@ -41,6 +44,12 @@ class KCore(Algorithm):
     """Core numbers of an undirected graph; self-loops and weights do not count.
 
     An update takes one launch and does not wait; reading the result waits for the largest number.
+
+    Args:
+        kernels: False: by operators alone, without the kernels of this algorithm; slower, and an update waits.
+
+    Raises:
+        ParameterError: ``kernels`` is neither True nor False.
     """
 
     name = "kcore"
@@ -49,21 +58,23 @@ class KCore(Algorithm):
     update_kind = "dynamic"
     recompute_share, learns = 0.002, True
 
-    def __init__(self) -> None:
-        self._numbers: CoreNumbers = None  # type: ignore[assignment]
+    def __init__(self, kernels: bool = True) -> None:
+        self.kernels = flag("kernels", kernels)
+        self._numbers: CoreNumbers | CoreNumbersByOperators = None  # type: ignore[assignment]
         self._largest: int | None = None  # None: changed since it was read
 
     def compute(self, graph: Graph) -> None:
         """Peel from scratch."""
         self._largest = None
         if self._numbers is None or len(self._numbers.core) != graph.num_vertices:
-            self._numbers = CoreNumbers(graph.device)
+            self._numbers = (CoreNumbers if self.kernels else CoreNumbersByOperators)(graph.device)
         self._numbers.compute(graph)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
         self._largest = None
-        deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
+        changed: Any = delta.placed_arcs if self.kernels else delta.edges
+        deleted, inserted = changed("deleted"), changed("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
         if self.outweighs(graph, deleted, inserted, times=row, each=level):

@@ -14,7 +14,8 @@ first (Slota et al., *BFS and coloring-based parallel algorithms for strongly co
 
 Trimming and the pivot take O(m), a round O(m) per level of the deepest region; usually there are O(log n) rounds.
 
-On an undirected graph these are the connected components.
+On an undirected graph these are the connected components. All of it is done by operators, but for the search on the
+CPU, which ``kernels=False`` leaves out.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._live import DeletedCount, deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms.scc.reach import reach_on_host
+from suricate.base.parameters import flag
 from suricate.base.types import EMPTY, EdgeList
 from suricate.cpu import threads
 from suricate.operators import advance, iterate, propagate, vertex_map
@@ -146,7 +148,11 @@ class SCCResult(NamedTuple):
 class StronglyConnectedComponents(Algorithm):
     """Strongly connected components: the sets of vertices that reach each other. A directed graph needs in-edges.
 
+    Args:
+        kernels: False: by operators alone, without the search of this algorithm on the CPU.
+
     Raises:
+        ParameterError: ``kernels`` is neither True nor False.
         RequirementError: a directed graph without in-edges.
     """
 
@@ -155,7 +161,8 @@ class StronglyConnectedComponents(Algorithm):
     groups = "label"
     requires = Requirements(in_edges=True)
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: bool = True) -> None:
+        self.kernels = flag("kernels", kernels)
         self._component: Array = None
         self._count: Array = None  # number of components, each deleted vertex one of them; on the device
         self._deleted = DeletedCount()
@@ -189,7 +196,7 @@ class StronglyConnectedComponents(Algorithm):
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
         pivot = vertex_map(graph, None, is_pivot, args=(towards, away, root, ahead, behind, best))
         for reached, onward in ((ahead, "out"), (behind, "in")):
-            if _is_narrow(graph):
+            if self.kernels and _is_narrow(graph):
                 reach_on_host(graph, pivot.vertices, reached, onward)
             else:
                 propagate(graph, pivot, reach, reached, args=(), reduce="max", over=onward, once="equal")

@@ -9,8 +9,9 @@ instead of by inclusion and exclusion. A new triangle is found at each of its ne
 triangles are those of the graph before the batch: each of their other two edges is either still stored (and not new) or
 deleted as well. A deleted edge is not in the graph, so a common neighbour of its ends is neither of them. The work per
 changed edge is the smaller of the degrees of its ends. ``suricate.algorithms.triangles.triangle_changes`` does this, on
-CUDA in one kernel. Backends on CUDA that find edges by a linear search use operators instead. If the batch is large for
-the graph, counting from scratch is less work.
+CUDA in one kernel. Backends on CUDA that find edges by a linear search use operators instead, and so do all with
+``kernels=False`` (``suricate.algorithms.triangles.by_operators``). If the batch is large for the graph, counting from
+scratch is less work; that is done by operators in any case.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
+from suricate.algorithms.triangles.by_operators import change
 from suricate.algorithms.triangles.triangle_changes import TriangleChanges, change_on_host, programs
-from suricate.base.effects import atomic
-from suricate.base.parameters import shown
+from suricate.base.parameters import flag, shown
 from suricate.errors import ParameterError
-from suricate.operators import edge_map, intersect, neighbor_reduce
+from suricate.operators import intersect, neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, LARGE, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
-    from suricate.state.edges.edge_set import EdgeSet
 
 METHODS = ("auto", "dynamic", "static")
 #: (a, b): counting from scratch is faster if the graph has less than ``a + b * arcs of the batch`` slots for edges; on
@@ -63,51 +63,6 @@ def is_proper(u, v, w):
     return 1 if u != v else 0
 
 
-def change_degree(u, v, w, degrees, by):
-    """Add to the degree of ``u``; self-loops do not count."""
-    if u != v:
-        atomic.add(degrees, u, by)
-
-
-def appear(u, v, x, new, triangles):
-    """Count the triangle of the new edge ``u < v`` and ``x``, unless another new edge of it comes first."""
-    if x != u and x != v and not (x < v and (u, x) in new) and not (x < u and (v, x) in new):
-        atomic.add(triangles, u, 1)
-        atomic.add(triangles, v, 1)
-        atomic.add(triangles, x, 1)
-
-
-def lose(u, v, x, triangles):
-    """Subtract the triangle of the deleted edge ``(u, v)`` whose other edges are still stored; none is a self-loop."""
-    atomic.add(triangles, u, -1)
-    atomic.add(triangles, v, -1)
-    atomic.add(triangles, x, -1)
-
-
-def lose_last(u, v, x, triangles):
-    """Subtract the triangle of deleted edges at ``u``, which is visited once with ``v < x``."""
-    if x > v:
-        atomic.add(triangles, u, -1)
-        atomic.add(triangles, v, -1)
-        atomic.add(triangles, x, -1)
-
-
-def lose_old(u, v, x, new, triangles):
-    """Subtract as :func:`lose` does, unless one of the other edges is new."""
-    if (u, x) not in new and (v, x) not in new:
-        atomic.add(triangles, u, -1)
-        atomic.add(triangles, v, -1)
-        atomic.add(triangles, x, -1)
-
-
-def lose_last_old(u, v, x, new, triangles):
-    """Subtract as :func:`lose_last` does, unless ``(v, x)`` is new."""
-    if x > v and (v, x) not in new:
-        atomic.add(triangles, u, -1)
-        atomic.add(triangles, v, -1)
-        atomic.add(triangles, x, -1)
-
-
 class Triangles(Algorithm):
     """Triangles of an undirected graph. Self-loops belong to none, and weights are not used (as in NetworkX).
 
@@ -117,9 +72,10 @@ class Triangles(Algorithm):
     Args:
         method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
             the sizes of batch and graph.
+        kernels: False: by operators alone, without the kernels of this algorithm, which are faster.
 
     Raises:
-        ParameterError: there is no such method.
+        ParameterError: there is no such method, or ``kernels`` is neither True nor False.
     """
 
     name = "triangles"
@@ -128,12 +84,12 @@ class Triangles(Algorithm):
     requires = Requirements(undirected=True)
     update_kind = "dynamic"
 
-    def __init__(self, method: str = "auto") -> None:
+    def __init__(self, method: str = "auto", kernels: bool = True) -> None:
         if not isinstance(method, str) or method not in METHODS:
             raise ParameterError(
                 f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
             )
-        self.method = method
+        self.method, self.kernels = method, flag("kernels", kernels)
         self._totals: tuple[int, int] | None = (
             None  # sums of triangles and of pairs of neighbours, read once per change
         )
@@ -153,34 +109,23 @@ class Triangles(Algorithm):
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the deleted triangles and add the new ones."""
         self._totals = None
-        new, gone = delta.placed_arcs("inserted"), delta.placed_arcs("deleted")
+        arcs: Any = delta.placed_arcs if self.kernels else delta.edges
+        new, gone = arcs("inserted"), arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         if self._counts_anew(graph, changed):
             self.recomputes("the method is static" if self.method == "static" else LARGE)
             self.compute(graph)
             return
         self._grow(graph.num_vertices)
-        if not graph.device.is_cuda:
+        if not self.kernels or (graph.device.is_cuda and graph.view().find == "linear"):
+            change(graph, self._triangles, self._degrees, delta.edges("deleted"), delta.edges("inserted"))
+        elif not graph.device.is_cuda:
             change_on_host(graph, self._triangles, self._degrees, *map(delta.arc_list, ("deleted", "inserted")))
-        elif graph.view().find == "linear":
-            self._count_by_operators(graph, delta.edges("inserted"), delta.edges("deleted"))
         elif changed:
             changes = self._changes
             if changes is None or not changes.counts_in(graph, self._triangles, self._degrees):
                 changes = self._changes = TriangleChanges(graph, self._triangles, self._degrees)
             changes.apply(gone, new)
-
-    def _count_by_operators(self, graph: Graph, new: EdgeSet, gone: EdgeSet) -> None:
-        counts = self._triangles
-        if gone.size:
-            one, two, given = (lose_old, lose_last_old, (new, counts)) if new.size else (lose, lose_last, (counts,))
-            edge_map(graph, change_degree, gone, args=(self._degrees, -1))
-            intersect(graph, None, gone, fn=one, args=given, oriented="id")
-            intersect(gone, graph, gone, fn=two, args=given)
-            intersect(gone, gone, gone, fn=lose_last, args=(counts,), oriented="id")
-        if new.size:
-            edge_map(graph, change_degree, new, args=(self._degrees, 1))
-            intersect(graph, None, new, fn=appear, args=(new, counts), oriented="id")
 
     @property
     def result(self) -> TrianglesResult:
@@ -203,7 +148,7 @@ class Triangles(Algorithm):
         if self.method != "auto" or not arcs:
             return arcs > 0 and self.method == "static"
         places, per_arc = SMALL_GRAPH[graph.device.kind]
-        return graph.view().most_edges < places + per_arc * arcs
+        return (graph.view().most_edges if self.kernels else graph.most_arcs) < places + per_arc * arcs
 
     def _grow(self, num_vertices: int) -> None:
         missing = num_vertices - len(self._triangles)

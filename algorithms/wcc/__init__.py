@@ -9,7 +9,8 @@ Where a batch is computed for only to time that, the forest is repaired as well.
 
 The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
 off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
-batch that may delete is computed from scratch.
+batch that may delete is computed from scratch. With ``kernels=False`` all edges are united from scratch, and so is the
+batch, unless it may delete (``suricate.algorithms.wcc.by_operators``).
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._live import DeletedCount, deleted_among
 from suricate.algorithms._matrices import adjacency
-from suricate.algorithms.wcc import afforest, component_forest
+from suricate.algorithms.wcc import afforest, by_operators, component_forest
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest
+from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
 
@@ -53,6 +55,13 @@ class WCC(Algorithm):
     """Weakly connected components: two vertices are in one if a path joins them, whichever way its edges point.
 
     An update takes one launch and does not wait; reading the result takes a pass over all vertices.
+
+    Args:
+        kernels: False: by operators alone, without the kernels of this algorithm; slower, and batches with deletions
+            are computed from scratch.
+
+    Raises:
+        ParameterError: ``kernels`` is neither True nor False.
     """
 
     name = "wcc"
@@ -62,7 +71,8 @@ class WCC(Algorithm):
     recompute_share, learns = 0.005, True  # of deletions
     suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream")
 
-    def __init__(self) -> None:
+    def __init__(self, kernels: bool = True) -> None:
+        self.kernels = flag("kernels", kernels)
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs
         self._sets: UnionFind = None  # type: ignore[assignment]
         self._largest: Array = None
@@ -80,10 +90,16 @@ class WCC(Algorithm):
         else:
             self._sets.resize(graph.num_vertices)
             self._sets.reset()
-        self._largest = connect(graph, self._sets)
+        if self.kernels:
+            self._largest = connect(graph, self._sets)
+        else:
+            by_operators.connect(graph, self._sets)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Unite across inserted edges; with deletions, repair the forest of components."""
+        if not self.kernels:
+            self._update_by_operators(graph, delta)
+            return
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
@@ -103,6 +119,16 @@ class WCC(Algorithm):
             self._plant(graph)
         else:
             self._repair(self._forest, graph, deleted, inserted)
+
+    def _update_by_operators(self, graph: Graph, delta: Delta) -> None:
+        if delta.edges("deleted").size:
+            self.recomputes("without kernels, deletions are computed from scratch")
+            self.compute(graph)
+            return
+        self._deleted.note(graph)
+        self._count = None
+        self._sets.resize(graph.num_vertices)
+        by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
     def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
         """Compute from scratch; where the next such batch will be an update, repair the forest as well."""

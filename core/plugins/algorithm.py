@@ -269,8 +269,12 @@ class Algorithm(ABC):
 
     @classmethod
     def variants(cls) -> Mapping[str, Mapping[str, Any]]:
-        """Return sets of parameters by name that ``suricate bench --suite methods`` compares with each other."""
-        return {}
+        """Return sets of parameters by name that ``suricate bench --suite methods`` compares with each other.
+
+        By default both ways of an algorithm with a parameter ``kernels``: by its own, and by operators alone.
+        """
+        both = {"kernels": {}, "operators": {"kernels": False}}
+        return both if "kernels" in inspect.signature(cls).parameters else {}
 
     @classmethod
     def error(cls, result: Any, reference: Any) -> float | None:

@@ -10,7 +10,8 @@ pytest collects what the class inherits; the ``dev`` extra brings pytest and hyp
 table of edges in NumPy arrays (``table``, ``model``): random operations, large batches and ids (``scale``), the memory
 limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is
 compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method; one
-whose result depends on the history is replayed (``replays``).
+whose result depends on the history is replayed (``replays``), one with kernels of its own is compared with the same by
+operators alone (``own_kernels``).
 :func:`measure` says what a call costs: waits, launches, bytes, vertices (``costs``; ``syncs`` proves that none waits).
 """
 
@@ -28,12 +29,13 @@ from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
 from suricate.testing.costs import Costs, measure
 from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
 from suricate.testing.model import ModelledStore
+from suricate.testing.own_kernels import OwnKernelsConformance
 from suricate.testing.replays import ReplayedConformance, Snapshot
 from suricate.testing.stores import STEPS, StoreConformance
 from suricate.testing.walks import walk_updated, walk_view
 
 __all__ = [
-    "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "ReplayedConformance", "Snapshot",
-    "StoreConformance", "Variant",
-    "device_params", "draw_ids", "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
+    "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "OwnKernelsConformance",
+    "ReplayedConformance", "Snapshot", "StoreConformance", "Variant", "device_params", "draw_ids",
+    "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
 ]  # fmt: skip

@@ -9,12 +9,12 @@ import pytest
 import suricate as su
 from suricate.algorithms.kcore import KCore, core_numbers
 from suricate.graph.tracker import Tracker
-from suricate.testing import AlgorithmConformance
+from suricate.testing import OwnKernelsConformance
 
 Edges = tuple[np.ndarray, np.ndarray]
 
 
-class TestKCore(AlgorithmConformance):
+class TestKCore(OwnKernelsConformance):
     algorithm = KCore
     reads_weights = False
     examples = 3

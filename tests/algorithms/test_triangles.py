@@ -12,10 +12,10 @@ import suricate as su
 from suricate.algorithms.triangles import Triangles, TrianglesResult
 from suricate.base.devices import Device
 from suricate.errors import ParameterError, RequirementError
-from suricate.testing import AlgorithmConformance
+from suricate.testing import OwnKernelsConformance
 
 
-class TestTriangles(AlgorithmConformance):
+class TestTriangles(OwnKernelsConformance):
     algorithm = Triangles
     reads_weights = False
     params = ({"method": "dynamic"}, {})

@@ -11,12 +11,12 @@ import pytest
 import suricate as su
 from suricate.algorithms.wcc import COMPUTED_FIRST, WCC, component_words, component_words_cpu
 from suricate.graph.tracker import Tracker
-from suricate.testing import AlgorithmConformance
+from suricate.testing import OwnKernelsConformance
 
 Edges = tuple[np.ndarray, np.ndarray]
 
 
-class TestWCC(AlgorithmConformance):
+class TestWCC(OwnKernelsConformance):
     algorithm = WCC
     reads_weights = False
     examples = 3
