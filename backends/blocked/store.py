@@ -9,7 +9,9 @@ On CUDA small batches are applied to a mirror on the host and large ones on the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -22,17 +24,19 @@ from suricate.backends.blocked.options import Options
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
 from suricate.backends.blocked.single import end_single, single
 from suricate.base.devices import CPU, Array, Device
-from suricate.base.types import EMPTY, Outcome, StoreView
+from suricate.base.types import EMPTY, EdgeList, Outcome, StoreView
 from suricate.cuda.structs import constants
 from suricate.errors import CapacityError
 from suricate.intake.arrays import on_host
+from suricate.intake.batches import HostBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import StoreBatch
+    from suricate.intake.ingest import UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
@@ -55,8 +59,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     name: ClassVar[str] = "blocked"
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
-    takes_unvalidated: ClassVar[bool] = True
-    takes_unvalidated_pairs: ClassVar[bool] = True
     num_counters: ClassVar[int] = COUNTERS
     knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64), "batches_on": ("host", "device")}
 
@@ -111,8 +113,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     # -- where a batch is applied --------------------------------------------------------------------------------------
 
-    def takes_host_batch(self, size: int) -> bool:
-        """See :meth:`suricate.store.Store.takes_host_batch`; brings the mirror up to date if it says yes."""
+    def _takes_host_batch(self, size: int) -> bool:
+        """Return whether a batch of ``size`` edges goes to the mirror, which is brought up to date then."""
         where = self._options.batches_on
         if not self.device.is_cuda or where == "device":
             return False
@@ -198,27 +200,38 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self._on_device(changes=True)
         return super().delete(src, dst, guard=guard)
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """See :meth:`BatchStore.apply_unvalidated`; the device is brought up to date first."""
-        if not self._takes_here(batch, into):
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`BatchStore.apply`; the device is brought up to date first, or a host batch goes to the mirror."""
+        batches = [batch for batch in (delete, insert) if batch is not None]
+        if isinstance(batches[0], HostBatch):
+            is_taken = self._takes_host_batch(sum(batch.size for batch in batches))
+            return partial(self._apply_host_batches, delete, insert) if is_taken else None
+        if not all(self._takes_here(batch.size) for batch in batches):
             return None
-        return super().apply_unvalidated(batch, into)
+        self._on_device(changes=True)
+        return super().apply(delete, insert)
 
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`BatchStore.halves`; as :meth:`apply_unvalidated`."""
-        if not (self._takes_here(removed, into) and self._takes_here(added, into)):
+    def _apply_host_batches(self, delete: Any, insert: Any) -> None:
+        if delete is not None:
+            delete.outcome = self.delete(delete.arcs.src, delete.arcs.dst)
+        if insert is not None:
+            insert.outcome = self.insert(*insert.arcs)
+
+    def _takes_here(self, size: int) -> bool:
+        """Return whether the device takes so many edges that are not checked yet."""
+        by_host, sorter = self._options.batches_on == "host", self.sorter
+        return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
+
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        """See :meth:`BatchStore.query`; the mirror answers for few pairs, unless the device is ahead of it."""
+        if isinstance(edges, EdgeList):
+            if self._copy is None or len(edges.src) > SMALL or self._copy[0].ahead == STORE:
+                return None
+            return self._copy[1].find(edges.src, edges.dst)
+        if not self._takes_here(edges.size):
             return None
-        return super().halves(removed, added, copy, into)
-
-    def _takes_here(self, batch: UnvalidatedBatch, into: BlockedStore | None) -> bool:
-        """Return whether the device takes a batch, for which it is brought up to date then."""
-        if self._options.batches_on == "host" or self.sorter is None:
-            return False
-        if not self.sorter.takes(batch.size, self.num_vertices):
-            return False
-        for store in (self,) if into is None else (self, into):
-            store._on_device(changes=batch.operation != "find")
-        return True
+        self._on_device()
+        return super().query(edges)
 
     def reads_addresses(self) -> bool:
         """See :meth:`BatchStore.reads_addresses`."""
@@ -391,12 +404,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
                 return found, weight
         self._on_device()
         return self.find_sorted(src, dst)
-
-    def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """See :meth:`suricate.store.Store.find_on_host`: few pairs, unless the device is ahead of the mirror."""
-        if self._copy is None or len(src) > SMALL or self._copy[0].ahead == STORE:
-            return None
-        return self._copy[1].find(src, dst)
 
     def degrees(self) -> Array:
         """See :meth:`suricate.store.Store.degrees`."""

@@ -5,6 +5,8 @@ On CUDA the exact number of edges lives on the device; the host knows an upper b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -16,16 +18,16 @@ from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.parameters import shown
 from suricate.base.types import EdgeList, Outcome, StoreView
-from suricate.cuda.batch_memory import halves_of_memory
 from suricate.errors import CapacityError, ParameterError
+from suricate.intake.batches import DeviceBatch
 from suricate.primitives import copy_segments, out_of_memory
 from suricate.primitives.located import ABSENT, LocatedBatch, Report
-from suricate.store.batch_store import BatchStore, reversed_change
+from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.csr_baseline.cuda import CsrCuda
-    from suricate.cuda.batch_memory import LazyChange
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import StoreBatch
+    from suricate.store.sorter import Sorter
 
 REBUILDS = ("merge", "upload")
 
@@ -46,8 +48,6 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
 
     name: ClassVar[str] = "csr_baseline"
     num_counters: ClassVar[int] = 1
-    takes_unvalidated: ClassVar[bool] = True
-    takes_unvalidated_pairs: ClassVar[bool] = True
 
     pool: CsrPool
     kernels: CsrKernels
@@ -164,33 +164,32 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         if reservation is not None:
             self.pool.replace(reservation.target)
 
-    def changes_at_once(self) -> bool:
-        """See :meth:`suricate.store.Store.changes_at_once`: on CUDA, where both are merges."""
-        return self.device.is_cuda and self._host is None
+    # -- both kinds of changes at once, on CUDA ------------------------------------------------------------------------
 
-    def change(
-        self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
-    ) -> tuple[Outcome, Outcome] | None:
-        """See :meth:`suricate.store.Store.change`: one merge. Declined if memory may not suffice for the bounds."""
-        xp, deletes, inserts = self.device.xp, len(removed.src), len(added.src)
-        if deletes + inserts > MOST_BOTH:
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`BatchStore.apply`; a change of both kinds is one merge. Host batches and graphs are declined."""
+        if self._host is not None or self.sorter is None:
+            return None
+        if not isinstance(delete, DeviceBatch) or not isinstance(insert, DeviceBatch):
+            return super().apply(delete, insert)
+        if delete.size + insert.size > MOST_BOTH:
             return None
         with out_of_memory(self.name):
-            rebuild = self._rebuild_for(inserts)
+            rebuild = self._rebuild_for(insert.size)
             if rebuild is None:
                 return None
-            outcome = self._new_outcome(deletes + inserts)
-            src, dst = (xp.concatenate(parts) for parts in zip(removed[:2], added[:2], strict=True))
-            keys, order = self._sorted(src, dst)
-        batch = LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
-        self._merge_both(rebuild, batch, deletes, self.bits(added.weight), self._report(outcome))
-        gone, new = (
-            Outcome(*(None if part is None else part[half] for part in outcome))
-            for half in (slice(deletes), slice(deletes, None))
-        )
-        if self.log is not None:
-            self.log.add(added.src, added.dst, new.status)
-        return gone, new
+            insert.check()
+            delete.check()
+            keys, order = self._sorted_both(self.sorter, delete, delete.size + insert.size)
+        batch = LocatedBatch(keys, order, keys, keys, len(keys), guard=delete.guard)
+        return partial(self._merge_both, rebuild, batch, delete, insert)
+
+    def _sorted_both(self, sorter: Sorter, delete: DeviceBatch, size: int) -> tuple[Array, Array]:
+        """Return keys and order of ``size`` edges, the deleted ones first: the others lie behind these."""
+        if sorter.is_sorted_here(size, self.num_vertices):
+            return sorter.sort_at(size, delete.src, delete.dst, self.num_vertices, "both")
+        src, dst = (delete.change.array(ids, np.uint32, size) for ids in (delete.src, delete.dst))
+        return sorter.sort(src, dst, self.num_vertices)
 
     def _rebuild_for(self, inserts: int) -> Rebuild | None:
         """Reserve memory for both halves of a batch; None if there may be too little for the bounds."""
@@ -204,48 +203,16 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             self.log.reserve(inserts, self)
         return rebuild
 
-    def _merge_both(
-        self, rebuild: Rebuild, batch: LocatedBatch, deletes: int, weight: Array | int, report: Report
-    ) -> None:
-        """Merge both halves of a batch, the first ``deletes`` edges and the others, of this ``weight``."""
-        cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, deletes, weight, report)
+    def _merge_both(self, rebuild: Rebuild, batch: LocatedBatch, delete: DeviceBatch, insert: DeviceBatch) -> None:
+        """Merge both parts of a change, sorted as one batch."""
+        report = Report(delete.status, delete.before)
+        cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, delete.size, insert.weight, report)
         self.pool.replace(rebuild.target)
-        self.queued(len(batch) - deletes, deletes)
-
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`suricate.store.Store.halves`: one merge. The copies lie one behind the other, and are sorted."""
-        deletes, inserts, vertices = removed.size, added.size, self.num_vertices
-        size, sorter = deletes + inserts, self.sorter
-        if self._host is not None or sorter is None or not sorter.is_sorted_here(size, vertices):
-            return None
-        stores: tuple[CsrStore, ...] = (self,) if into is None else (self, into)
-        with out_of_memory(self.name):
-            rebuilds = [store._rebuild_for(inserts) for store in stores]
-            gone, new = halves_of_memory(self.device, removed, added, self.weight_dtype, paired=into is not None)
-            if None in rebuilds:
-                return None
-            copy(added, new.batch.addresses[:3])
-            src, dst, *_ = addresses = gone.batch.addresses
-            copy(removed, addresses[:3])
-            batches = [
-                LocatedBatch(keys, order, keys, keys, size, guard=removed.guard)
-                for keys, order in (
-                    store.sorter.sort_at(size, *ends, vertices, "both")  # type: ignore[union-attr]
-                    for store, ends in zip(stores, ((src, dst), (dst, src)), strict=False)
-                )
-            ]
-
-        def merge() -> LazyChange:
-            reports = Report(*addresses[3:5]), Report(*addresses[5:])
-            for place, (store, rebuild, batch) in enumerate(zip(stores, rebuilds, batches, strict=True)):
-                assert rebuild is not None
-                store._merge_both(rebuild, batch, deletes, addresses[2], reports[place])
-                if store.log is not None:
-                    edges, outcome = reversed_change(new) if place else new()[:2]
-                    store.log.add(edges.src, edges.dst, outcome.status)
-            return gone
-
-        return merge, lambda: new
+        self.queued(insert.size, delete.size)
+        delete.done = insert.done = True
+        if self.log is not None:
+            src, dst, _ = insert.edges()
+            self.log.add(src, dst, insert.outcome().status)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; a binary search per edge."""
@@ -263,12 +230,6 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return True
 
     # -- batches applied on the host -----------------------------------------------------------------------------------
-
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """See :meth:`BatchStore.apply_unvalidated`; what is applied on the host is validated first."""
-        if self._host is not None and batch.operation != "find":
-            return None
-        return super().apply_unvalidated(batch, into)
 
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
         host = self._host

@@ -10,8 +10,9 @@ from suricate.backends.gpma.layout import CHANGES, GRAPH, TOUCHED, Graph
 from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS, program, programs
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
+from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel
+from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UnvalidatedBatch
 from suricate.primitives import cuda as shared
 from suricate.primitives.changing import Scratch, address
@@ -40,7 +41,7 @@ class GpmaCuda:
     """The functions of :class:`GpmaKernels` for one store."""
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
-        self._device, self._bits, self._weight_dtype = device, weight_bits(weight_dtype), weight_dtype
+        self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
         self._kernels: dict[Any, StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
@@ -119,32 +120,23 @@ class GpmaCuda:
         """See :meth:`GpmaKernels.clear_edges`."""
         self._clear(graph, len(src), src, dst, *(np.uint64(address(part)) for part in (guard, *report)))
 
-    def clear_turned(self, graph: Graph, batch: UnvalidatedBatch, copy: LazyChange) -> None:
-        """Turn the edges of a batch that another store has checked and copied into gaps, from destination to source.
-
-        The report goes to the second place that ``copy`` has for one.
-        """
-        src, dst, *_, status, before = map(np.uint64, copy.batch.addresses)
-        self._clear(graph, batch.size, dst, src, np.uint64(address(batch.guard)), status, before)
-
     def _clear(self, graph: Graph, size: int, *arguments: Any) -> None:
         self._launch("gpma.cu", "clear_edges", size, self._packed(graph), np.uint32(size), *arguments)
 
-    def clear_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, *, paired: bool) -> LazyChange:
-        """Check and copy a batch, and turn its edges into gaps; ``paired``: a second store will report as well."""
-        held = self._weight_dtype
-        change = memory_of_batch(
-            self._device, batch, held, batch_offsets(batch.size, batch.operation, held, paired=paired)
-        )
-        kernel = self._taking_kernel("clear_unvalidated", batch)
-        src, dst, weight, status, before, *_ = change.batch.addresses
+    def clear_batch(self, graph: Graph, batch: DeviceBatch) -> None:
+        """Turn the edges of a batch into gaps; check and copy it in the same launch unless that is done."""
+        if batch.unchecked is None:
+            src, dst, status, before = map(np.uint64, (batch.src, batch.dst, batch.status, batch.before))
+            self._clear(graph, batch.size, src, dst, np.uint64(batch.guard), status, before)
+            return
+        kernel = self._taking_kernel("clear_unvalidated", batch.unchecked)
         blocks = min(self._most_blocks(kernel), -(-batch.size // BLOCK))
         TAKING_ARGUMENTS.pack_into(
-            kernel.buffer, 0, src, dst, weight, *self._values(graph), status, before, 0, 0,
-            self._barrier.address, self._barrier.expected(blocks, CLEAR_BARRIERS), *batch.words,
+            kernel.buffer, 0, batch.src, batch.dst, batch.weight, *self._values(graph), batch.status, batch.before,
+            0, 0, self._barrier.address, self._barrier.expected(blocks, CLEAR_BARRIERS), *batch.unchecked.words,
         )  # fmt: skip
         kernel.launch(blocks, BLOCK)
-        return change
+        batch.unchecked = None
 
     def find_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, found: Array, weight: Array) -> None:
         """Check a batch, and look it up."""

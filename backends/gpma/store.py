@@ -7,6 +7,7 @@ that is not too full. The array as a whole moves only when it grows or shrinks.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from suricate.backends.gpma.pool import GpmaPool
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, ParameterError
+from suricate.intake.batches import DeviceBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
 from suricate.store import fallbacks
@@ -28,8 +30,8 @@ from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.gpma.cuda import GpmaCuda
-    from suricate.cuda.batch_memory import LazyChange
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import StoreBatch
+    from suricate.intake.ingest import UnvalidatedBatch
 
 DELETION = ("lazy", "strict")
 
@@ -63,8 +65,6 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
 
     name: ClassVar[str] = "gpma"
     num_counters: ClassVar[int] = COUNTERS
-    takes_unvalidated: ClassVar[bool] = True
-    takes_unvalidated_pairs: ClassVar[bool] = True
     knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
 
     pool: GpmaPool
@@ -227,45 +227,41 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
             self.queued(0, len(src))
         return outcome
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """See :meth:`BatchStore.apply_unvalidated`; a lazy deletion is not sorted."""
-        if self._strict or batch.operation != "delete":
-            return super().apply_unvalidated(batch, into)
-        with out_of_memory(self.name):
-            change = self._fused.clear_unvalidated(self.pool.graph, batch, paired=into is not None)
-        self.queued(0, batch.size)
-        if into is not None:
-            into._fused.clear_turned(into.pool.graph, batch, change)
-            into.queued(0, batch.size)
-        return change
-
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`BatchStore.halves`; a lazy deletion is not sorted."""
-        if self._strict:
-            return super().halves(removed, added, copy, into)
-        if self.sorter is None or not self.sorter.takes(added.size, self.num_vertices):
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`BatchStore.apply`; a lazy deletion is not sorted."""
+        if self._strict or not isinstance(delete, DeviceBatch):
+            return super().apply(delete, insert)
+        if insert is None:
+            return partial(self._clear, delete, ())
+        if not isinstance(insert, DeviceBatch) or self.sorter is None:
             return None
-        for store in (self,) if into is None else (self, into):
-            store.reserve(added.size)
+        if not self.sorter.takes(insert.size, self.num_vertices):
+            return None
         with out_of_memory(self.name):
-            taken = self._taken(added, into)
+            self.reserve(insert.size)
+            return partial(self._clear, delete, [(insert, self._sorted_batch(insert))])
 
-        def insert() -> LazyChange:
+    def _clear(self, delete: DeviceBatch, later: Sequence[tuple[DeviceBatch, tuple[Array, Array, int, int]]]) -> None:
+        """Carry out a lazy deletion, and then plan and carry out an insertion, if there is one."""
+        self._fused.clear_batch(self.pool.graph, delete)
+        self.queued(0, delete.size)
+        delete.done = True
+        for batch, located in later:
             with out_of_memory(self.name):
-                planned = taken.planned()
-            return taken.carry_out(planned)
-
-        return partial(self.apply_unvalidated, removed, into), insert
+                planned = self._planned(*located)
+            self._apply_batch(batch, planned)
 
     @property
     def _fused(self) -> GpmaCuda:
         """The kernels on CUDA."""
         return cast("GpmaCuda", self.kernels)
 
-    def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
-        """See :meth:`BatchStore.find_unvalidated`; one launch, as rows have gaps."""
-        found, weight = self.new_answer(batch.size)
-        self._fused.find_unvalidated(self.pool.graph, batch, found, self.bits(weight))
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        """See :meth:`BatchStore.query`; one launch, as rows have gaps."""
+        if isinstance(edges, EdgeList):
+            return None
+        found, weight = self.new_answer(edges.size)
+        self._fused.find_unvalidated(self.pool.graph, edges, found, self.bits(weight))
         return found, weight
 
     # -- the array -----------------------------------------------------------------------------------------------------

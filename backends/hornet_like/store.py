@@ -6,6 +6,7 @@ GPUs", HPEC 2018.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,13 +20,14 @@ from suricate.base.devices import CPU, Array, Device
 from suricate.base.parameters import flag
 from suricate.base.types import StoreView
 from suricate.errors import CapacityError
+from suricate.intake.batches import DeviceBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
 from suricate.store import fallbacks
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import StoreBatch
 
 AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them, or at least
 FEW_AHEAD = 2  #: so many: both halves of one,
@@ -43,8 +45,6 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     name: ClassVar[str] = "hornet_like"
     num_counters: ClassVar[int] = COUNTERS
-    takes_unvalidated: ClassVar[bool] = True
-    takes_unvalidated_pairs: ClassVar[bool] = True
     knobs: ClassVar[dict[str, tuple]] = {"sorted_adjacencies": (True, False)}
 
     pool: HornetPool
@@ -272,20 +272,12 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
                 self.counters.post(self.counters_array())
                 self._since_post = 0
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """See :meth:`BatchStore.apply_unvalidated`; of two stores neither may refuse what the other has applied."""
-        self._pair_with(into)
-        return super().apply_unvalidated(batch, into)
-
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`BatchStore.halves`."""
-        self._pair_with(into)
-        return super().halves(removed, added, copy, into)
-
-    def _pair_with(self, into: HornetStore | None) -> None:
-        """From now on no batch is refused once it was launched, if there is a second store."""
-        if into is not None:
-            self._may_refuse = into._may_refuse = False
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`BatchStore.apply`; once a batch was not for this store alone, none is refused after its launch."""
+        for batch in (delete, insert):
+            if isinstance(batch, DeviceBatch) and not batch.alone:
+                self._may_refuse = False
+        return super().apply(delete, insert)
 
     def _edge_bound(self) -> int:
         """Return an upper bound of the number of edges, from the counters as last polled."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -19,7 +18,7 @@ from suricate.backends.slabhash.batches import (
     ScratchBuffer,
 )
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, BucketPlan, SecondLaunch
+from suricate.backends.slabhash.kernels import Batch, BucketPlan
 from suricate.backends.slabhash.layout import FREED, LISTED, TAKEN, TOUCHED, Geometry, Slabs
 from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
 from suricate.backends.slabhash.options import Options
@@ -38,19 +37,19 @@ from suricate.backends.slabhash.programs import (
     backend_programs,
 )
 from suricate.base.devices import Array, Device
-from suricate.base.types import Change, Outcome
-from suricate.cuda.batch_memory import MOST_PLANS, NO_MEMORY, BatchMemory, LazyChange, batch_memory, offsets_of
+from suricate.base.types import Outcome
+from suricate.cuda.batch_memory import MOST_PLANS, offsets_of
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.errors import CapacityError
+from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
 SMALL = 1 << 15  # edges; scratch buffers of batches of up to so many are cached,
 CACHED_SHARE = 4  # and larger ones of at most this share of the pool
-MOST_NEXT = 1 << 20  # bytes allocated ahead of the next unvalidated batch
 NULL = np.uint64(0)
 
 
@@ -83,12 +82,11 @@ class CudaKernels:
         self._multiprocessors = cupy.cuda.Device(device.index).attributes["MultiProcessorCount"]
         self._view: tuple[np.void, bytes] | None = None
         self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
-        self._plans: dict[tuple[str, Variant | None, int, bool], LaunchPlan] = {}
+        self._plans: dict[tuple[str, Variant | None, int], LaunchPlan] = {}
         # What insertions send (see insert.cu), each in the lower half of a word; above it the ticket of the batch.
         self._pinned = PinnedCounters(device, 3)
         self._ticket = 0  # of the last insertion
         self._cached = NO_SCRATCH
-        self._next = NO_MEMORY  # for an unvalidated batch to come
 
     @property
     def warps(self) -> int:
@@ -97,12 +95,12 @@ class CudaKernels:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that are kept between batches: a scratch buffer, and memory for the next batch."""
-        return self._cached.size + self._next.offsets[-1]
+        """Bytes of the scratch buffer that is kept between batches."""
+        return self._cached.size
 
     def forget(self) -> None:
         """Forget what depends on the arrays: they were replaced."""
-        self._view, self._cached, self._next = None, NO_SCRATCH, NO_MEMORY
+        self._view, self._cached = None, NO_SCRATCH
         self._budget.cached = 0
 
     # -- launching -----------------------------------------------------------------------------------------------------
@@ -121,17 +119,13 @@ class CudaKernels:
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
-        return self._plans.get((name, variant, edges, False)) or self._new_plan(slabs, name, variant, edges, False)
-
-    def _new_plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int, paired: bool) -> LaunchPlan:
-        """Work out how a batch operation is launched for so many edges; ``paired``: a second store takes them too."""
-        kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)
-        width = self._dtype.itemsize * edges if self._dtype else 0
-        weights = width if name == "insert" else 0
-        offsets = offsets_of(4 * edges, 4 * edges, weights, edges, width, paired * edges, paired * width)
-        if len(self._plans) >= MOST_PLANS:
-            self._plans.clear()
-        plan = self._plans[name, variant, edges, paired] = LaunchPlan(kernel, *kernel.spread(edges), offsets)
+        """Return how a batch operation is launched for so many edges."""
+        plan = self._plans.get((name, variant, edges))
+        if plan is None:
+            kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            plan = self._plans[name, variant, edges] = LaunchPlan(kernel, *kernel.spread(edges))
         return plan
 
     def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
@@ -262,62 +256,25 @@ class CudaKernels:
         plan.kernel.launch(scratch.prefix, plan.blocks, words)
         return edges
 
-    def insert_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation, second: SecondLaunch | None = None
-    ) -> Callable[[], Change]:
-        """Check and insert a batch; returns what makes the arrays of its copies and outcome."""
-        edges, variant = reservation.edges, batch.variant
-        paired = second is not None
-        plan = self._plans.get(("insert", variant, edges, paired)) or self._new_plan(
-            slabs, "insert", variant, edges, paired
-        )
-        offsets, scratch = plan.offsets, self._cached
-        if edges > scratch.edges:
-            scratch = self._new_scratch(slabs, edges)
-        memory = self._take_memory(offsets)
-        src, dst, weight, status, before, _, _ = memory.addresses
+    def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> tuple[LaunchPlan, ScratchBuffer]:
+        """Return what :meth:`insert_batch` needs."""
+        unchecked, edges, scratch = batch.unchecked, batch.size, self._cached
+        plan = self._plan(slabs, "insert", None if unchecked is None else unchecked.variant, edges)
+        return plan, scratch if edges <= scratch.edges else self._new_scratch(slabs, edges)
+
+    def insert_batch(
+        self, batch: DeviceBatch, prepared: tuple[LaunchPlan, ScratchBuffer], reservation: Reservation
+    ) -> None:
+        """Insert a batch, which the launch checks unless that is done."""
+        (plan, scratch), unchecked = prepared, batch.unchecked
         words = INSERTION.values(
-            src=src, dst=dst, weight=weight, guard=0, status=status, before=before, n=edges, quota=reservation.quota,
-            ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
+            src=batch.src, dst=batch.dst, weight=batch.weight, guard=batch.guard if unchecked is None else 0,
+            status=batch.status, before=batch.before, n=batch.size, quota=reservation.quota, ahead=reservation.ahead,
+            ticket=reservation.ticket, share=plan.share,
         )  # fmt: skip
         self._ticket, self._pinned.busy = reservation.ticket, True
-        plan.kernel.launch(scratch.prefix, plan.blocks, words + batch.words)
-        if second is not None:
-            second(memory.addresses, batch.guard)
-        if batch.waits:
-            self._allocate_next(offsets)
-        return LazyChange(edges, variant.mirrored, self._dtype, self._dtype, memory)
-
-    def second_insertion(self, slabs: Slabs, reservation: Reservation, *, turned: bool = True) -> SecondLaunch:
-        """Prepare to insert a batch that another launch checks and copies, ``turned``: as the second store."""
-        edges, quota, ahead, ticket = reservation.edges, reservation.quota, reservation.ahead, reservation.ticket
-        plan, scratch = self._plan(slabs, "insert", None, edges), self.scratch(slabs, edges)
-
-        def launch(addresses: tuple[int, ...], guard: int) -> None:
-            src, dst, weight, status, before, *others = addresses
-            if turned:
-                src, dst, (status, before) = dst, src, others
-            words = INSERTION.values(
-                src=src, dst=dst, weight=weight, guard=guard, status=status, before=before, n=edges, quota=quota,
-                ahead=ahead, ticket=ticket, share=plan.share,
-            )  # fmt: skip
-            self._ticket, self._pinned.busy = ticket, True
-            plan.kernel.launch(scratch.prefix, plan.blocks, words)
-
-        return launch
-
-    def _take_memory(self, offsets: tuple[int, ...]) -> BatchMemory:
-        """Return memory for the copies and the outcome of a batch: they belong to the caller."""
-        memory, self._next = self._next, NO_MEMORY
-        return memory if memory.offsets is offsets else batch_memory(offsets, self._alloc(offsets[-1]))
-
-    def _allocate_next(self, offsets: tuple[int, ...]) -> None:
-        """Allocate memory for another batch like this one, if it is small: now, while the device is at work."""
-        if offsets[-1] <= MOST_NEXT and self._budget.limit is None:
-            try:  # suppress() would take half a microsecond
-                self._next = batch_memory(offsets, alloc(offsets[-1]))
-            except MemoryError:
-                return
+        plan.kernel.launch(scratch.prefix, plan.blocks, words if unchecked is None else words + unchecked.words)
+        batch.unchecked, batch.done = None, True
 
     def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
         """Delete a batch."""
@@ -329,38 +286,21 @@ class CudaKernels:
         )  # fmt: skip
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
-    def delete_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, second: SecondLaunch | None = None
-    ) -> Callable[[], Change]:
-        """Check and delete a batch; returns what makes the arrays of its copies and outcome."""
-        edges, variant = batch.size, batch.variant
-        paired = second is not None
-        plan = self._plans.get(("erase", variant, edges, paired)) or self._new_plan(
-            slabs, "erase", variant, edges, paired
-        )
-        offsets = plan.offsets
-        memory = self._take_memory(offsets)
-        src, dst, _, status, before, _, _ = memory.addresses
-        words = DELETION.values(src=src, dst=dst, guard=0, status=status, before=before, n=edges, share=plan.share)
-        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
-        if second is not None:
-            second(memory.addresses, batch.guard)
-        if batch.waits:
-            self._allocate_next(offsets)
-        return LazyChange(edges, variant.mirrored, None, self._dtype, memory)
+    def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> LaunchPlan:
+        """Return what :meth:`delete_batch` needs."""
+        unchecked = batch.unchecked
+        return self._plan(slabs, "erase", None if unchecked is None else unchecked.variant, batch.size)
 
-    def second_deletion(self, slabs: Slabs, edges: int) -> SecondLaunch:
-        """Prepare to delete the reversed arcs of a batch that another store checks and copies."""
-        plan, prefix = self._plan(slabs, "erase", None, edges), self._packed(slabs)[1]
-
-        def launch(addresses: tuple[int, ...], guard: int) -> None:
-            src, dst, _, _, _, status, before = addresses
-            words = DELETION.values(
-                src=dst, dst=src, guard=guard, status=status, before=before, n=edges, share=plan.share
-            )
-            plan.kernel.launch(prefix, plan.blocks, words)
-
-        return launch
+    def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: LaunchPlan) -> None:
+        """Delete a batch, which the launch checks unless that is done."""
+        plan, unchecked = prepared, batch.unchecked
+        words = DELETION.values(
+            src=batch.src, dst=batch.dst, guard=batch.guard if unchecked is None else 0, status=batch.status,
+            before=batch.before, n=batch.size, share=plan.share,
+        )  # fmt: skip
+        words = words if unchecked is None else words + unchecked.words
+        plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
+        batch.unchecked, batch.done = None, True
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Look a batch up."""

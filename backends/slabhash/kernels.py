@@ -6,7 +6,6 @@ on the arrays only until :meth:`Kernels.forget`. Nothing waits for a CUDA device
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from suricate.backends.slabhash.layout import Slabs
@@ -15,13 +14,8 @@ from suricate.base.devices import Array
 from suricate.base.types import Outcome
 
 if TYPE_CHECKING:
-    from suricate.base.types import Change
+    from suricate.intake.batches import DeviceBatch
     from suricate.intake.ingest import UnvalidatedBatch
-
-
-#: Queues the operation of a second store, which has all the memory it needs by then and does not fail: takes the
-#: addresses of a ``BatchMemory`` and that of the guard, which is not zero if the batch is invalid.
-SecondLaunch = Callable[[tuple[int, ...], int], None]
 
 
 class Batch(NamedTuple):
@@ -158,21 +152,17 @@ class Kernels(Protocol):
 class FusedKernels(Kernels, Protocol):
     """Kernels of a CUDA device, which also check a batch in the launch that applies it."""
 
-    def insert_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, reservation: Reservation, second: SecondLaunch | None = None
-    ) -> Callable[[], Change]:
-        """Check and insert a batch, queue ``second`` behind; returns what makes the arrays of copies and outcome."""
+    def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
+        """Return what :meth:`insert_batch` needs; raises ``CapacityError``."""
 
-    def second_insertion(self, slabs: Slabs, reservation: Reservation, *, turned: bool = True) -> SecondLaunch:
-        """Prepare to insert a batch that another launch checks and copies; its reversed arcs if ``turned``."""
+    def insert_batch(self, batch: DeviceBatch, prepared: Any, reservation: Reservation) -> None:
+        """Insert a batch, which the launch checks unless that is done."""
 
-    def delete_unvalidated(
-        self, slabs: Slabs, batch: UnvalidatedBatch, second: SecondLaunch | None = None
-    ) -> Callable[[], Change]:
-        """Check and delete a batch, queue ``second`` behind; returns what makes the arrays of copies and outcome."""
+    def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
+        """Return what :meth:`delete_batch` needs."""
 
-    def second_deletion(self, slabs: Slabs, edges: int) -> SecondLaunch:
-        """Prepare to delete the reversed arcs of a batch that another store checks and copies."""
+    def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: Any) -> None:
+        """Delete a batch, which the launch checks unless that is done."""
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
         """Check a batch and look it up; invalid edges are not found."""

@@ -325,12 +325,6 @@ class Ledger:
         self.behind += 1
         return Reservation(demand.edges, slabs, demand.quota, ahead, ticket)
 
-    def cancel(self, reservation: Reservation) -> None:
-        """Take back the last reservation, whose batch was not queued after all."""
-        self._issued = self._issued - (reservation.slabs or 1) & LOWER_HALF
-        self.free += reservation.slabs
-        self.behind -= 1
-
     def queued(self, edges: int) -> None:
         """Note that a batch was queued."""
         self.inserted += edges

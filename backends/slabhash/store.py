@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -16,7 +17,6 @@ import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.few import insert_few
-from suricate.backends.slabhash.halves import prepared
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
 from suricate.backends.slabhash.layout import SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, POLL_AFTER, Demand, Ledger
@@ -29,11 +29,12 @@ from suricate.backends.slabhash.supply import Supply
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, DeviceError, ShapeError
+from suricate.intake.batches import HostBatch
 from suricate.store import Store
 
 if TYPE_CHECKING:
-    from suricate.base.types import Change
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import DeviceBatch, StoreBatch
+    from suricate.intake.ingest import UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 Made = TypeVar("Made")
@@ -63,8 +64,6 @@ class SlabHashStore(Store):
 
     name: ClassVar[str] = "slabhash"
     guarded: ClassVar[bool] = True
-    takes_unvalidated: ClassVar[bool] = True
-    takes_unvalidated_pairs: ClassVar[bool] = True
     priority: ClassVar[int] = 10
     knobs: ClassVar[dict[str, tuple[Any, ...]]] = {
         "load_factor": (0.35, 0.5, 0.7, 0.9, 1.2, 2.0, 4.0),
@@ -251,78 +250,45 @@ class SlabHashStore(Store):
 
     single, end_single = single, end_single
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """Check and apply a device batch in one launch; see :meth:`suricate.store.Store.apply_unvalidated`.
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`suricate.store.Store.apply`: on CUDA, if enough slabs are free for whatever is in the batch.
 
-        A second store takes the copies of the validated batch in a launch of its own, behind the first one.
+        A launch checks and applies it; of a change of both kinds, the deletion, behind a check of the insertion.
         """
-        operation = batch.operation
-        if operation == "insert":
-            return self._insert_unvalidated(batch, into)
-        if operation == "delete":
-            change = self.delete_unvalidated(batch, into)
-            self.trim(batch.size, into)
-            return change
-        found, weight = self._answer(batch.size)
-        self.fused.find_unvalidated(self.pool.slabs, batch, found, weight)
-        return found, weight
-
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`suricate.store.Store.halves`."""
-        return prepared(self, removed, added, copy, into)
-
-    def delete_unvalidated(self, batch: UnvalidatedBatch, into: SlabHashStore | None) -> Callable[[], Change]:
-        """Check and delete a batch, in all stores."""
-        second = None
-        if into is not None:
-            second = into.fused.second_deletion(into.slabs, batch.size)
-            into.ledger.has_deleted = True
-        self.ledger.has_deleted = True
-        return self.fused.delete_unvalidated(self.slabs, batch, second)
-
-    def trim(self, deleted: int, into: SlabHashStore | None) -> None:
-        """Have slabs freed behind a deletion, in all stores."""
-        for store in (self, into):
-            if store is not None:
-                store.supply.trim(deleted)
-
-    def _insert_unvalidated(self, batch: UnvalidatedBatch, into: SlabHashStore | None) -> Callable[[], Change] | None:
-        """Insert the batch if enough slabs are free in all stores, whatever is in it; otherwise return None."""
-        demand = self.usual_demand(batch)
-        if demand is None:
+        if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None
-        theirs = None if into is None else into.usual_demand(batch)
-        if into is not None and theirs is None:
-            return None
-        reservation, second, reserved = self.ledger.reserve(demand), None, None
-        try:
-            if into is not None and theirs is not None:
-                reserved = into.ledger.reserve(theirs)
-                second = into.fused.second_insertion(into.pool.slabs, reserved)
-            change = self.fused.insert_unvalidated(self.pool.slabs, batch, reservation, second)
-        except MemoryError:
-            self.ledger.cancel(reservation)
-            if into is not None and reserved is not None:
-                into.ledger.cancel(reserved)
-            raise
-        self.queued(demand)
-        if into is not None and theirs is not None:
-            into.queued(theirs)
-        return change
+        kernels, slabs = self.fused, self.pool.slabs
+        demand = insertion = None
+        if insert is not None:
+            demand = self._usual_demand(insert)
+            if demand is None:
+                return None
+            if delete is not None:
+                insert.check()
+            insertion = kernels.prepare_insertion(slabs, insert)
+        deletion = None if delete is None else kernels.prepare_deletion(slabs, delete)
+        return partial(self._launch, delete, deletion, insert, insertion, demand)
 
-    def queued(self, demand: Demand) -> None:
-        """Note that an unvalidated batch was queued."""
+    def _launch(self, delete: Any, deletion: Any, insert: Any, insertion: Any, demand: Demand | None) -> None:
+        """Carry out the batches that :meth:`apply` has prepared."""
         ledger = self.ledger
-        ledger.queued(demand.edges)
-        if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
-            self.supply.poll()  # now, while the device is busy with this batch, see what those before it have left
+        if delete is not None:
+            ledger.has_deleted = True
+            self.fused.delete_batch(self.pool.slabs, delete, deletion)
+        if demand is not None:
+            self.fused.insert_batch(insert, insertion, ledger.reserve(demand))
+            ledger.queued(demand.edges)
+            if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
+                self.supply.poll()  # now, while the device is busy with this batch, see what those before it have left
+        if delete is not None:
+            self.supply.trim(delete.size)
 
-    def usual_demand(self, batch: UnvalidatedBatch) -> Demand | None:
+    def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
         """Return the demand of a batch if free slabs cover it; polls the counters if those known do not suffice."""
         demand = None if self._width_is_open else self.ledger.usual_demand(batch.size)
         return demand if demand is not None and self.ledger.free >= demand.ample else self._polled_demand(batch)
 
-    def _polled_demand(self, batch: UnvalidatedBatch) -> Demand | None:
+    def _polled_demand(self, batch: DeviceBatch) -> Demand | None:
         """Return the demand of a batch if the slabs free by now cover it; waits only if the call waits anyway."""
         if self._width_is_open:
             return None
@@ -341,6 +307,14 @@ class SlabHashStore(Store):
             self.kernels.delete(self.slabs, Batch(src, dst, None, guard), outcome)
             self.supply.trim(len(src))
         return outcome
+
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        """Look a batch up in the launch that checks it; see :meth:`suricate.store.Store.query`."""
+        if isinstance(edges, EdgeList):
+            return None
+        found, weight = self._answer(edges.size)
+        self.fused.find_unvalidated(self.pool.slabs, edges, found, weight)
+        return found, weight
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""

@@ -1,19 +1,16 @@
-"""The memory of an unvalidated batch: one block for copies and outcome, made into arrays when they are asked for."""
+"""The memory of a batch on a CUDA device: copies and outcome in one block, made into arrays when they are asked for."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import Array
 from suricate.base.types import Change, EdgeList, Outcome, PlacedArcs
-
-if TYPE_CHECKING:
-    from suricate.intake.ingest import UnvalidatedBatch
 
 MOST_PLANS = 64  #: kinds and sizes of batches that are remembered
 ALIGNMENT = 256  #: bytes
@@ -25,95 +22,51 @@ def offsets_of(*sizes: int) -> tuple[int, ...]:
     return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
 
 
-class BatchMemory(NamedTuple):
-    """Memory for the copies and the outcome of an unvalidated batch.
+@lru_cache(MOST_PLANS)
+def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[int, ...]:
+    """Return where the copies and outcomes of a change lie in one block of memory, and the size of that.
 
-    ``addresses`` are those of the copies of src, dst and weight, of the status and the old weights, and of the status
-    and the old weights that a second store reports.
+    They are src, dst, weights, status, old weights, and status and old weights of a second store. Weights have
+    ``width`` bytes, or 0; ``paired`` is 1 if there is a second store, else 0.
     """
-
-    offsets: tuple[int, ...]
-    memory: Any
-    addresses: tuple[int, ...]
-
-
-NO_MEMORY = BatchMemory((0,), None, ())
-
-
-def batch_memory(offsets: tuple[int, ...], memory: Any) -> BatchMemory:
-    """Return ``memory`` divided at ``offsets``."""
-    start, (src, dst, weight, status, before, second, old, _) = memory.ptr, offsets
-    return BatchMemory(offsets, memory, (
-        start + src, start + dst, start + weight, start + status, start + before, start + second, start + old,
-    ))  # fmt: skip
+    size = deletes + inserts
+    old = width * size
+    return offsets_of(4 * size, 4 * size, width * inserts, size, old, paired * size, paired * old)
 
 
 @dataclass(slots=True, eq=False)
 class LazyChange:
-    """Makes the arrays of the copies and the outcome of an unvalidated batch when it is called."""
+    """Makes the arrays of the copies and the outcome of a batch when it is called.
+
+    ``addresses`` in ``memory`` are those of the copies of src, dst and weight, of the status and the old weights, and
+    of the status and the old weights that a second store reports.
+    """
 
     size: int
     mirrored: bool
     weight: np.dtype | None
     before: np.dtype | None
-    batch: BatchMemory
+    memory: Any
+    addresses: tuple[int, ...]
 
     def __call__(self) -> Change:
         """Return the arrays."""
-        weight, before = self.weight, self.before
-        edges = EdgeList(self.array(0, np.uint32), self.array(1, np.uint32), weight and self.array(2, weight))
-        outcome = Outcome(self.array(3, np.uint8), before and self.array(4, before))
-        return Change(edges, outcome, self.mirrored)
+        src, dst, weight, status, before, _, _ = self.addresses
+        edges = EdgeList(self.array(src, np.uint32), self.array(dst, np.uint32), self._array(weight, self.weight))
+        return Change(edges, Outcome(self.array(status, np.uint8), self._array(before, self.before)), self.mirrored)
 
     def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
         """Return the entries of status ``wanted`` for launches; with the weights that they had if they are gone."""
-        src, dst, weight, status, before, _, _ = self.batch.addresses
+        src, dst, weight, status, before, _, _ = self.addresses
         held, at = (self.before, before) if gone else (self.weight, weight)
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)
 
-    def array(self, place: int, dtype: Any) -> Array:
-        """Return the array at a place of ``BatchMemory.addresses``."""
+    def array(self, address: int, dtype: Any, size: int | None = None) -> Array:
+        """Return the array at an address in the memory, of one entry per edge or of ``size`` entries."""
         import cupy
 
-        return cupy.ndarray((self.size,), dtype, self.batch.memory + self.batch.offsets[place])
+        memory = self.memory
+        return cupy.ndarray((self.size if size is None else size,), dtype, memory + (address - memory.ptr))
 
-
-def batch_offsets(size: int, operation: str, held: np.dtype | None, *, paired: bool) -> tuple[int, ...]:
-    """Return where the copies and the outcome of a batch lie in one block of memory.
-
-    ``held`` is the dtype of the store's weights; ``paired``: a second store will report as well.
-    """
-    width = 0 if held is None else held.itemsize * size
-    copied = width if operation == "insert" else 0
-    return offsets_of(4 * size, 4 * size, copied, size, width, paired * size, paired * width)
-
-
-def halves_of_memory(
-    device: Device, removed: UnvalidatedBatch, added: UnvalidatedBatch, held: np.dtype | None, *, paired: bool
-) -> tuple[LazyChange, LazyChange]:
-    """Return memory for both halves of a batch: in each array that of the insertion lies behind that of the deletion.
-
-    The addresses of the first are those of whole arrays, but for the weights, which only the insertion has.
-    """
-    deletes, inserts, mirrored = removed.size, added.size, added.variant.mirrored
-    size, width = deletes + inserts, 0 if held is None else held.itemsize
-    offsets = offsets_of(4 * size, 4 * size, width * inserts, size, width * size, paired * size, paired * width * size)
-    src, dst, weight, status, before, second, old, end = offsets
-    behind = (
-        src + 4 * deletes, dst + 4 * deletes, weight, status + deletes, before + width * deletes, second + deletes,
-        old + width * deletes, end,
-    )  # fmt: skip
-    memory = device.xp.cuda.alloc(end)
-    return (
-        LazyChange(deletes, mirrored, None, held, batch_memory(offsets, memory)),
-        LazyChange(inserts, mirrored, held, held, batch_memory(behind, memory)),
-    )
-
-
-def memory_of_batch(
-    device: Device, batch: UnvalidatedBatch, held: np.dtype | None, offsets: tuple[int, ...]
-) -> LazyChange:
-    """Return memory for the copies and the outcome of a batch, divided at :func:`batch_offsets`."""
-    memory = batch_memory(offsets, device.xp.cuda.alloc(offsets[-1]))
-    weight = held if batch.operation == "insert" else None
-    return LazyChange(batch.size, batch.variant.mirrored, weight, held, memory)
+    def _array(self, address: int, dtype: np.dtype | None) -> Array | None:
+        return None if dtype is None else self.array(address, dtype)

@@ -40,7 +40,7 @@ class Reviver:
         """Mark the ends of edges as live; does not wait.
 
         Args:
-            inserted: an ``EdgeList`` on the device, or what makes a ``Change`` (see ``Store.apply_unvalidated``).
+            inserted: an ``EdgeList`` on the device, or what makes a ``Change`` (a ``LazyChange``).
             guard: ``uint32[1]``, or None.
             mask: ``bool[num_vertices]`` in memory of whole words.
             count: ``uint32[1]``.

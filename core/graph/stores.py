@@ -1,18 +1,18 @@
-"""The stores of one graph: both are changed, or neither."""
+"""The stores of one graph: both are changed, or neither. No other code knows how many there are when edges change."""
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList
 from suricate.graph.rollback import Action, delete_from, in_parts, insert_into
+from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.store import Store, checked_outcome
 
-if TYPE_CHECKING:
-    from suricate.cuda.batch_memory import LazyChange
+Steps = list[Callable[[], Any]]  #: what carries a change out that stores have prepared, one step for each store
 
 
 class Stores:
@@ -26,14 +26,17 @@ class Stores:
     def __init__(self, stores: tuple[Store, ...], *, symmetric: bool) -> None:
         self.all, self.symmetric = stores, symmetric
         self.out, self.into = stores[0], stores[1] if len(stores) > 1 else None
+        self._applies = type(self.out).apply is not Store.apply
 
     def change(
-        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None, *, stays: bool
+        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete, then insert, in all stores; all of it or nothing."""
+        """Delete, then insert checked edges, in arrays where the stores are; all of it in all stores, or nothing."""
         out, into, symmetric = self.out, self.into, self.symmetric
-        if removed is not None and added is not None and (changed := self._at_once(removed, added, guard)):
-            return changed
+        if removed is not None and added is not None and guard is None and not out.device.is_cuda:
+            batches = HostBatch(removed), HostBatch(added)
+            if steps := self.prepare(*batches):
+                return self.carry_out_on_host(steps, *batches)
         if added is not None and (into is not None or removed is not None):
             for store in self.all:
                 store.reserve(len(added.src))
@@ -41,14 +44,12 @@ class Stores:
         try:
             if removed is not None:
                 outcome = out.delete(removed.src, removed.dst, guard=guard)
-                gone = Change(
-                    removed, checked_outcome(out, outcome, len(removed.src), deletion=True, on_host=stays), symmetric
-                )
+                gone = Change(removed, checked_outcome(out, outcome, len(removed.src), deletion=True), symmetric)
                 if into is not None:
                     into.delete(removed.dst, removed.src, guard=guard)
             if added is not None:
                 outcome = out.insert(*added, guard=guard)
-                new = Change(added, checked_outcome(out, outcome, len(added.src), on_host=stays), symmetric)
+                new = Change(added, checked_outcome(out, outcome, len(added.src)), symmetric)
                 if into is not None:
                     into.insert(added.dst, added.src, added.weight, guard=guard)
         except BaseException as error:
@@ -56,41 +57,59 @@ class Stores:
             raise
         return gone, new
 
-    def _at_once(self, removed: EdgeList, added: EdgeList, guard: Array | None) -> tuple[Change, Change] | None:
-        """Do both halves of a batch at once, in all stores or none; None if the store of out-edges declines."""
-        out, into, symmetric = self.out, self.into, self.symmetric
-        if not out.changes_at_once():
+    # -- changes that stores carry out in their own way ----------------------------------------------------------------
+
+    def prepare(self, removed: Any, added: Any) -> Steps | None:
+        """Have all stores prepare a change (``Store.apply``); return what carries it out, or None if one declines.
+
+        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Nothing changes.
+        """
+        if not self._applies:
             return None
-        if into is not None:
-            for store in self.all:
-                store.reserve(len(added.src))
-        if (outcomes := out.change(removed, added, guard=guard)) is None:
-            return None
-        gone = Change(removed, checked_outcome(out, outcomes[0], len(removed.src), deletion=True), symmetric)
-        new = Change(added, checked_outcome(out, outcomes[1], len(added.src)), symmetric)
+        first = self.out.apply(removed, added)
+        if first is None or self.into is None:
+            return None if first is None else [first]
+        second = self.into.apply(removed and removed.turned(), added and added.turned())
+        return None if second is None else [first, second]
+
+    def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
+        """Carry out a change on the device, in all stores or none."""
         try:
-            turned = [EdgeList(part.dst, part.src, part.weight) for part in (removed, added)]
-            if into is not None and into.change(*turned, guard=guard) is None:
-                into.delete(removed.dst, removed.src, guard=guard)
-                into.insert(*turned[1], guard=guard)
+            for step in steps:
+                step()
         except BaseException as error:
+            gone, new = (
+                None if batch is None or not batch.done else batch.change() for batch in (removed, added)
+            )  # fmt: skip
             self.undo(gone, new, error)
             raise
-        return gone, new
 
-    def run(
-        self, delete: Callable[[], LazyChange], insert: Callable[[], LazyChange], failed: Callable[[], None]
-    ) -> tuple[LazyChange, LazyChange]:
-        """Run the two steps of ``Store.halves``; both or none is done. ``failed`` is called if memory runs out."""
-        gone = None
+    def carry_out_on_host(
+        self, steps: Steps, removed: HostBatch | None, added: HostBatch | None
+    ) -> tuple[Change | None, Change | None]:
+        """Carry out a change of arrays on the host, in all stores or none; return the changes, in NumPy arrays."""
+        if added is not None and (self.into is not None or removed is not None):
+            for store in self.all:
+                store.reserve(added.size)
         try:
-            gone = delete()
-            return gone, insert()
+            for step in steps:
+                step()
+            return self._host_change(removed, deletion=True), self._host_change(added)
         except BaseException as error:
-            self.undo(None if gone is None else gone(), None, error)
-            if isinstance(error, MemoryError):
-                failed()
+            gone, new = (
+                None if batch is None or batch.outcome is None else Change(batch.arcs, batch.outcome, False)
+                for batch in (removed, added)
+            )
+            self.undo(gone, new, error)
             raise
+
+    def _host_change(self, batch: HostBatch | None, *, deletion: bool = False) -> Change | None:
+        if batch is None:
+            return None
+        outcome = checked_outcome(self.out, batch.outcome, batch.size, deletion=deletion, on_host=True)
+        return Change(batch.arcs, outcome, self.symmetric)
+
+    # -- undoing -------------------------------------------------------------------------------------------------------
 
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
         """Take back what was done in either store before one failed.

@@ -39,8 +39,9 @@ from suricate.intake.arrays import (
     picked,
     same_length,
 )
+from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.intake.ingest import Ingest
-from suricate.intake.upload import fits_one_transfer, lies_on_host
+from suricate.intake.upload import lies_on_host
 from suricate.state.locks import Lock
 from suricate.store import Store
 
@@ -77,8 +78,6 @@ class Updater:
         self._eager = options.checks == "eager"
         self._symmetric = not options.directed
         self._all = Stores(stores, symmetric=self._symmetric)
-        self._fuses_queries = ingest is not None and self.out.takes_unvalidated
-        self._fuses = self._fuses_queries and (self.into is None or self.into.takes_unvalidated_pairs)
         self._inserts_few = options.self_loops == "allow"  # see _few()
         self._had_loops = False  # whether a batch held a self-loop
         self._loops: tuple[int, int] = (-1, 0)  # version, number of self-loops then
@@ -108,35 +107,14 @@ class Updater:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
             CapacityError: memory does not suffice. Whatever a store raises passes through. Nothing has changed then.
         """
-        ingest, eager = self.ingest, self._eager
-        if ingest is not None:
-            ingest.begin(self.num_vertices, self.version, eager)
-        elif (few := self._few(delete, insert)) is not None:
-            return self._change(*few, None, stays=False)
-        stays, revival = False, None
-        try:
-            if self._fuses and insert is not None and self.live.most_deleted:
-                revival = self.live.revival(*insert[:2])
-            changes, revived = self._launched(delete, insert, parts, revival) if self._fuses else (None, None)
-            if changes is None:
-                delete = None if delete is None else self._arrays(delete, parts[0])
-                insert = None if insert is None else self._arrays(insert, parts[1], inserting=True)
-                stays = self._stays_on_host(delete, insert)
-                if self._fuses and not stays:
-                    delete, insert = self._uploaded(delete, insert, parts)
-                    changes, revived = self._launched(delete, insert, parts, revival)
-            if changes:
-                self._added += 0 if insert is None else insert[0].size << self._symmetric
-                assert ingest is not None
-                delta = self._delta(removed=changes[0], added=changes[1], revived_vertices=revived)
-                if eager:
-                    ingest.raise_pending(fused=True)
-                self.version += 1
-                return delta
-        except KeyboardInterrupt:
-            self.version += self._fuses  # the batch may have been launched; the end of a wait does not end it
-            raise
-        return self._apply_in_steps(delete, insert, parts, stays=stays)
+        if self.ingest is not None:
+            return self._apply_on_device(self.ingest, delete, insert, parts)
+        few = self._few(delete, insert)
+        removed, added = few or (
+            None if delete is None else self._validated(delete, parts[0]),
+            None if insert is None else self._validated(insert, parts[1], inserting=True),
+        )
+        return self._delta() if removed is None and added is None else self._change(removed, added)
 
     def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
         """Return both parts of a small batch on the CPU, copied and validated in one pass; None if it is none such."""
@@ -147,53 +125,11 @@ class Updater:
         is_few = (removed is not None or delete is None) and (added is not None or insert is None)
         return (removed, added) if is_few else None
 
-    def _launched(self, delete: Given | None, insert: Given | None, parts: tuple[int, int], revival: Any) -> Any:
-        """Return what :meth:`_fused_changes` returns, and what reads the revived vertices or None."""
-        assert self.ingest is not None
-        with self.whole(live=revival is not None):
-            changes = self._fused_changes(delete, insert, parts)
-            revives = revival is not None and changes and changes[1] is not None  # not an empty insertion
-            return changes, self.live.revive(revival, changes[1], self.ingest.guard) if revives else None
-
-    def _fused_changes(self, delete: Given | None, insert: Given | None, parts: tuple[int, int]) -> Any:
-        """Have the stores validate and apply a batch; return both changes, or what ``Ingest.fused`` returns else."""
-        ingest, out, into = self.ingest, self.out, self.into
-        assert ingest is not None
-        if delete is not None and insert is not None:
-            steps = ingest.halves(out, delete, insert, into)
-            return self._all.run(steps[0], steps[1], self.raise_pending) if steps else steps
-        if insert is not None:
-            change = ingest.fused(out, "insert", insert, into, parts[1])
-            return change and (None, change)
-        if delete is not None:
-            change = ingest.fused(out, "delete", delete, into, parts[0])
-            return change and (change, None)
-        return None
-
-    def _apply_in_steps(
-        self, delete: Given | None, insert: Given | None, parts: tuple[int, int], *, stays: bool
-    ) -> Delta:
-        """Validate and copy both parts of a batch, which may stay on the host, then change the stores."""
-        ingest = self.ingest
-        try:
-            removed = None if delete is None else self._validated(delete, parts[0], stays=stays)
-            added = None if insert is None else self._validated(insert, parts[1], inserting=True, stays=stays)
-        except (SuricateError, MemoryError):
-            if ingest is not None and ingest.used:  # the deletion lies on the device, and may be invalid as well
-                ingest.raise_pending()
-            raise
-        if removed is None and added is None:
-            return self._delta()
-        guard = None
-        if ingest is not None and ingest.used:
-            if self.out.guarded:
-                guard = ingest.guard
-            else:
-                ingest.raise_pending()
-        return self._change(removed, added, guard, stays=stays)
-
-    def _change(self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None, *, stays: bool) -> Delta:
-        """Change the stores by validated edges."""
+    def _change(
+        self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
+        carry_out: Callable[[], tuple[Change | None, Change | None]] | None = None,
+    ) -> Delta:  # fmt: skip
+        """Change the stores by checked edges; ``carry_out`` does so if they are on the host, and the stores on CUDA."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -201,7 +137,7 @@ class Updater:
             revival = self.live.revival(added.src, added.dst)
         with self.whole(live=revival is not None):
             try:
-                gone, new = self._all.change(removed, added, guard, stays=stays)
+                gone, new = self._all.change(removed, added, guard) if carry_out is None else carry_out()
             except MemoryError:
                 self.raise_pending()  # if the batch is invalid as well, say that
                 raise
@@ -214,37 +150,109 @@ class Updater:
                 raise
             self.version += 1
             self._added += 0 if added is None else len(added.src)
-        if stays:
+        if carry_out is not None:
             gone, new = gone and partial(uploaded, self.device, gone), new and partial(uploaded, self.device, new)
         return self._delta(removed=gone, added=new, revived_vertices=revived)
 
-    def _uploaded(
-        self, delete: Given | None, insert: Given | None, parts: tuple[int, int]
+    # -- batches of edges on CUDA --------------------------------------------------------------------------------------
+
+    def _apply_on_device(
+        self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
+    ) -> Delta:
+        ingest.begin(self.num_vertices, self.version, self._eager)
+        batches, paired = None, self.into is not None
+        if insert is None or self.options.self_loops != "drop":
+            batches = ingest.batches(delete, insert, parts, paired=paired)
+        if batches is None:
+            delete, insert = self._prepared(ingest, delete, insert, parts)
+            if delete is None and insert is None:
+                return self._delta()
+            if all(part is None or lies_on_host(part) for part in (delete, insert)):
+                delta = self._applied_on_host(delete, insert)
+                if delta is not None:
+                    return delta
+            delete, insert = (ingest.upload(EdgeList(*part)) if part is not None and lies_on_host(part) else part
+                              for part in (delete, insert))  # fmt: skip
+            batches = ingest.batches(delete, insert, parts, paired=paired)
+            assert batches is not None
+        return self._launched(ingest, *batches, insert)
+
+    def _prepared(
+        self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> tuple[Given | None, Given | None]:
-        """Return a small batch of host arrays validated and on the device; other batches as they are."""
-        ingest, drops = self.ingest, insert is not None and self.options.self_loops == "drop"
-        assert ingest is not None
-        if drops or not all(part is None or self._fits_one_transfer(part) for part in (delete, insert)):
-            return delete, insert
-        removed = None if delete is None else self._checked(delete, parts[0])
-        added = None if insert is None else self._checked(insert, parts[1], inserting=True)
-        return removed and ingest.upload(removed), added and ingest.upload(added)
+        """Return both parts of a batch as kernels take them, one on the host checked; None for one without edges."""
+        removed = None if delete is None else self._arrays(delete, parts[0])
+        if removed is not None and lies_on_host(removed):
+            removed = self._checked(removed, parts[0])
+        try:
+            added = None if insert is None else self._arrays(insert, parts[1], inserting=True)
+            if added is not None and lies_on_host(added):
+                added = self._checked(added, parts[1], inserting=True)
+            elif added is not None and self.options.self_loops == "drop":
+                added = ingest.without_loops(added, parts[1])
+        except (SuricateError, MemoryError):
+            if removed is not None and not lies_on_host(removed):  # it may be invalid as well
+                batch = ingest.batches(removed, None, parts, paired=False)
+                assert batch is not None
+                assert batch[0] is not None
+                batch[0].check()
+                ingest.raise_pending()
+            raise
+        return removed, added
 
-    def _fits_one_transfer(self, edges: Given) -> bool:
-        """Return whether a batch lies on the host and goes to the device in one transfer."""
-        return lies_on_host(edges) and fits_one_transfer(len(edges[0]), self.options.weight_dtype)
+    def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
+        """Have the stores apply checked edges on the host, where they want it; None if they do not."""
+        batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
+        if (steps := self._all.prepare(*batches)) is None:
+            return None
+        gone, new = (None if batch is None else batch.arcs for batch in batches)
+        return self._change(gone, new, carry_out=partial(self._all.carry_out_on_host, steps, *batches))
 
-    def _stays_on_host(self, delete: Given | None, insert: Given | None) -> bool:
-        """Return whether all stores take both parts of a batch, which lie on the host, as they are."""
-        if self.ingest is None:
-            return False
-        size = 0
-        for part in (delete, insert):
-            if part is not None:
-                if not lies_on_host(part):
-                    return False
-                size += len(part[0]) << self._symmetric
-        return size > 0 and self.out.takes_host_batch(size) and (self.into is None or self.into.takes_host_batch(size))
+    def _launched(
+        self, ingest: Ingest, removed: DeviceBatch | None, added: DeviceBatch | None, insert: Given | None
+    ) -> Delta:
+        """Have the stores check and change edges on the device, in steps if one declines."""
+        try:
+            steps = self._all.prepare(removed, added)
+        except MemoryError:  # steps need less memory, and report an invalid batch before running out
+            steps = None
+        if steps is None:
+            return self._applied_in_steps(ingest, removed, added)
+        revival = revived = None
+        if insert is not None and self.live.most_deleted:
+            revival = self.live.revival(*insert[:2])
+        try:
+            with self.whole(live=revival is not None):
+                try:
+                    self._all.carry_out(steps, removed, added)
+                except MemoryError:
+                    self.raise_pending()
+                    raise
+                if revival is not None and added is not None:
+                    revived = self.live.revive(revival, added.change, ingest.guard)
+            ingest.allocate_next()
+            self._added += 0 if added is None else added.size
+            delta = self._delta(
+                removed=removed and removed.change, added=added and added.change, revived_vertices=revived
+            )
+            if self._eager:
+                ingest.raise_pending(fused=True)
+            self.version += 1
+        except KeyboardInterrupt:
+            self.version += 1  # the batch may have been launched; the end of a wait does not end it
+            raise
+        return delta
+
+    def _applied_in_steps(self, ingest: Ingest, removed: DeviceBatch | None, added: DeviceBatch | None) -> Delta:
+        """Check edges on the device, then delete and insert them."""
+        for batch in (added, removed):
+            if batch is not None:
+                batch.check()
+        guard = ingest.guard if self.out.guarded else None
+        if guard is None:
+            ingest.raise_pending()
+        gone, new = (None if batch is None else batch.edges() for batch in (removed, added))
+        return self._change(gone, new, guard)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -254,31 +262,33 @@ class Updater:
         Raises:
             VertexRangeError, DTypeError, ShapeError, DeviceError: the ids cannot be used.
         """
-        ingest, fuses, edges = self.ingest, self._fuses_queries, (src, dst, None)
-        answer: Any = None
+        ingest, edges, query = self.ingest, (src, dst, None), None
         if ingest is not None:
             ingest.begin(self.num_vertices, self.version)
-            answer = ingest.fused(self.out, "find", edges) if fuses else None
-        if answer is None:
+            query = ingest.query(src, dst)
+        if query is None:
             arrays = self._arrays(edges, 0)
             if arrays is None:
                 empty, dtype = self.device.xp.empty, self.options.weight_dtype
                 return empty(0, bool), None if dtype is None else empty(0, dtype)
-            edges = arrays
-            if ingest is not None and fuses:
-                if self._fits_one_transfer(edges):
-                    batch = self._checked(edges, 0)
-                    if (mirrored := self.out.find_on_host(batch.src, batch.dst)) is not None:
-                        found, weight = mirrored
-                        xp = self.device.xp
-                        return xp.asarray(found), None if weight is None else xp.asarray(weight)
-                    edges = ingest.upload(batch)
-                answer = ingest.fused(self.out, "find", edges)
-        if answer is None or answer is False:
-            query = self._validated(edges, 0, query=True)
-            assert query is not None
-            answer = self.out.find(query.src, query.dst)
-        if ingest is not None and ingest.used and self._eager:
+            if lies_on_host(arrays):
+                batch = self._checked(arrays, 0)
+                assert batch is not None
+                if ingest is None:
+                    return self.out.find(batch.src, batch.dst)
+                if (mirrored := self.out.query(batch)) is not None:
+                    asarray, (found, weight) = self.device.xp.asarray, mirrored
+                    return asarray(found), None if weight is None else asarray(weight)
+                arrays = ingest.upload(batch)
+            assert ingest is not None
+            query = ingest.query(*arrays[:2])
+        assert ingest is not None
+        assert query is not None
+        answer = self.out.query(query)
+        if answer is None:
+            copies = ingest.copied(query)
+            answer = self.out.find(copies.src, copies.dst)
+        if self._eager:
             ingest.raise_pending()
         return answer
 
@@ -429,60 +439,34 @@ class Updater:
         weight = as_weights(weight, self.options.weight_dtype, names[2]) if inserting else None
         if not same_length(src, dst, weight, PARTS[part]):
             return None
-        if self.ingest is None or lies_on_host((src, dst, weight)):
+        if lies_on_host((src, dst, weight)):
             return src, dst, weight
-        return self.ingest.prepare(src, dst, weight)
+        if self.ingest is None:
+            return on_host(src), on_host(dst), weight if weight is None or weight.ndim == 0 else on_host(weight)
+        return self.ingest.prepare(src, dst, weight, part)
 
-    def _validated(
-        self, edges: Given, part: int, *, inserting: bool = False, query: bool = False, stays: bool = False
-    ) -> EdgeList | None:
-        """Return copies of a batch as the store of out-edges takes it; None if nothing is left of it.
+    def _validated(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
+        """Return checked copies of a batch on the CPU as the store of out-edges takes it; None if nothing is left."""
+        arrays = self._arrays(edges, part, inserting=inserting)
+        batch = None if arrays is None else self._checked(arrays, part, inserting=inserting)
+        return both_arcs(np, batch) if self._symmetric and batch is not None else batch
 
-        A host batch is validated here, and moved to the device unless it ``stays`` on the host. A device batch will be
-        validated in the stream, ahead of what is queued next.
-        """
-        symmetric = self._symmetric and not query
-        if self.ingest is not None and not lies_on_host(edges):
-            return self._validated_on_device(self.ingest, edges, part, inserting, symmetric)
-        drops, xp = self.options.self_loops == "drop", self.device.xp
-        batch = self._checked(edges, part, inserting=inserting)
-        if inserting and (symmetric or drops):
+    def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
+        """Return checked copies of arrays on the host; without self-loops, and None without edges, where these drop."""
+        options = self.options
+        refuse_loops = inserting and options.self_loops == "error"
+        batch = checked_edges(
+            edges, self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
+        )
+        drops = options.self_loops == "drop"
+        if inserting and (self._symmetric or drops):
             loops = batch.src == batch.dst
             if loops.any():
                 if drops:
                     batch = picked(batch, ~loops)
                 else:
                     self._had_loops = True
-        if not len(batch.src):
-            return None
-        if stays:
-            xp = np
-        elif self.ingest is not None:
-            batch = EdgeList(*(None if column is None else xp.asarray(column) for column in batch))
-        return both_arcs(xp, batch) if symmetric else batch
-
-    def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList:
-        """Return copies of a batch on the host, validated there."""
-        options, (src, dst, weight) = self.options, edges
-        if not lies_on_host(edges):
-            src, dst, weight = (part if part is None or part.ndim == 0 else on_host(part) for part in edges)
-        refuse_loops = inserting and options.self_loops == "error"
-        return checked_edges(
-            (src, dst, weight), self.num_vertices, options.weight_dtype, refuse_loops=refuse_loops, prefix=PARTS[part]
-        )
-
-    def _validated_on_device(
-        self, ingest: Ingest, edges: Given, part: int, inserting: bool, symmetric: bool
-    ) -> EdgeList | None:
-        if not inserting or self.options.self_loops != "drop":
-            return ingest.copy(*edges, part=part, mirrored=symmetric, loops=ingest.loops if inserting else 0)
-        # How many edges stay must be known on the host before the store can be called, so this policy waits.
-        batch = ingest.copy(*edges, part=part)
-        ingest.raise_pending()
-        batch = picked(batch, batch.src != batch.dst)
-        if not len(batch.src):
-            return None
-        return both_arcs(self.device.xp, batch) if symmetric else batch
+        return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
         """Before a delta's lists are made of a deferred batch: wait, and raise pending errors or keep them."""

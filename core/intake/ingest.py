@@ -1,8 +1,8 @@
 """Validating batches that lie on a CUDA device, in the stream, without the host waiting in between.
 
-There are two ways. In two steps: ``ingest.cu`` converts and copies the batch (:meth:`Ingest.copy`) and sets a guard if
-an entry is invalid; the mutation kernels queued behind it then do nothing. Fused: a store that ``takes_unvalidated``
-gets an :class:`UnvalidatedBatch` (:meth:`Ingest.fused`), and its own kernel validates and applies it in one launch.
+There are two ways. Fused: a store gets the batch as the caller gave it (``Store.apply``), and its own kernel validates
+and applies it in one launch. In two steps: ``ingest.cu`` converts and copies the batch and sets a guard if an entry is
+invalid; the mutation kernels queued behind it then do nothing.
 
 Either way the error is in a status block on the device. With ``checks="eager"`` the host reads it in the same call
 (:meth:`Ingest.raise_pending`), after everything is queued, and a fused kernel reports as soon as it has validated the
@@ -11,8 +11,6 @@ batch; with ``"deferred"`` the host reads it at some later call that waits anywa
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,17 +21,28 @@ import numpy as np
 from suricate.base.devices import Array, Device, cuda_device_count
 from suricate.base.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.base.types import EdgeList
+from suricate.cuda.batch_memory import batch_offsets
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import C_TYPES, Program, c_type
 from suricate.cuda.structs import Struct, constants
-from suricate.intake.arrays import LOOPS, PARTS, Scalar, is_flat, loop_message, on_device, range_message, weight_message
+from suricate.intake.arrays import (
+    LOOPS,
+    PARTS,
+    Scalar,
+    is_flat,
+    loop_message,
+    on_device,
+    picked,
+    range_message,
+    weight_message,
+)
+from suricate.intake.batches import DeviceBatch, device_batches
 from suricate.intake.id_checks import IdChecks
 from suricate.intake.upload import Upload
 
 if TYPE_CHECKING:
     from suricate.graph.options import GraphOptions
-    from suricate.store import Store
 
 STATUS = Struct("Status", {
     "guard": "uint32_t",  # not zero: an entry is invalid; the mutation kernels of the same call take its address
@@ -84,6 +93,8 @@ DECLARATIONS = " ".join(
 )
 BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
 THREADS, MAX_BLOCKS = 256, 2048
+MOST_NEXT = 1 << 20  # bytes allocated ahead of the next change
+NO_MEMORY: tuple[tuple[int, ...], Any] = ((0,), None)
 POLLS = 1000  # of the answer of a kernel, before the host waits for its end instead; together some 50 us
 
 
@@ -155,7 +166,7 @@ def programs() -> list[Program]:
 
 
 class UnvalidatedBatch(NamedTuple):
-    """A batch on the device whose entries are not validated, for a store's fused kernel (``Store.apply_unvalidated``).
+    """A batch on the device whose entries are not validated, for a kernel that does so.
 
     Attributes:
         operation: ``"insert"``, ``"delete"`` or ``"find"``.
@@ -176,10 +187,6 @@ class UnvalidatedBatch(NamedTuple):
     def guard(self) -> int:
         """Address of the guard, ``uint32``, which is not zero if an entry was found invalid."""
         return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS.size
-
-
-#: launches a validating copy of a batch, to the addresses of src, dst and weight
-LaunchCopy = Callable[[UnvalidatedBatch, tuple[int, ...]], None]
 
 
 class Fill(int):
@@ -209,7 +216,6 @@ class Ingest:
         self._xp, self._ndarray = cupy, cupy.ndarray
         self._one_device = cuda_device_count() == 1
         self._symmetric = not options.directed
-        self._drops_loops = options.self_loops == "drop"
         #: what is done about the self-loops of an insertion: SELF_LOOPS of ``ingest.cuh``
         self.loops = LOOPS[options.self_loops] if self._symmetric or options.self_loops == "error" else 0
         self._status = cupy.zeros(BLOCKS * STATUS.size, np.uint8)
@@ -220,6 +226,9 @@ class Ingest:
         self._notes = self._pinned.array[:1].view(np.uint32)  # read after a wait
         self._words = self._pinned.words
         self._addresses = self._status.data.ptr, self._pinned.address
+        self._alloc = cupy.cuda.alloc
+        self._next = NO_MEMORY  # offsets and memory for a change to come,
+        self._last: tuple[int, ...] = (0,)  # and the offsets of the last one
         self._variants: dict[tuple[Any, ...], Variant | None] = {}
         self._traits: tuple[Any, ...] = ()  # of the last batch,
         self._variant: Variant | None = None  # and the variant for them
@@ -244,13 +253,16 @@ class Ingest:
         return self._guards[self._calls & 1]
 
     def prepare(
-        self, src: Array, dst: Array, weight: Array | Scalar | None
+        self, src: Array, dst: Array, weight: Array | Scalar | None, part: int
     ) -> tuple[Array, Array, Array | Fill | None]:
         """Return arrays of fitting dtypes and one length, not empty, as the kernels take them.
 
         Raises:
             DeviceError: an array lies on another CUDA device.
+            VertexRangeError: the graph has no vertices. ``part`` is what the batch is called in the message.
         """
+        if not self._num_vertices:
+            raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
         src, dst = on_device(src, self.device, "src"), on_device(dst, self.device, "dst")
         if weight is None:
             return src, dst, None
@@ -261,63 +273,66 @@ class Ingest:
         weight = on_device(weight, self.device, "weight")
         return src, dst, weight.astype(np.float32) if weight.dtype.char == "e" else weight  # halves need a CUDA header
 
-    def fused(
-        self, store: Store, operation: str, edges: tuple[Any, Any, Any], into: Store | None = None, part: int = 0
-    ) -> Any:
-        """Have ``store`` validate and apply a batch in one launch (``Store.apply_unvalidated``), and return its answer.
+    def batches(
+        self, delete: tuple[Any, Any, Any] | None, insert: tuple[Any, Any, Any] | None, parts: tuple[int, int],
+        *, paired: bool,
+    ) -> tuple[DeviceBatch | None, DeviceBatch | None] | None:  # fmt: skip
+        """Return the batches of a change for the store of out-edges, to be checked by launches.
 
-        ``into`` is the store of in-edges, if there is one and the batch changes it. ``operation`` is ``"insert"``,
-        ``"delete"`` or ``"find"``; ``part``: what it is called in messages. The answer is None if kernels cannot take
-        the arrays as they are (see :meth:`prepare`), and False if the store declines the batch; then nothing was done.
+        Args:
+            delete: ``(src, dst, None)``, or None.
+            insert: ``(src, dst, weight)``, or None. It is checked first if there are both, so that its errors are known
+                when the deletion is checked, which answers the host.
+            parts: what each is called in messages.
+            paired: whether a second store takes the batches, too.
+
+        Returns:
+            None if kernels cannot take the arrays as they are (see :meth:`prepare`).
+
+        Raises:
+            MemoryError: for the copies and the outcomes.
         """
-        src, dst, weight = edges
-        mirrored, loops = self._symmetric, 0
-        if operation == "insert":
-            if (weight is None) is not (self._weight_dtype is None) or self._drops_loops:
+        mirrored, held = self._symmetric, self._weight_dtype
+        removed = added = None
+        if insert is not None:
+            src, dst, weight = insert
+            if (weight is None) is not (held is None):
                 return None
-            loops = self.loops
-        elif operation == "find":
-            mirrored = False
-        if not self._num_vertices:
-            return None
-        batch = self._unvalidated(operation, src, dst, weight, mirrored, loops, part)
-        if batch is None:
-            return None
-        try:
-            answer = store.apply_unvalidated(batch) if into is None else store.apply_unvalidated(batch, into)
-        except MemoryError:  # two steps need less memory, and report an invalid batch before running out
-            answer = None
-        if answer is not None:
-            return answer
-        self._take_back()
-        return False
+            part = parts[1] if delete is None else parts[1] | MORE_PARTS
+            added = self._unvalidated("insert", src, dst, weight, mirrored, self.loops, part)
+            if added is None:
+                return None
+        if delete is not None:
+            removed = self._unvalidated("delete", delete[0], delete[1], None, mirrored, 0, parts[0])
+            if removed is None:
+                if added is not None:
+                    self._take_back()
+                return None
+        offsets = batch_offsets(
+            0 if removed is None else removed.size, 0 if added is None else added.size,
+            0 if held is None else held.itemsize, 1 if paired else 0,
+        )  # fmt: skip
+        memory, self._next = self._next, NO_MEMORY
+        if memory[0] is not offsets:
+            memory = offsets, self._alloc(offsets[-1])
+        self._last = offsets
+        return device_batches(removed, added, held, memory[1], offsets, self.launch_copy, paired=paired)
 
-    def halves(
-        self, store: Store, delete: tuple[Any, Any, Any], insert: tuple[Any, Any, Any], into: Store | None = None
-    ) -> Any:
-        """Have ``store`` prepare a deletion and the insertion behind it, and return the two steps (``Store.halves``).
+    def allocate_next(self) -> None:
+        """Allocate memory for another change like the last one, if it is small: now, while the device is at work."""
+        size = self._last[-1]
+        if size <= MOST_NEXT and not self._deferred:
+            try:  # suppress() would take half a microsecond
+                self._next = self._last, self._alloc(size)
+            except MemoryError:
+                return
 
-        The insertion is launched first, so its errors are known when the deletion is checked, which answers the host.
-        The answer is None or False as that of :meth:`fused`.
-        """
-        src, dst, weight = insert
-        if (weight is None) is not (self._weight_dtype is None) or self._drops_loops or not self._num_vertices:
-            return None
-        mirrored, removed, steps = self._symmetric, None, None
-        added = self._unvalidated("insert", src, dst, weight, mirrored, self.loops, 2 | MORE_PARTS)
-        if added is not None:
-            removed = self._unvalidated("delete", delete[0], delete[1], None, mirrored, 0, 1)
-        if added is not None and removed is not None:
-            with suppress(MemoryError):  # as in fused()
-                steps = store.halves(removed, added, self.launch_copy, into)
-        if steps is not None:
-            return steps
-        if added is not None:
-            self._take_back()
-        return None if removed is None else False
+    def query(self, src: Any, dst: Any) -> UnvalidatedBatch | None:
+        """Return edges to look up; None if kernels cannot take the arrays as they are (see :meth:`prepare`)."""
+        return self._unvalidated("find", src, dst, None, False, 0, 0)
 
     def _take_back(self) -> None:
-        """Take the number of a call back whose batch was not applied: it will be used again."""
+        """Take the number of a call back of which nothing was launched: it will be used again."""
         self._calls -= 1
         self.used = False
 
@@ -329,7 +344,7 @@ class Ingest:
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
             return None
         n, kind, fill, weights = src.size, None, 0, 0
-        if not n or n != dst.size:
+        if not n or n != dst.size or not self._num_vertices:
             return None
         if weight is not None:
             if isinstance(weight, Fill):
@@ -373,27 +388,35 @@ class Ingest:
         into = None if kind is None or held is None else held.name
         return the_variant(src.name, dst.name, weight, into, mirrored, loops)
 
-    def copy(
-        self, src: Array, dst: Array, weight: Array | Fill | None, *, part: int, mirrored: bool = False, loops: int = 0
-    ) -> EdgeList:
-        """Return copies of a batch as the store takes it; invalid entries become edge (0, 0). Does not wait.
-
-        The arrays are as :meth:`prepare` returns them.
-
-        Raises:
-            VertexRangeError: the graph has no vertices.
-        """
-        if not self._num_vertices:
-            raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
-        batch, empty = self._unvalidated("copy", src, dst, weight, mirrored, loops, part), self._xp.empty
-        assert batch is not None
-        held = None if weight is None else self._weight_dtype
-        size = batch.size
+    def copied(self, batch: UnvalidatedBatch) -> EdgeList:
+        """Return copies of a batch as a store takes it; invalid entries become edge (0, 0). Does not wait."""
+        empty, size = self._xp.empty, batch.size
+        held = None if batch.variant.weight is None else self._weight_dtype
         result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
-        self.launch_copy(batch, tuple([0 if part is None else part.data.ptr for part in result]))
+        src, dst, weight = (0 if part is None else part.data.ptr for part in result)
+        self.launch_copy(batch, (src, dst, weight))
         return result
 
-    def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, ...]) -> None:
+    def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
+        """Return checked copies of the edges of an insertion that are no self-loops, or None without any.
+
+        How many edges stay must be known on the host before a store can be called, so this waits.
+
+        Args:
+            edges: arrays as :meth:`prepare` returns them.
+            part: what they are called in messages.
+
+        Raises:
+            VertexRangeError, WeightError: an entry is invalid.
+        """
+        batch = self._unvalidated("insert", *edges, False, 0, part | MORE_PARTS)  # its launch does not answer the host
+        assert batch is not None
+        copies = self.copied(batch)
+        self.raise_pending()
+        copies = picked(copies, copies.src != copies.dst)
+        return copies if len(copies.src) else None
+
+    def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, int, int]) -> None:
         """Check a batch, and copy it to the ``addresses`` of src, dst and weight; the last part answers the host."""
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
@@ -422,7 +445,7 @@ class Ingest:
     def raise_pending(self, *, fused: bool = False) -> None:
         """Wait for the device and raise the first error that kernels have found since the last time, if any.
 
-        With ``fused``, after :meth:`fused`, wait only until its kernel has validated the batch, not for its end.
+        With ``fused`` wait only until the launch of the current call that answers has validated it, not for its end.
         """
         if fused and not self._deferred and self._was_valid():
             self._unread = False

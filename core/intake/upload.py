@@ -1,4 +1,4 @@
-"""Small batches of host arrays on their way to a CUDA device: all columns go in one transfer."""
+"""Batches of host arrays on their way to a CUDA device: all columns of a small one go in one transfer."""
 
 from __future__ import annotations
 
@@ -22,11 +22,6 @@ def lies_on_host(edges: tuple[Any, Any, Any]) -> bool:
     return weight is None or isinstance(weight, (np.ndarray, np.generic))
 
 
-def fits_one_transfer(num_edges: int, weight_dtype: np.dtype | None) -> bool:
-    """Return whether a batch of so many edges goes in one transfer."""
-    return num_edges * (8 + (0 if weight_dtype is None else weight_dtype.itemsize)) <= MOST_BYTES
-
-
 class Upload:
     """Copies batches to a CUDA device; does not wait.
 
@@ -41,6 +36,8 @@ class Upload:
         cupy, (src, dst, weight) = self._cupy, edges
         columns = (src, dst) if weight is None else (src, dst, weight.view(np.uint32))
         n, width, size = len(src), 4 * len(src), sum(column.nbytes for column in columns)
+        if size > MOST_BYTES:
+            return EdgeList(cupy.asarray(src), cupy.asarray(dst), weight if weight is None else cupy.asarray(weight))
         host = np.empty(size, np.uint8) if size <= AT_ONCE else self._staging(size)
         np.concatenate(columns, out=host.view(np.uint32))
         memory, runtime, stream = cupy.cuda.alloc(size), cupy.cuda.runtime, cupy.cuda.get_current_stream()

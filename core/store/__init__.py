@@ -26,6 +26,7 @@ The following holds for every method:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -51,7 +52,8 @@ from suricate.store import fallbacks
 from suricate.store.single import SingleEdges
 
 if TYPE_CHECKING:
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import StoreBatch
+    from suricate.intake.ingest import UnvalidatedBatch
 
 WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
@@ -78,11 +80,6 @@ class Store(ABC):
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     #: whether :meth:`insert` and :meth:`delete` honour ``guard``; if False, the graph checks every batch eagerly
     guarded: ClassVar[bool] = False
-    #: whether on CUDA the store has :meth:`apply_unvalidated`: kernels that check a batch in the launch that applies
-    #: it (see ``core/intake/ingest.cuh``), which saves small batches a launch
-    takes_unvalidated: ClassVar[bool] = False
-    #: whether :meth:`apply_unvalidated` takes a second store, so that graphs with in-edges use it as well
-    takes_unvalidated_pairs: ClassVar[bool] = False
     #: of the backends that run on a device, the one of highest priority is the default
     priority: ClassVar[int] = 0
     #: backend options worth measuring: ``{option: values}``. ``suricate bench --suite sweep`` varies the first two
@@ -132,77 +129,50 @@ class Store(ABC):
     def edges(self) -> EdgeList:
         """Return a copy of all edges, ordered by source (any order within a source)."""
 
-    # -- optional: batches that the store checks itself ----------------------------------------------------------------
+    # -- optional: changes as a whole, and queries, of edges that need not be checked or uploaded first ----------------
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """Check a device batch and apply it, in one launch; if any entry is invalid the store stays as it is.
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], Any] | None:
+        """Prepare to delete edges and then insert edges, as one change; return what carries it out.
 
-        ``batch.operation`` is ``"insert"``, ``"delete"`` or ``"find"``. The kernel records an invalid entry as
-        ``ingest.cuh`` specifies. The kernel of an insertion or deletion calls ``answer`` of ``ingest.cuh`` as soon as
-        it knows whether the batch is valid: an eager graph waits only for that.
+        The graph asks this first, for every change on CUDA and for changes of both kinds on the CPU. Where the answer
+        is None, with nothing changed, it checks the edges, uploads them, and calls :meth:`delete` and :meth:`insert`.
 
-        Args:
-            batch: the batch.
-            into: with ``takes_unvalidated_pairs``, for an insertion or deletion: a store of the same class, which takes
-                the arcs in the reverse direction, or None. Both stores are changed, or neither: the worst-case demand
-                of both is reserved before anything is queued. The guard of the batch keeps launches queued behind the
-                validation from changing anything if the batch is invalid.
-
-        Returns:
-            For ``"insert"`` and ``"delete"`` a callable that makes the :class:`~suricate.base.types.Change` on its
-            first use; for ``"find"`` ``(found, weight)`` as :meth:`find` does, invalid edges not found. None, with
-            nothing done, if the store declines the batch, for instance because it may not have enough memory reserved:
-            the graph then validates the batch and calls :meth:`insert`, :meth:`delete` or :meth:`find`.
-        """
-        raise NotImplementedError(f"backend {self.name!r} takes no unvalidated batches")
-
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """Check both halves of a device batch; return two steps, which delete the one half and then insert the other.
-
-        The insertion is checked first. The deletion is checked last and reports the result, so the launch that checks
-        it may apply it as well. Both halves share one guard: if either is invalid, launches behind it change nothing.
+        Nothing changes here: memory is reserved, and launches may check and sort the edges. What is returned is called
+        at most once, before anything else of the store. In between another store may prepare, so that all stores of a
+        graph have memory before any of them changes.
 
         Args:
-            removed: the edges to delete.
-            added: the edges to insert.
-            copy: launches a kernel that checks a batch, and copies it to the addresses of src, dst and weight.
-            into: as in :meth:`apply_unvalidated`.
+            delete: the edges to delete, or None.
+            insert: the edges to insert, or None; of the same class as ``delete``. Each is one of
+
+                - :class:`~suricate.intake.batches.DeviceBatch`, on CUDA: addresses of edges, and of where the store
+                  reports. Where ``unchecked`` is set, a launch of the store checks the edges as ``ingest.cuh``
+                  specifies, which saves small batches a launch, or ``check()`` does so: first those to insert. The
+                  guard keeps launches behind that from changing anything if an edge of either batch is invalid. Of a
+                  change of both kinds the insertion lies behind the deletion in each array. In the steady state
+                  nothing waits for the device.
+                - :class:`~suricate.intake.batches.HostBatch`: checked NumPy arrays. A store on CUDA that keeps a mirror
+                  of its arrays on the host takes small ones; it brings the device up to date when a view, or anything
+                  else on the device, is next needed. The graph has reserved memory before it changes two stores or
+                  makes a change of both kinds.
 
         Returns:
-            Two callables, to be called in order, each of which returns what :meth:`apply_unvalidated` would. Memory for
-            the insertion is reserved. A callable that fails has changed nothing, and the graph then undoes the
-            deletion. None, with nothing done, if the store declines the batch, which is the default.
+            A function without arguments, or None. When it has deleted or inserted it says so: by ``done`` of a
+            ``DeviceBatch``, whose outcome a queued launch writes, or by the ``outcome`` of a ``HostBatch``. If it
+            raises, the graph undoes what it said.
+
+        Raises:
+            CapacityError: memory does not suffice. On CUDA the graph then tries :meth:`delete` and :meth:`insert`.
         """
         return None
 
-    # -- optional: a deletion and an insertion at once --
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        """Answer as :meth:`find` without the work that comes ahead of it; None: the graph calls :meth:`find`.
 
-    def changes_at_once(self) -> bool:
-        """Return whether :meth:`change` is faster than a deletion followed by an insertion."""
-        return False
-
-    def change(
-        self, removed: EdgeList, added: EdgeList, *, guard: Array | None = None
-    ) -> tuple[Outcome, Outcome] | None:
-        """Delete edges and then insert edges, both or neither; return what :meth:`delete` and :meth:`insert` would.
-
-        None, with nothing done, if the store declines the batch: the graph then calls those two methods.
+        Args:
+            edges: device arrays, which the launch that looks them up checks (invalid edges are not found); or checked
+                NumPy arrays, which a store on CUDA may look up in a mirror on the host and answer in NumPy arrays.
         """
-        raise NotImplementedError(f"backend {self.name!r} does not change both halves of a batch at once")
-
-    # -- optional: batches that are applied on the host ----------------------------------------------------------------
-
-    def takes_host_batch(self, size: int) -> bool:
-        """Return whether a store on CUDA takes the next batch, of ``size`` edges in host arrays, without an upload.
-
-        Then :meth:`insert` or :meth:`delete` is called with NumPy arrays and returns an outcome in NumPy arrays. A
-        store that keeps a mirror of its arrays on the host accepts small batches; it updates the device arrays when a
-        view, or anything else on the device, is next needed.
-        """
-        return False
-
-    def find_on_host(self, src: np.ndarray, dst: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
-        """Answer as :meth:`find`, in NumPy arrays, by a mirror that a store on CUDA keeps; None: ask the device."""
         return None
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
@@ -355,7 +325,7 @@ STATUS = np.dtype(np.uint8)  #: of the statuses of an outcome
 
 
 def checked_outcome(
-    store: Store, outcome: Outcome, count: int, *, deletion: bool = False, on_host: bool = False
+    store: Store, outcome: Outcome | None, count: int, *, deletion: bool = False, on_host: bool = False
 ) -> Outcome:
     """Return the ``outcome`` of ``store`` for a batch of ``count`` edges, checked against the protocol.
 

@@ -11,13 +11,15 @@ the protocol falls back on the cursor of its view.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import EdgeList, Outcome
+from suricate.intake.batches import HostBatch
 from suricate.primitives import bits_dtype, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
@@ -26,8 +28,8 @@ from suricate.store.array_manager import ArrayManager
 from suricate.store.insert_log import InsertLog
 
 if TYPE_CHECKING:
-    from suricate.cuda.batch_memory import LazyChange
-    from suricate.intake.ingest import LaunchCopy, UnvalidatedBatch
+    from suricate.intake.batches import DeviceBatch, StoreBatch
+    from suricate.intake.ingest import UnvalidatedBatch
     from suricate.store.sorter import Sorter
 
 Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
@@ -35,33 +37,6 @@ Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
 
 SMALL_BATCH = 1 << 14  #: edges of a batch for which memory is reserved several times over on CUDA,
 BATCHES_AHEAD = 4  #: so many times
-
-
-class Taken(NamedTuple):
-    """A batch that was checked, copied and sorted, by a store and perhaps one for the arcs in the other direction."""
-
-    kind: int
-    guard: int
-    change: LazyChange
-    stores: tuple[tuple[BatchStore, Array, Array], ...]  #: with the sorted keys, and their order
-
-    def planned(self) -> list[tuple[LocatedBatch, Any]]:
-        """Reserve memory in all stores."""
-        return [store._planned(keys, order, self.guard, self.kind) for store, keys, order in self.stores]
-
-    def carry_out(self, planned: list[tuple[LocatedBatch, Any]]) -> LazyChange:
-        """Apply the batch to all stores."""
-        for place, ((store, _, _), plan) in enumerate(zip(self.stores, planned, strict=True)):
-            store._apply_taken(plan, self.change, self.kind, reverse=place > 0)
-        return self.change
-
-
-def reversed_change(change: LazyChange) -> tuple[EdgeList, Outcome]:
-    """Return the arcs in the other direction, and what the second store reports of them."""
-    (src, dst, weight), (_, old), _ = change()
-    return EdgeList(dst, src, weight), Outcome(
-        change.array(5, np.uint8), old if old is None else change.array(6, old.dtype)
-    )
 
 
 class BatchStore(Store, Generic[Insertion, Deletion]):
@@ -164,86 +139,79 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """See :meth:`suricate.store.Store.delete`; the last duplicate carries the status."""
         return self._change(EdgeList(src, dst), guard, PRESENT)
 
-    def apply_unvalidated(self, batch: UnvalidatedBatch, into: Any = None) -> Any:
-        """See :meth:`suricate.store.Store.apply_unvalidated`, for backends that set ``takes_unvalidated`` (and pairs).
-
-        The batch is checked, copied and sorted at once. A second store sorts the copies in the other direction.
-        """
-        if self.sorter is None or not self.sorter.takes(batch.size, self.num_vertices):
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        """See :meth:`suricate.store.Store.apply`: on CUDA a launch checks, copies and sorts each batch at once."""
+        if self.sorter is None:
             return None
-        if batch.operation == "find":
-            return self.find_unvalidated(batch)
+        batches: list[DeviceBatch] = []
+        for batch in (delete, insert):
+            if isinstance(batch, HostBatch) or (batch and not self.sorter.takes(batch.size, self.num_vertices)):
+                return None
+            batches += [batch] if batch else []
         with out_of_memory(self.name):
-            taken = self._taken(batch, into)
-            planned = taken.planned()
-        return taken.carry_out(planned)
+            if len(batches) > 1:
+                self.reserve(batches[-1].size)
+            located = [self._sorted_batch(batch) for batch in reversed(batches)][::-1]
+            first = self._planned(*located[0])
+        return partial(self._apply_batches, batches, first, located[1:])
 
-    def halves(self, removed: UnvalidatedBatch, added: UnvalidatedBatch, copy: LaunchCopy, into: Any = None) -> Any:
-        """See :meth:`suricate.store.Store.halves`; both are taken as :meth:`apply_unvalidated` takes one of them."""
-        sorter, vertices = self.sorter, self.num_vertices
-        if sorter is None or not (sorter.takes(removed.size, vertices) and sorter.takes(added.size, vertices)):
-            return None
-        for store in (self,) if into is None else (self, into):
-            store.reserve(added.size)
-        with out_of_memory(self.name):
-            new, gone = self._taken(added, into), self._taken(removed, into)
-            planned = gone.planned()
-
-        def insert() -> LazyChange:
-            with out_of_memory(self.name):
-                behind = new.planned()
-            return new.carry_out(behind)
-
-        return partial(gone.carry_out, planned), insert
-
-    def _taken(self, batch: UnvalidatedBatch, into: Any) -> Taken:
-        """Check, copy and sort an insertion or deletion, for two stores if there is a second one."""
+    def _sorted_batch(self, batch: DeviceBatch) -> tuple[Array, Array, int, int]:
+        """Return keys and order of a batch, its guard and its kind; checks and copies it unless that is done."""
         assert self.sorter is not None
-        operation, vertices = batch.operation, self.num_vertices
-        kind = ABSENT if operation == "insert" else PRESENT
-        keys, order, change = self.sorter.take(batch, vertices, self.weight_dtype, paired=into is not None)
-        stores: tuple[tuple[BatchStore, Array, Array], ...] = ((self, keys, order),)
-        if into is not None:
-            src, dst = change.batch.addresses[:2]
-            if into.sorter.is_sorted_here(change.size, vertices):
-                again = into.sorter.sort_at(change.size, dst, src, vertices, operation)
-            else:
-                again = into.sorter.sort(change.array(1, np.uint32), change.array(0, np.uint32), vertices)
-            stores = *stores, (into, *again)
-        return Taken(kind, batch.guard, change, stores)
+        kind = ABSENT if batch.operation == "insert" else PRESENT
+        if batch.unchecked is not None:
+            copies = batch.src, batch.dst, batch.weight
+            keys, order = self.sorter.take(batch.unchecked, copies, self.num_vertices)
+            batch.unchecked = None
+        elif self.sorter.is_sorted_here(batch.size, self.num_vertices):
+            keys, order = self.sorter.sort_at(batch.size, batch.src, batch.dst, self.num_vertices, batch.operation)
+        else:
+            src, dst, _ = batch.edges()
+            keys, order = self.sorter.sort(src, dst, self.num_vertices)
+        return keys, order, batch.guard, kind
 
-    def _apply_taken(
-        self, planned: tuple[LocatedBatch, Any], change: LazyChange, kind: int, *, reverse: bool = False
+    def _apply_batches(
+        self, batches: list[DeviceBatch], planned: tuple[LocatedBatch, Any], later: list[tuple[Array, Array, int, int]]
     ) -> None:
-        """Carry out a planned batch that was taken; ``reverse``: as the second store, arcs in the other direction."""
-        if self.log is None and self.reads_addresses():
-            _, _, weight, status, before, second, second_before = change.batch.addresses
-            report = Report(second, second_before) if reverse else Report(status, before)
-            self._carry_out(planned, weight, report, kind)
-            return
-        edges, outcome = reversed_change(change) if reverse else change()[:2]
-        self._apply(planned, edges, outcome, kind)
+        """Carry out the first batch, and then plan and carry out the next."""
+        self._apply_batch(batches[0], planned)
+        for batch, located in zip(batches[1:], later, strict=True):
+            with out_of_memory(self.name):
+                planned = self._planned(*located)
+            self._apply_batch(batch, planned)
 
-    def find_unvalidated(self, batch: UnvalidatedBatch) -> tuple[Array, Array | None]:
-        """Check a batch and look it up; see :meth:`suricate.store.Store.apply_unvalidated`.
+    def _apply_batch(self, batch: DeviceBatch, planned: tuple[LocatedBatch, Any]) -> None:
+        """Carry out a planned batch that was sorted."""
+        kind = ABSENT if batch.operation == "insert" else PRESENT
+        if self.log is None and self.reads_addresses():
+            self._carry_out(planned, batch.weight, Report(batch.status, batch.before), kind)
+        else:
+            self._apply(planned, batch.edges(), batch.outcome(), kind)
+        batch.done = True
+
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        """See :meth:`suricate.store.Store.query`.
 
         By a binary search per edge where the layout has :meth:`rows`, else sorted.
         """
-        assert self.sorter is not None
-        found, weight = self.new_answer(batch.size)
+        if self.sorter is None or isinstance(edges, EdgeList) or not self.sorter.takes(edges.size, self.num_vertices):
+            return None
+        found, weight = self.new_answer(edges.size)
         rows = self.rows()
         if rows is not None:
-            self.sorter.find(batch, rows, found, self.bits(weight))
+            self.sorter.find(edges, rows, found, self.bits(weight))
             return found, weight
         with out_of_memory(self.name):
             self.poll()
-            keys, order, _ = self.sorter.take(batch, self.num_vertices, None, paired=False)
+            copies = self.device.xp.empty((2, edges.size), np.uint32)
+            addresses = copies.data.ptr, copies.data.ptr + 4 * edges.size, 0
+            keys, order = self.sorter.take(edges, addresses, self.num_vertices)
             located = self.locate(keys, order, None, LOOKUP)
         self._shared.answer(located, self.pool["weight"], found, self.bits(weight))
         return found, weight
 
     def reads_addresses(self) -> bool:
-        """Return whether weights and reports of taken batches may be addresses: arrays cost small batches time."""
+        """Return whether weights and reports of a ``DeviceBatch`` may be addresses: arrays cost small batches time."""
         return False
 
     def rows(self) -> tuple[Array | int, ...] | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.batch_memory import LazyChange, batch_offsets, memory_of_batch, offsets_of
+from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
@@ -119,8 +119,7 @@ class SortMemory(NamedTuple):
 class Taking(NamedTuple):
     """What batches of one kind share, for small ones from one to the next; all follow each other in one stream."""
 
-    traits: tuple[Any, ...]
-    offsets: tuple[int, ...]  #: of the copies and the outcome
+    traits: tuple[int, Variant]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
     sorting: SortMemory | None
 
@@ -147,32 +146,28 @@ class Sorter:
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
         return size <= MOST_LARGE
 
-    def take(
-        self, batch: UnvalidatedBatch, num_vertices: int, held: np.dtype | None, *, paired: bool
-    ) -> tuple[Array, Array, LazyChange]:
-        """Check, copy and sort a batch that the sorter :meth:`takes`; return keys, order, and its copies and outcome.
+    def take(self, batch: UnvalidatedBatch, copies: tuple[int, int, int], num_vertices: int) -> tuple[Array, Array]:
+        """Check, copy and sort a batch that the sorter :meth:`takes`; return keys and order.
 
-        ``held`` is the dtype of the weights; ``paired``: a second store will report as well.
+        ``copies`` are the addresses for those of src, dst and weight.
         """
-        key, traits = (batch.size, batch.operation), (num_vertices, batch.variant, held, paired)
+        key, traits = (batch.size, batch.operation), (num_vertices, batch.variant)
         taking = self._kept.get(key)
         if taking is None or taking.traits != traits:
             taking = self._taking_of(*key, traits)
-        change = memory_of_batch(self._device, batch, held, taking.offsets)
-        sorting, copies = taking.sorting, change.batch.addresses[:3]
-        if taking.kernel is None or sorting is None:
-            return *self._take_huge(batch, copies, num_vertices), change
+        if taking.kernel is None or taking.sorting is None:
+            return self._take_huge(batch, copies, num_vertices)
+        sorting = taking.sorting
         self._launch(taking.kernel, ARGUMENTS, copies, sorting, batch.words)
-        return sorting.keys, sorting.order, change
+        return sorting.keys, sorting.order
 
-    def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant, np.dtype | None, bool]) -> Taking:
+    def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant]) -> Taking:
         """Return what batches of a kind share, and keep that of small ones."""
-        num_vertices, variant, held, paired = traits
-        offsets = batch_offsets(size, operation, held, paired=paired)
+        num_vertices, variant = traits
         if not self.is_sorted_here(size, num_vertices):
-            return Taking(traits, offsets, None, None)
+            return Taking(traits, None, None)
         kernel = self._kernel(f"take_{_way(size, num_vertices, 'sorted')}", variant)
-        taking = Taking(traits, offsets, kernel, self._memory_for(kernel, size, num_vertices))
+        taking = Taking(traits, kernel, self._memory_for(kernel, size, num_vertices))
         if size <= MOST_SMALL:
             if len(self._kept) == KEPT:
                 self._kept.clear()
@@ -189,7 +184,9 @@ class Sorter:
         )  # fmt: skip
         kernel.launch(blocks, THREADS)
 
-    def _take_huge(self, batch: UnvalidatedBatch, copies: tuple[int, ...], num_vertices: int) -> tuple[Array, Array]:
+    def _take_huge(
+        self, batch: UnvalidatedBatch, copies: tuple[int, int, int], num_vertices: int
+    ) -> tuple[Array, Array]:
         size, empty = batch.size, self._device.xp.empty
         words, keys, order = empty(size, np.uint64), empty(size, np.uint64), empty(size, np.uint32)
         bits, low, places = _id_bits(num_vertices), (size - 1).bit_length(), map(address, (words, keys, order))

@@ -11,6 +11,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 from suricate.cursors import missing_functions
+from suricate.intake.batches import DeviceBatch
 from suricate.store import Store
 from suricate.testing.draws import draw_ids, draw_weights
 from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, ends_of, group
@@ -50,6 +51,9 @@ class ModelledStore:
             changed = self.store.insert(*given)
         outcome = self.taken("insert()", changed, len(src))
         self._compare_input("insert()", given, (src, dst, weight))
+        self._expect_inserted(outcome, src, dst, weight)
+
+    def _expect_inserted(self, outcome: Outcome, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
         batch = group(src, dst)
         if weight is None:
             self._compare_counts("insert()", batch, outcome.status, NEW, ~self.table.contains(batch.keys))
@@ -68,6 +72,9 @@ class ModelledStore:
             changed = self.store.delete(*given)
         outcome = self.taken("delete()", changed, len(src))
         self._compare_input("delete()", given, (src, dst))
+        self._expect_removed(outcome, src, dst)
+
+    def _expect_removed(self, outcome: Outcome, src: np.ndarray, dst: np.ndarray) -> None:
         batch = group(src, dst)
         at, here = self.table.locate(batch.keys)
         self._compare_counts("delete()", batch, outcome.status, REMOVED, here)
@@ -77,6 +84,22 @@ class ModelledStore:
             agree("delete(): weight before the batch", batch.keys[batch.member][removed],
                   outcome.weight[removed], before)  # fmt: skip
         self._removed(batch.keys)
+
+    def expect(self, delete: Any, insert: Any, removed: EdgeList | None, added: EdgeList | None) -> None:
+        """Compare the outcomes of a change that the store was given as a whole; None: it is invalid."""
+        for batch, edges in ((delete, removed), (insert, added)):
+            if batch is None:
+                continue
+            is_said = batch.done if isinstance(batch, DeviceBatch) else batch.outcome is not None
+            assert is_said, f"apply() does not say that it has carried out the part to {batch}"
+            changed = batch.outcome() if isinstance(batch, DeviceBatch) else batch.outcome
+            outcome = self._on_host(changed, batch.size)
+            if edges is None:
+                assert not outcome.status.any(), "apply() changes a store by an invalid batch"
+            elif batch is delete:
+                self._expect_removed(outcome, *edges[:2])
+            else:
+                self._expect_inserted(outcome, *edges)
 
     def delete_vertices(self, vertices: np.ndarray) -> None:
         """Free the out-edges of distinct vertices."""
@@ -138,17 +161,23 @@ class ModelledStore:
         """Return an outcome of ``count`` edges in NumPy arrays of their own, and keep it until the next operation."""
         self.forget_results()
         self.keep(what, outcome)
-        status = self.device.to_numpy(outcome.status)
+        return self._on_host(outcome, count, what)
+
+    def _on_host(self, outcome: Outcome, count: int, what: str = "apply()") -> Outcome:
+        status = self._to_numpy(outcome.status)
         assert status.dtype == np.uint8, f"{what}: status is {status.dtype}, not uint8"
         assert status.shape == (count,), f"{what}: status has shape {status.shape} for {count} edges"
         if self.store.weight_dtype is None:
             assert outcome.weight is None, f"{what}: weights on an unweighted store"
             return Outcome(status.copy())
         assert outcome.weight is not None, f"{what}: no weights"
-        weight = self.device.to_numpy(outcome.weight)
+        weight = self._to_numpy(outcome.weight)
         assert weight.dtype == self.store.weight_dtype, f"{what}: weights are {weight.dtype}"
         assert weight.shape == (count,), f"{what}: weights have shape {weight.shape} for {count} edges"
         return Outcome(status.copy(), weight.copy())
+
+    def _to_numpy(self, array: Array) -> np.ndarray:
+        return array if isinstance(array, np.ndarray) else self.device.to_numpy(array)
 
     def keep(self, what: str, parts: tuple[Array | None, ...]) -> None:
         """Keep results of the store until the next operation."""

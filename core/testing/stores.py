@@ -21,7 +21,7 @@ from suricate.cuda.own_programs import own_programs
 from suricate.cuda.program import Program
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
-from suricate.testing import failures, graphs, memory, nvrtc, scale
+from suricate.testing import failures, graphs, memory, nvrtc, scale, wholes
 from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
 
@@ -165,7 +165,7 @@ class StoreConformance:
         assert isinstance(self.backend.guarded, bool)
         assert isinstance(self.backend.priority, int)
 
-    @pytest.mark.parametrize("operation", [*OPERATIONS, "options"])
+    @pytest.mark.parametrize("operation", [*OPERATIONS, "options", "apply", "query"])
     def test_signature(self, operation: str) -> None:
         """Every operation has the parameters of the protocol: names, kinds and defaults."""
         wanted, got = (_parameters(getattr(each, operation)) for each in (Store, self.backend))
@@ -307,6 +307,18 @@ class StoreConformance:
         status = store.delete(*first[:2], guard=zero).status
         assert store.device.to_numpy(status).tolist() == [REMOVED, REMOVED], "a guard of zero holds delete() back"
         store.check()
+
+    def test_changes_as_a_whole(self, device_kind: str, weight_dtype: str | None) -> None:
+        """What ``apply()`` prepares changes nothing until it is carried out, as ``delete()`` and ``insert()`` would."""
+        if self.backend.apply is Store.apply:
+            pytest.skip(f"{self.backend.name} has no apply()")
+        wholes.whole_changes(self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype)))
+
+    def test_unchecked_queries(self, device_kind: str, weight_dtype: str | None) -> None:
+        """``query()`` answers as ``find()`` does, or not at all."""
+        if self.backend.query is Store.query:
+            pytest.skip(f"{self.backend.name} has no query()")
+        wholes.unchecked_queries(self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype)))
 
     def test_failing_allocations(self, device_kind: str) -> None:
         """Whichever allocation fails, with whichever exception: the store is as it was, and can go on."""

@@ -72,10 +72,11 @@ def test_random_batches(kind: type, options: dict, weight_dtype: str | None) -> 
     twin.delete(*np.array(list(twin.model), np.uint32).T.copy())
 
 
-def test_both_halves_of_a_batch() -> None:
+def test_both_halves_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edges that a batch deletes, also more than once, and inserts again."""
     rng, n = np.random.default_rng(2), 500
     twin = Twin(CsrStore, n, "float64")
+    monkeypatch.setitem(sys.modules, "cupy", twin.device.xp)
     twin.insert(*batch(rng, twin, 3000, n, 0), rng)
     for size in (1, 100, 2000):
         removed, added = (batch(rng, twin, size, n, 0.6) for _ in range(2))

@@ -10,7 +10,9 @@ from suricate.backends.blocked.host_copy import HostCopy
 from suricate.backends.blocked.layout import BLOCKS, COUNTERS, FREE, HOST, LOWEST, STORE
 from suricate.backends.blocked.store import BlockedStore
 from suricate.base.devices import CPU
+from suricate.base.types import EdgeList
 from suricate.errors import CapacityError, CheckFailed, ParameterError
+from suricate.intake.batches import HostBatch
 
 N = 200
 
@@ -200,7 +202,8 @@ def test_other_places_are_refused(value) -> None:
 @pytest.mark.parametrize("where", ["auto", "host", "device"])
 def test_on_the_cpu_there_is_no_mirror(where: str) -> None:
     store = BlockedStore(N, batches_on=where)
-    assert not store.takes_host_batch(5)
+    five = np.arange(5, dtype=np.uint32)
+    assert store.apply(None, HostBatch(EdgeList(five, five))) is None
     store.insert(np.ones(3, np.uint32), np.arange(3, dtype=np.uint32))
     assert store.options()["batches_on"] == where
     assert not store.pool.is_tracked

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from emulated import GXX, EmulatedStructKernel, launch
-from emulated_store import Twin, unchecked
+from emulated_store import Twin, batches_of, unchecked
 
 from suricate.backends.gpma import cuda, ledger, programs
 from suricate.backends.gpma.layout import EDGES, MOVED
@@ -58,19 +58,22 @@ def test_batches_that_nobody_has_checked(monkeypatch: pytest.MonkeyPatch, valid:
     src[:90] = src[90:180]
     src[500] = src[500] if valid else n
     batch, _ = unchecked("find", src, dst, n, mirrored=False)
-    found, weight = twin.store.find_unvalidated(batch)
+    found, weight = twin.store.query(batch)
     pairs = list(zip(src.tolist(), dst.tolist(), strict=True))
     assert found.tolist() == [pair in twin.model for pair in pairs]
     assert all(weight[i] == twin.model[pair] for i, pair in enumerate(pairs) if found[i])
     batch, kept = unchecked("delete", src, dst, n, mirrored=True)
-    change = twin.store.apply_unvalidated(batch)
+    removed, _ = batches_of(twin.device, batch, None, twin.dtype)
+    twin.store.apply(removed, None)()
+    change = removed.change()
     assert int(kept[1][1]) == (1 << 1 | (not valid))
-    removed = change.array(3, np.uint8) == REMOVED
+    assert removed.done
+    removed = np.asarray(change.outcome.status) == REMOVED
     both = [*map(sorted, pairs)]
     arcs = [(u, v) for u, v in both] + [(v, u) for u, v in both]
     gone = set(arcs) & twin.model.keys() if valid else set()
     assert sorted(arcs[i] for i in np.flatnonzero(removed)) == sorted(gone)
-    assert all(change.array(4, np.float64)[i] == twin.model[arcs[i]] for i in np.flatnonzero(removed))
+    assert all(change.outcome.weight[i] == twin.model[arcs[i]] for i in np.flatnonzero(removed))
     for arc in gone:
         del twin.model[arc]
     twin.compare()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from emulated_store import batches_of
 from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
 
 from suricate.backends.gpma import cpu, cuda, ledger
@@ -102,14 +103,16 @@ def test_updates(launched: list[str], weight_dtype: np.dtype | None, size: int) 
 
 def test_batches_that_nobody_has_checked(launched: list[str], weight_dtype: np.dtype | None, size: int) -> None:
     kernels, graph = cuda.GpmaCuda(fake_device(), weight_dtype), graph_of(weight_dtype)
-    change = kernels.clear_unvalidated(graph, unvalidated("delete", size), paired=True)
-    assert change.weight is None
-    assert (change.size, change.before) == (size, weight_dtype)
+    removed, _ = batches_of(fake_device(), unvalidated("delete", size), None, weight_dtype, paired=True)
+    turned = removed.turned()
+    kernels.clear_batch(graph, removed)
+    assert removed.unchecked is None
     blocks = min(8, -(-size // 256))
     assert FakeStructKernel.blocks == [blocks]
     assert kernels._barrier.arrived == blocks
     kernels.find_unvalidated(graph, unvalidated("find", size), array(size, bool), bits(size, weight_dtype))
-    assert launched == ["clear_unvalidated", "find_unvalidated"]
+    kernels.clear_batch(graph, turned)
+    assert launched == ["clear_unvalidated", "find_unvalidated", "clear_edges"]
 
 
 def test_everything_else(launched: list[str], weight_dtype: np.dtype | None) -> None:
@@ -144,17 +147,19 @@ def test_structs_lie_behind_one_another_in_the_arguments() -> None:
 def test_lazy_deletions_are_not_sorted(launched: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a pair of stores the second one deletes the copies, in the other direction."""
     posted: list[int] = []
-    stores = []
-    for _ in range(2):
+    batch, _ = batches_of(fake_device(), unvalidated("delete", 300), None, paired=True)
+    for given in (batch, batch.turned()):
         store = object.__new__(GpmaStore)
         store._strict, store.device, store.name = False, fake_device(), "gpma"
         store.kernels = cuda.GpmaCuda(store.device, None)
         store.pool = SimpleNamespace(graph=graph_of(None))
         store.queued = lambda inserted, deleted: posted.append(deleted)
-        stores.append(store)
-    change = stores[0].apply_unvalidated(unvalidated("delete", 300), stores[1])
+        carry_out = store.apply(given, None)
+        assert carry_out is not None
+        carry_out()
+        assert given.done
     assert launched == ["clear_unvalidated", "clear_edges"]
-    assert (change.size, posted) == (300, [300, 300])
+    assert posted == [300, 300]
 
 
 def test_when_the_counters_are_asked_for() -> None:

@@ -9,6 +9,8 @@ from emulated import EmulatedDevice, EmulatedSorter
 
 from suricate.base.devices import CPU
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
+from suricate.cuda.batch_memory import batch_offsets
+from suricate.intake.batches import device_batches
 from suricate.intake.ingest import FIRST_PART, STATUS, UnvalidatedBatch, the_variant
 from suricate.store.batch_store import BatchStore
 
@@ -22,6 +24,17 @@ def unchecked(
     words = (*ids, 0, status, notes, len(src), num_vertices, 0, 0, 1, FIRST_PART)
     variant = the_variant("int64", "int32", None, None, mirrored, 0)
     return UnvalidatedBatch(operation, variant, len(src) << mirrored, words, True), kept
+
+
+def batches_of(
+    device: Any, removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, dtype: np.dtype | None = None,
+    *, paired: bool = False,
+) -> Any:  # fmt: skip
+    """Return the batches for a store of a deletion and an insertion, with memory for the outcomes."""
+    sizes = (0 if half is None else half.size for half in (removed, added))
+    offsets = batch_offsets(*sizes, 0 if dtype is None else dtype.itemsize, int(paired))
+    memory = device.xp.cuda.alloc(offsets[-1])
+    return device_batches(removed, added, dtype, memory, offsets, lambda *_: None, paired=paired)
 
 
 class Twin:
@@ -59,11 +72,23 @@ class Twin:
         self.compare()
 
     def change(self, removed: EdgeList, added: EdgeList) -> None:
-        """Delete edges and insert others at once."""
-        halves = (EdgeList(*map(self.device.put, edges)) for edges in (removed, added))
-        gone, new = self.store.change(*halves)
-        self._expect_removed(removed, gone)
-        self._expect_inserted(added, new)
+        """Delete edges and insert others at once, checked by a launch ahead of this."""
+        guard, variant = np.zeros(4, np.uint64), the_variant("int64", "int64")
+        halves = [
+            UnvalidatedBatch(name, variant, len(edges.src), (0, 0, 0, guard.ctypes.data, *(0,) * 7), False)
+            for name, edges in (("delete", removed), ("insert", added))
+        ]
+        gone, new = batches_of(self.device, *halves, self.dtype)
+        for batch, edges in ((gone, removed), (new, added)):
+            for held, given in zip(batch.edges(), edges, strict=True):
+                if held is not None:
+                    held[:] = given
+            batch.unchecked = None
+        self.store.apply(gone, new)()
+        assert gone.done
+        assert new.done
+        self._expect_removed(removed, gone.outcome())
+        self._expect_inserted(added, new.outcome())
         self.compare()
 
     def _expect_inserted(self, edges: EdgeList, outcome: Any) -> None:

@@ -21,6 +21,8 @@ from suricate.backends.slabhash.options import Options
 from suricate.backends.slabhash.programs import DELETION, INSERTION, KERNELS, QUERY, VIEW, backend_programs
 from suricate.backends.slabhash.supply import Supply
 from suricate.base.types import NEW, REMOVED, REPLACED, Outcome
+from suricate.cuda.batch_memory import LazyChange, batch_offsets
+from suricate.intake.batches import DeviceBatch, device_batches
 from suricate.intake.ingest import STATUS, UNVALIDATED_STRUCT, UnvalidatedBatch, the_variant
 
 PACKAGE = "suricate.backends.slabhash"
@@ -186,51 +188,35 @@ def test_an_insertion_is_packed_by_name(case: Any) -> None:
 @pytest.mark.parametrize("operation", ["insert", "delete", "find"])
 def test_unvalidated_batches_are_packed_by_name(case: Any, operation: str) -> None:
     k, slabs = case.kernels, case.slabs
-    held = None if case.dtype is None or operation != "insert" else case.dtype.name
-    variant = the_variant("int64", "int64", held, held, False, 0)
-    given = {name: 1000 + number for number, name in enumerate(UNVALIDATED_STRUCT.fields)}
-    batch = UnvalidatedBatch(operation, variant, EDGES, tuple(given.values()), True)
+    unchecked, given = unvalidated(case, operation)
     at = VIEW.dtype.itemsize
-    if operation == "insert":
-        change = k.insert_unvalidated(slabs, batch, Reservation(EDGES, 9, 5, 1, 77))
-        struct, found = INSERTION, read_struct(INSERTION, at)
-        assert found["ticket"] == 77
-    elif operation == "delete":
-        change = k.delete_unvalidated(slabs, batch)
-        struct, found = DELETION, read_struct(DELETION, at)
-    else:
+    if operation == "find":
         answer = array(EDGES, bool), None if case.dtype is None else array(EDGES, case.dtype)
-        k.find_unvalidated(slabs, batch, *answer)
+        k.find_unvalidated(slabs, unchecked, *answer)
         struct, found = QUERY, read_struct(QUERY, at)
         assert (found["found"], found["result"]) == tuple(map(address, answer))
+    else:
+        batch = device_batch(case, unchecked)
+        struct = launch(k, slabs, batch, 77)
+        found = read_struct(struct, at)
+        names = ("src", "dst", "status", "before")
+        assert [found[name] for name in names] == [getattr(batch, name) for name in names]
+        assert (found["guard"], batch.unchecked, batch.done) == (0, None, True)
     assert found["n"] == EDGES
     assert read_struct(UNVALIDATED_STRUCT, at + struct.size) == given
-    if operation != "find":
-        memory = change.batch
-        assert [found[name] for name in ("src", "dst", "status", "before")] == [
-            memory.addresses[i] for i in (0, 1, 3, 4)
-        ]
-        assert k._next.memory is not memory.memory  # allocated ahead, and no part of this batch
 
 
 @pytest.mark.parametrize("operation", ["insert", "delete"])
 def test_a_second_store_takes_the_reversed_arcs_of_the_copies(case: Any, operation: str) -> None:
     k, slabs = case.kernels, case.slabs
     other = case.module.CudaKernels(case.device, case.budget, case.shape, case.dtype, case.options)
-    held = None if case.dtype is None or operation != "insert" else case.dtype.name
-    variant = the_variant("int64", "int64", held, held, False, 0)
-    given = {name: 1000 + number for number, name in enumerate(UNVALIDATED_STRUCT.fields)}
-    batch = UnvalidatedBatch(operation, variant, EDGES, tuple(given.values()), True)
-    assert batch.guard == given["status"] + (given["call"] & 1) * STATUS.size
-    if operation == "insert":
-        second = other.second_insertion(slabs, Reservation(EDGES, 9, 4, 1, 88))
-        change = k.insert_unvalidated(slabs, batch, Reservation(EDGES, 9, 5, 1, 77), second)
-    else:
-        second = other.second_deletion(slabs, EDGES)
-        change = k.delete_unvalidated(slabs, batch, second)
-    struct = INSERTION if operation == "insert" else DELETION
+    unchecked, given = unvalidated(case, operation)
+    assert unchecked.guard == given["status"] + (given["call"] & 1) * STATUS.size
+    batch = device_batch(case, unchecked)
+    launch(k, slabs, batch, 77)
+    struct = launch(other, slabs, batch.turned(), 88)
     at = VIEW.dtype.itemsize
-    found, addresses = read_struct(struct, at), change.batch.addresses
+    found, addresses = read_struct(struct, at), batch.change.addresses
     assert len(FakeKernel.last) == at + struct.size
     assert [found[name] for name in ("src", "dst", "status", "before")] == [addresses[i] for i in (1, 0, 5, 6)]
     assert (found["n"], found["guard"]) == (EDGES, batch.guard)
@@ -238,11 +224,42 @@ def test_a_second_store_takes_the_reversed_arcs_of_the_copies(case: Any, operati
     sizes = (4, 4, width if operation == "insert" else 0, 1, width, 1, width)
     ends = [begin + size * EDGES for begin, size in zip(addresses, sizes, strict=True)]
     assert all(end <= begin for end, begin in zip(ends, addresses[1:], strict=False))
-    assert ends[-1] <= change.batch.memory.ptr + change.batch.offsets[-1]
+    assert ends[-1] <= batch.change.memory.ptr + batch_offsets(*batch_sizes(case, operation))[-1]
     if operation == "insert":
         assert (found["weight"], found["ticket"], found["quota"]) == (addresses[2], 88, 4)
         assert (k._ticket, other._ticket) == (77, 88)
         assert other._pinned.busy
+
+
+def unvalidated(case: Any, operation: str) -> tuple[UnvalidatedBatch, dict[str, int]]:
+    """A batch as the caller gave it, and the values of its struct."""
+    held = None if case.dtype is None or operation != "insert" else case.dtype.name
+    variant = the_variant("int64", "int64", held, held, False, 0)
+    given = {name: 1000 + number for number, name in enumerate(UNVALIDATED_STRUCT.fields)}
+    return UnvalidatedBatch(operation, variant, EDGES, tuple(given.values()), True), given
+
+
+def batch_sizes(case: Any, operation: str) -> tuple[int, int, int, int]:
+    sizes = (EDGES, 0) if operation == "delete" else (0, EDGES)
+    return *sizes, 0 if case.dtype is None else case.dtype.itemsize, 1
+
+
+def device_batch(case: Any, unchecked: UnvalidatedBatch) -> DeviceBatch:
+    """The batch for a store that has a second one beside it."""
+    offsets = batch_offsets(*batch_sizes(case, unchecked.operation))
+    halves = (unchecked, None) if unchecked.operation == "delete" else (None, unchecked)
+    made = device_batches(*halves, case.dtype, allocate(offsets[-1]), offsets, lambda *_: None, paired=True)
+    return next(batch for batch in made if batch is not None)
+
+
+def launch(kernels: Any, slabs: Any, batch: DeviceBatch, ticket: int) -> Any:
+    """Launch the batch; return the struct that was packed."""
+    if batch.operation == "insert":
+        prepared = kernels.prepare_insertion(slabs, batch)
+        kernels.insert_batch(batch, prepared, Reservation(EDGES, 9, 4, 1, ticket))
+        return INSERTION
+    kernels.delete_batch(slabs, batch, kernels.prepare_deletion(slabs, batch))
+    return DELETION
 
 
 def test_scratch_memory_shrinks_at_the_limit(case: Any) -> None:
@@ -276,15 +293,14 @@ def test_cached_scratch_memory_is_not_counted_twice(case: Any) -> None:
     k.scratch(case.slabs, EDGES)
 
 
-def test_arcs_in_place_have_new_weights_or_those_that_are_gone(module: ModuleType) -> None:
+def test_arcs_in_place_have_new_weights_or_those_that_are_gone() -> None:
     """Inserted and deleted entries have the same status: the half of the batch tells them apart."""
-    dtype, offsets = np.dtype("int32"), module.offsets_of(28, 28, 28, 7, 28, 0, 0)
-    memory = module.batch_memory(offsets, allocate(offsets[-1]))
-    src, dst, weight, status, before, _, _ = memory.addresses
-    change = module.LazyChange(7, False, dtype, dtype, memory)
+    dtype, addresses = np.dtype("int32"), (100, 200, 300, 400, 500, 600, 700)
+    src, dst, weight, status, before, _, _ = addresses
+    change = LazyChange(7, False, dtype, dtype, None, addresses)
     for wanted in (NEW, REPLACED):
         inserted = change.placed(wanted, gone=False)
         assert (inserted.addresses, inserted.wanted, inserted.size) == ((src, dst, weight, status), wanted, 7)
     assert change.placed(REMOVED, gone=True).addresses == (src, dst, before, status)
-    unweighted = module.LazyChange(7, False, None, None, memory)
+    unweighted = LazyChange(7, False, None, None, None, addresses)
     assert unweighted.placed(NEW, gone=False).addresses == (src, dst, 0, status)

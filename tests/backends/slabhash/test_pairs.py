@@ -1,4 +1,4 @@
-"""Two stores take an unvalidated batch together: slabs are reserved in both before either changes."""
+"""Two stores take a batch on CUDA together: both have slabs and scratch memory before either changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suricate.backends.slabhash import halves
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.errors import CapacityError
+from suricate.graph.stores import Stores
 
 EDGES = 40
 
@@ -21,108 +21,113 @@ class Launches:
     def __init__(self, noted: list[str], name: str, *, fails: str = "") -> None:
         self.noted, self.name, self.fails = noted, name, fails
 
-    def attempt(self, operation: str) -> None:
+    def prepare_insertion(self, slabs: Any, batch: Any) -> str:
+        if self.fails == "prepare":
+            raise CapacityError("prepare")
+        return self.name
+
+    def insert_batch(self, batch: Any, prepared: str, reservation: Any) -> None:
+        assert reservation.edges == batch.size
+        self.launch("insert", batch)
+
+    def prepare_deletion(self, slabs: Any, batch: Any) -> str:
+        return self.name
+
+    def delete_batch(self, slabs: Any, batch: Any, prepared: str) -> None:
+        self.launch("delete", batch)
+
+    def launch(self, operation: str, batch: Any) -> None:
         if self.fails == operation:
-            raise CapacityError(operation)
-
-    def insert_unvalidated(self, slabs: Any, batch: Any, reservation: Any, second: Any = None) -> str:
-        self.attempt("insert")
-        self.noted.append(f"insert {self.name}")
-        if second is not None:
-            second()
-        return "change"
-
-    def delete_unvalidated(self, slabs: Any, batch: Any, second: Any = None) -> str:
-        self.attempt("delete")
-        self.noted.append(f"delete {self.name}")
-        if second is not None:
-            second()
-        return "change"
-
-    def second_insertion(self, slabs: Any, reservation: Any, *, turned: bool = True) -> Any:
-        self.attempt("second")
-        return lambda *_: self.noted.append(f"insert {self.name}{' turned' * turned}")
-
-    def second_deletion(self, slabs: Any, edges: int) -> Any:
-        return lambda: self.noted.append(f"delete {self.name}")
+            raise RuntimeError(operation)
+        self.noted.append(f"{operation} {self.name}{' turned' * batch.is_turned}")
+        batch.done = True
 
 
-def pair(noted: list[str], *, free: tuple[bool, bool] = (True, True), fails: tuple[str, str] = ("", "")) -> Any:
+class Batch(SimpleNamespace):
+    """A batch on CUDA, of which the kernels above read nothing else."""
+
+    def check(self) -> None:
+        self.noted.append(f"check {self.operation}")
+
+    def turned(self) -> Batch:
+        return Batch(**{**vars(self), "is_turned": True, "done": False})
+
+    def change(self) -> str:
+        return f"the outcome of {self.operation}"
+
+
+def batch(noted: list[str], operation: str) -> Any:
+    return Batch(noted=noted, operation=operation, size=EDGES, waits=False, is_turned=False, done=False)
+
+
+def pair(noted: list[str], *, free: tuple[bool, bool] = (True, True), fails: tuple[str, str] = ("", "")) -> Stores:
     """Stores of out- and in-edges, with free slabs or without."""
-    stores = [SlabHashStore(100, slab_bytes=64) for _ in range(2)]
+    stores = tuple(SlabHashStore(100, slab_bytes=64) for _ in range(2))
     for store, name, has_slabs, failing in zip(stores, ("out", "in"), free, fails, strict=True):
         if has_slabs:
             store.insert(np.arange(50, dtype=np.uint32), np.arange(50, dtype=np.uint32))
             store.reserve(1000)
         store.fused = Launches(noted, name, fails=failing)  # type: ignore[assignment]
-    return stores
+    return Stores(stores, symmetric=False)
 
 
-def state(store: SlabHashStore) -> tuple[int, int, int, int]:
-    ledger = store.ledger
-    return ledger.free, ledger.pending, ledger.behind, ledger.inserted
-
-
-def unvalidated(operation: str) -> Any:
-    return SimpleNamespace(operation=operation, size=EDGES, waits=False, guard=0)
+def state(stores: Stores) -> list[tuple[int, int, int, int]]:
+    ledgers = [store.ledger for store in stores.all]  # type: ignore[attr-defined]
+    return [(ledger.free, ledger.pending, ledger.behind, ledger.inserted) for ledger in ledgers]
 
 
 @pytest.mark.parametrize("operation", ["insert", "delete"])
 def test_both_stores_take_the_batch(operation: str) -> None:
     noted: list[str] = []
-    out, into = pair(noted)
-    before = into.ledger.inserted
-    assert out.apply_unvalidated(unvalidated(operation), into) == "change"
-    assert noted == [f"{operation} out", f"{operation} in" + " turned" * (operation == "insert")]
-    assert out.ledger.has_deleted == into.ledger.has_deleted == (operation == "delete")
-    if operation == "insert":
-        assert into.ledger.inserted == before + EDGES
-        assert out.ledger.pending == into.ledger.pending > 0
+    stores, given = pair(noted), batch(noted, operation)
+    removed, added = (given, None) if operation == "delete" else (None, given)
+    before = state(stores)
+    steps = stores.prepare(removed, added)
+    assert (len(steps or ()), noted, state(stores)) == (2, [], before)
+    stores.carry_out(steps or [], removed, added)
+    assert noted == [f"{operation} out", f"{operation} in turned"]
+    for (*_, inserted), (free, pending, _, now), store in zip(before, state(stores), stores.all, strict=True):
+        assert store.ledger.has_deleted == (operation == "delete")  # type: ignore[attr-defined]
+        assert now == inserted + EDGES * (operation == "insert")
+        assert (pending > 0) == (operation == "insert")
+        assert free > 0
 
 
+@pytest.mark.parametrize("both", [False, True])
 @pytest.mark.parametrize("free", [(True, False), (False, True)])
-def test_neither_store_changes_if_one_declines(free: tuple[bool, bool]) -> None:
+def test_neither_store_changes_if_one_declines(free: tuple[bool, bool], both: bool) -> None:
     noted: list[str] = []
-    out, into = pair(noted, free=free)
-    before = state(out), state(into)
-    assert out.apply_unvalidated(unvalidated("insert"), into) is None
-    assert (state(out), state(into)) == before
-    assert not noted
+    stores = pair(noted, free=free)
+    before = state(stores)
+    assert stores.prepare(batch(noted, "delete") if both else None, batch(noted, "insert")) is None
+    assert state(stores) == before
+    assert noted == ["check insert"] * (both and free[0])
 
 
-@pytest.mark.parametrize("fails", [("insert", ""), ("", "second")])
-def test_reservations_are_taken_back_if_memory_runs_out(fails: tuple[str, str]) -> None:
+@pytest.mark.parametrize("fails", [("prepare", ""), ("", "prepare")])
+def test_neither_store_changes_if_memory_runs_out(fails: tuple[str, str]) -> None:
     noted: list[str] = []
-    out, into = pair(noted, fails=fails)
-    before = state(out), state(into)
+    stores = pair(noted, fails=fails)
+    before = state(stores)
     with pytest.raises(CapacityError):
-        out.apply_unvalidated(unvalidated("insert"), into)
-    assert (state(out), state(into)) == before
-    assert not noted
+        stores.prepare(None, batch(noted, "insert"))
+    assert (state(stores), noted) == (before, [])
 
 
-@pytest.mark.parametrize("fails", [("", ""), ("delete", ""), ("second", ""), ("", "second")])
-@pytest.mark.parametrize("free", [(True, True), (False, True), (True, False)])
-def test_both_halves_of_a_batch(
-    monkeypatch: pytest.MonkeyPatch, free: tuple[bool, bool], fails: tuple[str, str]
-) -> None:
-    """The insertion is copied first, and slabs are set aside for it; they are given back if nothing is inserted."""
+@pytest.mark.parametrize("fails", ["", "delete", "insert"])
+def test_a_deletion_and_an_insertion(monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    """The insertion is checked first. If a launch fails, what is queued in the store of out-edges is undone."""
     noted: list[str] = []
-    out, into = pair(noted, free=free, fails=fails)
-    before = state(out), state(into)
-    change = SimpleNamespace(batch=SimpleNamespace(addresses=tuple(range(7))))
-    monkeypatch.setattr(halves, "memory_of_batch", lambda *args: change)
-    halved = unvalidated("delete"), unvalidated("insert"), lambda batch, addresses: noted.append(f"copy to {addresses}")
-    if not all(free):
-        assert out.halves(*halved, into) is None
-        assert (state(out), state(into)) == before
+    stores, undone = pair(noted, fails=(fails, "")), []
+    removed, added = batch(noted, "delete"), batch(noted, "insert")
+    monkeypatch.setattr(stores, "undo", lambda gone, new, error: undone.append((gone, new)))
+    steps = stores.prepare(removed, added)
+    assert steps is not None
+    if fails:
+        with pytest.raises(RuntimeError, match=fails):
+            stores.carry_out(steps, removed, added)
+        assert undone == [("the outcome of delete" if fails == "insert" else None, None)]
         return
-    if any(fails):
-        with pytest.raises(CapacityError):
-            out.halves(*halved, into)[0]()
-        assert (state(out), state(into)) == before
-        return
-    delete, insert = out.halves(*halved, into)
-    assert (delete(), insert()) == ("change", change)
-    assert noted == ["copy to (0, 1, 2)", "delete out", "delete in", "insert out", "insert in turned"]
-    assert out.ledger.inserted == before[0][-1] + EDGES
+    stores.carry_out(steps, removed, added)
+    assert noted == ["check insert", "check insert", "delete out", "insert out", "delete in turned", "insert in turned"]
+    assert not undone

@@ -163,10 +163,9 @@ class Fails(su.plugins.backend(DEFAULT)):
     """The second of two stores fails once, after it has done what ``fails`` names."""
 
     name, fails, calls = "fails", "", 0
-    takes_unvalidated = takes_unvalidated_pairs = False
 
-    def changes_at_once(self):
-        return False
+    def apply(self, delete, insert):
+        return None
 
     def insert(self, src, dst, weight=None, *, guard=None):
         outcome = super().insert(src, dst, weight, guard=guard)

@@ -12,7 +12,7 @@ import pytest
 import suricate as su
 from suricate.base.devices import CPU
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, Change, EdgeList, Outcome
-from suricate.errors import BackendError, CapacityError, SelfLoopError, VertexRangeError, WeightError
+from suricate.errors import CapacityError, SelfLoopError, VertexRangeError, WeightError
 from suricate.graph.options import GraphOptions
 from suricate.graph.update import Updater
 from suricate.store import Store
@@ -89,8 +89,8 @@ class FakeStore(Store):
         return EdgeList(src, dst, weight)
 
 
-def updater(**options):
-    made = GraphOptions(FakeStore, **options)
+def updater(kind=FakeStore, **options):
+    made = GraphOptions(kind, **options)
     return Updater(made.make_stores(N, CPU), made)
 
 
@@ -118,34 +118,43 @@ def test_both_stores_hold_a_batch():
     assert batches.stores[1].held == turned(batches.stores[0].held) == {(3, 2): 4}
 
 
+class WholeStore(FakeStore):
+    """Takes changes as a whole: what is in ``takes``, noted in ``asked``."""
+
+    takes, is_done = True, False
+
+    def apply(self, delete, insert):
+        self.asked = [None if batch is None else batch.size for batch in (delete, insert)]
+        return (lambda: self.carry_out(delete, insert)) if self.takes else None
+
+    def carry_out(self, delete, insert):
+        self.is_done = True
+        if delete is not None:
+            delete.outcome = self.delete(*delete.arcs[:2])
+        if insert is not None:
+            insert.outcome = self.insert(*insert.arcs)
+
+
 @pytest.mark.parametrize("declines", [(), (0,), (1,), (0, 1)])
-@pytest.mark.parametrize("fails", [False, True])
-def test_stores_may_change_both_halves_at_once(monkeypatch, declines, fails):
-    """What a store declines is deleted and inserted; a failure of the second store is undone in both."""
-    batches, changed = updater(in_edges=True, weight_dtype="float32"), []
+@pytest.mark.parametrize("fails", [None, 0, 1])
+def test_stores_may_take_a_change_as_a_whole(declines, fails):
+    """All of them or none: else all delete and insert. A failure of either store is undone in both."""
+    batches = updater(WholeStore, in_edges=True, weight_dtype="float32")
     batches.apply(None, insertion((0, 1, 1), (2, 3, 2), (4, 4, 3)))
     before = state(batches)
     for number, store in enumerate(batches.stores):
-
-        def change(removed, added, *, guard, number=number, store=store):
-            if number in declines:
-                return None
-            changed.append(number)
-            return store.delete(removed.src, removed.dst), store.insert(*added)
-
-        monkeypatch.setattr(store, "changes_at_once", lambda: True)
-        monkeypatch.setattr(store, "change", change)
-    batches.stores[1].fail_at = ("insert", "after") if fails else None
+        store.takes = number not in declines
+        store.fail_at = ("insert", "after" if number else "before") if fails == number else None
     halves = ([0, 2], [1, 3], None), insertion((2, 3, 7), (5, 6, 8))
-    if fails:
-        with pytest.raises(RuntimeError, match="insert failed after"):
+    if fails is not None:
+        with pytest.raises(RuntimeError, match="insert failed"):
             batches.apply(*halves)
         assert state(batches) == before
         return
     delta = batches.apply(*halves)
     assert (delta.num_deleted, delta.num_inserted, delta.num_replaced) == (1, 1, 1)
     assert batches.stores[0].held == turned(batches.stores[1].held) == {(2, 3): 7, (4, 4): 3, (5, 6): 8}
-    assert changed == [number for number in (0, 1) if number not in declines and 0 not in declines]
+    assert [store.is_done for store in batches.stores] == [not declines] * 2
 
 
 def test_an_empty_batch_is_no_step():
@@ -173,23 +182,21 @@ class FakeDevice:
 @pytest.mark.parametrize("takes", [(True, True), (True, False)])
 def test_stores_may_take_host_batches_as_they_are(monkeypatch, directed, takes):
     """If all do; then the arrays of the delta are moved to the device when they are asked for, not before."""
-    batches, device, asked, given = updater(directed=directed, in_edges=directed), FakeDevice(), [], []
-    batches.ingest = SimpleNamespace(begin=lambda *args: None, used=False)
+    batches, device = updater(WholeStore, directed=directed, in_edges=directed), FakeDevice()
+    uploaded, nothing = [], lambda *args, **options: None
+    batches.ingest = SimpleNamespace(begin=nothing, batches=nothing, upload=uploaded.append, used=False)
     batches.device, batches.lock = device, threading.RLock()
     for store, answer in zip(batches.stores, takes, strict=False):
-        monkeypatch.setattr(store, "takes_host_batch", lambda size, answer=answer: asked.append(size) or answer)
         monkeypatch.setattr(store, "device", device)
-        insert = store.insert
-        monkeypatch.setattr(store, "insert", lambda *args, insert=insert, **kw: given.append(args[0]) or insert(*args))
-    stays = all(takes[: len(batches.stores)])
-    if not stays:
-        with pytest.raises(BackendError, match="reported status"):  # the fake answers on the host
+        store.takes = answer
+    if not all(takes[: len(batches.stores)]):
+        with pytest.raises(AssertionError):  # nothing comes of the upload
             batches.apply(None, ([0, 1], [1, 1], None))
-        assert device.moved == 2
+        assert [len(edges.src) for edges in uploaded] == [2]
         return
     delta = batches.apply(None, ([0, 1], [1, 1], None))
-    assert (device.moved, set(asked)) == (0, {2 if directed else 4})
-    assert all(type(ids) is np.ndarray for ids in given)
+    assert device.moved == 0
+    assert all(store.asked == [None, 2 if directed else 4] for store in batches.stores)
     assert len(delta.arc_list("inserted").src) == (2 if directed else 4)
     assert device.moved == 3
     assert isinstance(delta.arc_list("inserted").status, device.ndarray)
@@ -209,25 +216,26 @@ def test_a_failure_of_the_second_store_is_undone_in_both(operation, when, error)
     assert batches.apply(([2], [3], None), None).num_deleted == 1
 
 
-@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
-def test_a_failure_between_the_steps_of_a_batch_is_undone(error):
-    """A device batch that is invalid as well is reported first where memory is short."""
-    batches, asked = updater(in_edges=True, weight_dtype="float32"), []
+@pytest.mark.parametrize("done", [(), ("removed",), ("removed", "added")])
+def test_of_a_device_batch_that_fails_what_was_done_is_undone(done):
+    batches = updater(in_edges=True, weight_dtype="float32")
     batches.apply(None, insertion((0, 1, 1), (2, 3, 2)))
-    before, removed = state(batches), EdgeList(*np.array([[0, 5], [1, 5]], np.uint32))
+    before, halves = state(batches), {}
+    given = {"removed": ([0, 5], [1, 5]), "added": ([2, 6], [3, 6], [9, 9])}
+    for name, columns in given.items():
+        edges = EdgeList(*np.array(columns[:2], np.uint32), *np.array(columns[2:], np.float32))
+        halves[name] = SimpleNamespace(edges=edges, done=False)
 
-    def delete():
-        outcome = batches.out.delete(removed.src, removed.dst)
-        batches.into.delete(removed.dst, removed.src)
-        return lambda: Change(removed, outcome, False)
+    def step():
+        for name in done:
+            half, store = halves[name], batches.out
+            outcome = store.delete(*half.edges[:2]) if name == "removed" else store.insert(*half.edges)
+            half.done, half.change = True, lambda half=half, outcome=outcome: Change(half.edges, outcome, False)
+        raise RuntimeError("no launch")
 
-    def insert():
-        raise error("no insertion")
-
-    with pytest.raises(error, match="no insertion"):
-        batches._all.run(delete, insert, lambda: asked.append(True))
+    with pytest.raises(RuntimeError, match="no launch"):
+        batches._all.carry_out([step], halves["removed"], halves["added"])
     assert state(batches) == before
-    assert asked == [True] * (error is MemoryError)
 
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])

@@ -28,21 +28,9 @@ def fake_device():
         return lambda size, dtype: kind(size, dtype).view(FakeArray)
 
     cuda = SimpleNamespace(alloc_pinned_memory=bytearray, get_current_stream=lambda: SimpleNamespace(ptr=0))
+    cuda.alloc = lambda size: SimpleNamespace(ptr=1 << 20, size=size)
     module = SimpleNamespace(ndarray=FakeArray, zeros=array(np.zeros), empty=array(np.empty), cuda=cuda)
     return SimpleNamespace(xp=module, index=0, is_cuda=True)
-
-
-class FakeStore:
-    """Notes the batches it gets and gives the prepared answer."""
-
-    def __init__(self, answer="applied"):
-        self.answer, self.batches = answer, []
-
-    def apply_unvalidated(self, batch):
-        self.batches.append(batch)
-        if isinstance(self.answer, type):
-            raise self.answer
-        return self.answer
 
 
 @pytest.fixture
@@ -64,10 +52,11 @@ def column(*values, dtype="int64"):
 
 
 def test_a_batch_holds_what_the_kernel_takes(validation):
-    made, store = validation(weight_dtype="float32", directed=False), FakeStore()
+    made = validation(weight_dtype="float32", directed=False)
     src, dst, weight = column(1, 2), column(3, 4, dtype="uint32"), column(1, 2, dtype="float64")
-    assert made.fused(store, "insert", (src, dst, weight)) == "applied"
-    (batch,) = store.batches
+    removed, added = made.batches(None, (src, dst, weight), (0, 0), paired=False)
+    assert (removed, added.operation, added.size, added.waits, added.alone) == (None, "insert", 4, True, True)
+    batch = added.unchecked
     names = list(ingest.UNVALIDATED_STRUCT.fields)
     words = dict(zip(names, batch.words, strict=True))
     assert len(batch.words) == len(names)
@@ -81,86 +70,95 @@ def test_a_batch_holds_what_the_kernel_takes(validation):
     assert (variant.mirrored, variant.loops) == (True, 1)
 
 
-def test_a_batch_cannot_be_changed(validation):
-    store = FakeStore()
+def test_a_batch_as_it_was_given_cannot_be_changed(validation):
     made = validation()
-    made.fused(store, "delete", (column(1), column(2), None))
+    removed, _ = made.batches((column(1), column(2), None), None, (0, 0), paired=False)
     made.begin(10, 4)
-    made.fused(store, "find", (column(1), column(2), None))
-    first, second = store.batches
-    assert (first.operation, second.operation) == ("delete", "find")
+    query = made.query(column(1), column(2))
+    assert (removed.unchecked.operation, query.operation) == ("delete", "find")
     with pytest.raises(AttributeError):
-        first.size = 3
-    assert first.words != second.words
+        query.size = 3
+    assert removed.unchecked.words != query.words
 
 
-@pytest.mark.parametrize("answer", [None, MemoryError])
-def test_a_batch_that_the_store_declines_leaves_no_trace(validation, answer):
-    made = validation()
-    assert made.fused(FakeStore(answer), "insert", (column(1), column(2), None)) is False
-    assert not made.used
-    store = FakeStore()
-    made.fused(store, "insert", (column(1), column(2), None))
-    assert store.batches[0].words[9] == 1  # the number of the call was taken back
-
-
-def test_both_halves_are_parts_of_one_call(validation):
-    """The insertion is checked first; only the last part answers. A batch that is declined leaves no trace."""
-    given, copies = [], []
-
-    def halves(removed, added, copy, into):
-        given.append((removed, added))
-        copies.append(copy)
-        return answers.pop()
-
-    made, answers = validation(directed=False), [("delete", "insert"), None]
-    store = SimpleNamespace(halves=halves)
-    batch = (column(1), column(2), None), (column(3, 4), column(5, 6), None)
-    assert made.halves(store, *batch) is False
-    assert made.halves(store, *batch) == ("delete", "insert")
-    for removed, added in given:
-        assert (removed.operation, removed.size, added.operation, added.size) == ("delete", 2, "insert", 4)
-        assert added.words[-2:] == (1, 2 | ingest.FIRST_PART | ingest.MORE_PARTS)
-        assert removed.words[-2:] == (1, 1)
-        assert removed.guard == added.guard == made.guard.ctypes.data
-    assert copies == [made.launch_copy] * 2
+@pytest.mark.parametrize("paired", [False, True])
+def test_both_halves_are_parts_of_one_call(validation, paired):
+    """The insertion is checked first; only the last part answers. What kernels cannot take leaves no trace."""
+    made = validation(directed=False, weight_dtype="float64")
+    batch = (column(1), column(2), None), (column(3, 4), column(5, 6), column(1, 1, dtype="float64"))
+    removed, added = made.batches(*batch, (1, 2), paired=paired)
+    assert (removed.operation, removed.size, added.operation, added.size) == ("delete", 2, "insert", 4)
+    assert added.unchecked.words[-2:] == (1, 2 | ingest.FIRST_PART | ingest.MORE_PARTS)
+    assert removed.unchecked.words[-2:] == (1, 1)
+    assert removed.guard == added.guard == made.guard.ctypes.data
+    for name, width in (("src", 4), ("dst", 4), ("status", 1), ("before", 8)):
+        assert getattr(added, name) == getattr(removed, name) + 2 * width
+    if paired:
+        turned = removed.turned()
+        assert (turned.src, turned.dst, turned.unchecked, turned.alone) == (removed.dst, removed.src, None, False)
+        assert (added.turned().status, added.turned().before) == (turned.status + 2, turned.before + 16)
     made.begin(10, 4)
-    assert made.halves(store, batch[0], ([1], [2], None)) is None
-    assert made.halves(store, ([1], [2], None), batch[1]) is None
+    assert made.batches(batch[0], ([1], [2], [1]), (1, 2), paired=paired) is None
+    assert made.batches(([1], [2], None), batch[1], (1, 2), paired=paired) is None
     assert not made.used
-    assert len(given) == 2
+    removed, _ = made.batches(batch[0], None, (0, 0), paired=paired)
+    assert removed.unchecked.words[9] == 2  # the number of the call was not used up
+
+
+def test_a_batch_is_checked_once(validation):
+    made, launched = validation(), []
+    made.launch_copy = lambda batch, addresses: launched.append((batch, addresses))
+    removed, _ = made.batches((column(1), column(2), None), None, (0, 0), paired=False)
+    unchecked = removed.unchecked
+    removed.check()
+    removed.check()
+    assert launched == [(unchecked, (removed.src, removed.dst, removed.weight))]
+
+
+def test_memory_for_the_next_change_is_that_of_an_equal_one(validation):
+    made = validation()
+
+    def memory(*ids):
+        removed, _ = made.batches((column(*ids), column(*ids), None), None, (0, 0), paired=False)
+        return removed.change.memory
+
+    first = memory(1, 2)
+    made.allocate_next()
+    kept = made._next[1]
+    assert kept is not None
+    assert kept is not first
+    assert memory(3, 4) is kept
+    made.allocate_next()
+    kept = made._next[1]
+    assert memory(*range(9)) is not kept  # 9 ids take as much, but another division
+    deferred = validation(checks="deferred")
+    deferred.batches((column(1), column(2), None), None, (0, 0), paired=False)
+    deferred.allocate_next()
+    assert deferred._next[1] is None
 
 
 @pytest.mark.parametrize(
-    ("options", "operation", "edges"),
+    ("options", "edges"),
     [
-        ({}, "insert", ([1], [2], None)),
-        ({}, "insert", (column(1), [2], None)),
-        ({}, "insert", (column(1), column(2, 3), None)),
-        ({}, "insert", (column(), column(), None)),
-        ({}, "insert", (column(1), column(2), column(1))),
-        ({}, "insert", (column(1.5, dtype="float64"), column(2), None)),
-        ({"weight_dtype": "float32"}, "insert", (column(1), column(2), None)),
-        ({"weight_dtype": "float32"}, "insert", (column(1), column(2), column(1, 2))),
-        ({"weight_dtype": "float32"}, "insert", (column(1), column(2), column(True, dtype="bool"))),
-        ({"self_loops": "drop"}, "insert", (column(1), column(2), None)),
+        ({}, ([1], [2], None)),
+        ({}, (column(1), [2], None)),
+        ({}, (column(1), column(2, 3), None)),
+        ({}, (column(), column(), None)),
+        ({}, (column(1), column(2), column(1))),
+        ({}, (column(1.5, dtype="float64"), column(2), None)),
+        ({"weight_dtype": "float32"}, (column(1), column(2), None)),
+        ({"weight_dtype": "float32"}, (column(1), column(2), column(1, 2))),
+        ({"weight_dtype": "float32"}, (column(1), column(2), column(True, dtype="bool"))),
     ],
 )
-def test_what_kernels_cannot_take_as_it_is(validation, options, operation, edges):
-    store = FakeStore()
-    assert validation(**options).fused(store, operation, edges) is None
-    assert not store.batches
+def test_what_kernels_cannot_take_as_it_is(validation, options, edges):
+    assert validation(**options).batches(None, edges, (0, 0), paired=False) is None
 
 
 def test_an_answer_spares_the_wait(validation):
     made = validation()
-
-    def answer(batch):
-        made._pinned.words[1] = batch.words[9] << 1
-        return "applied"
-
-    store = SimpleNamespace(apply_unvalidated=answer)
-    made.fused(store, "insert", (column(1), column(2), None))
+    _, added = made.batches(None, (column(1), column(2), None), (0, 0), paired=False)
+    made._pinned.words[1] = added.unchecked.words[9] << 1
     made.raise_pending(fused=True)  # would call the fake's synchronize(), which is not there
 
 

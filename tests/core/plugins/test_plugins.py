@@ -170,7 +170,6 @@ LIARS = {
     "devices unhashable": (lambda: backend_with(devices=("cpu", [])), r"unhashable"),
     "no devices": (lambda: backend_with(devices=()), r"expected some of cpu, cuda"),
     "guarded": (lambda: backend_with(guarded="yes"), r"Liar\.guarded is 'yes': expected a bool"),
-    "takes_unvalidated": (lambda: backend_with(takes_unvalidated=1), r"Liar\.takes_unvalidated is 1"),
     "knobs": (lambda: backend_with(knobs=[("slab", 1)]), r"Liar\.knobs is .*: expected a dict"),
     "knob values": (lambda: backend_with(knobs={"slab": 1}), r"a tuple of values each"),
     "name number": (lambda: backend_with(name=5), r"Liar\.name is 5: expected text"),

@@ -1,0 +1,154 @@
+"""Batches on their way into stores, as ``suricate.store.Store.apply`` takes them: on a CUDA device or on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.types import EdgeList, Outcome
+from suricate.cuda.batch_memory import LazyChange
+from suricate.intake.arrays import both_arcs
+
+if TYPE_CHECKING:
+    from suricate.intake.ingest import UnvalidatedBatch
+
+#: launches a check and a copy of a batch, to the addresses of src, dst and weight
+Copy = Callable[["UnvalidatedBatch", tuple[int, int, int]], None]
+
+
+@dataclass(slots=True, eq=False)
+class DeviceBatch:
+    """Edges on a CUDA device for a store to insert or to delete, as addresses, and where it reports.
+
+    Attributes:
+        operation: ``"insert"`` or ``"delete"``.
+        size: number of edges; both arcs of an undirected one.
+        src: address of copies, ``uint32[size]``.
+        dst: likewise.
+        weight: address of weights of the store's dtype, of an insertion into a weighted store.
+        status: address for the statuses, ``uint8[size]``, all of which the store writes.
+        before: address for the weights before the batch, on a weighted store.
+        guard: address of ``uint32``, not zero if an entry was found invalid: then the store stays as it is.
+        waits: whether the host waits for the device in this call anyway.
+        alone: whether no other store takes the batch. If one does, what carries it out must not fail.
+        unchecked: the batch as the caller gave it, which a launch of the store checks and copies to the addresses (see
+            ``core/intake/ingest.cuh``); None: a launch ahead does that.
+        done: set by the store when the launch that writes the outcome is queued.
+        change: makes the arrays of the copies and of the outcome of the first store.
+        copy: launches a check and a copy of ``unchecked``, to the addresses of src, dst and weight.
+    """
+
+    operation: str
+    size: int
+    src: int
+    dst: int
+    weight: int
+    status: int
+    before: int
+    guard: int
+    waits: bool
+    alone: bool
+    unchecked: UnvalidatedBatch | None
+    change: LazyChange
+    copy: Copy
+    done: bool = False
+
+    def check(self) -> None:
+        """Check and copy the batch by a launch of its own, unless a launch ahead does."""
+        if self.unchecked is not None:
+            self.copy(self.unchecked, (self.src, self.dst, self.weight))
+            self.unchecked = None
+
+    def turned(self) -> DeviceBatch:
+        """Return the batch of edges from destination to source, for a second store, behind a launch that checks it."""
+        status, before = self.change.addresses[5:]
+        return DeviceBatch(
+            self.operation, self.size, self.dst, self.src, self.weight, status, before, self.guard, self.waits,
+            self.alone, None, self.change, self.copy,
+        )  # fmt: skip
+
+    def edges(self) -> EdgeList:
+        """Return the copies as arrays."""
+        array, weight = self.change.array, self.change.weight
+        ids = array(self.src, np.uint32), array(self.dst, np.uint32)
+        return EdgeList(*ids, None if weight is None else array(self.weight, weight))
+
+    def outcome(self) -> Outcome:
+        """Return the outcome as arrays."""
+        array, held = self.change.array, self.change.before
+        return Outcome(array(self.status, np.uint8), None if held is None else array(self.before, held))
+
+
+def device_batches(
+    removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, held: np.dtype | None, memory: Any,
+    offsets: tuple[int, ...], copy: Copy, *, paired: bool,
+) -> tuple[DeviceBatch | None, DeviceBatch | None]:  # fmt: skip
+    """Return the batches of a deletion and an insertion for stores, in ``memory`` divided at ``batch_offsets``.
+
+    In each array the insertion lies behind the deletion; weights are those of the insertion.
+    """
+    start, width = memory.ptr, 0 if held is None else held.itemsize
+    src, dst, weight, status, before, second, old, _ = offsets
+    first = (
+        start + src, start + dst, start + weight, start + status, start + before, start + second, start + old,
+    )  # fmt: skip
+    if removed is None:
+        return None, None if added is None else _device_batch(added, held, held, memory, first, copy, paired)
+    gone, n = _device_batch(removed, None, held, memory, first, copy, paired), removed.size
+    if added is None:
+        return gone, None
+    src, dst, weight, status, before, second, old = first
+    behind = (
+        src + 4 * n, dst + 4 * n, weight, status + n, before + width * n, second + n, old + width * n,
+    )  # fmt: skip
+    return gone, _device_batch(added, held, held, memory, behind, copy, paired)
+
+
+def _device_batch(
+    batch: UnvalidatedBatch, weight: np.dtype | None, held: np.dtype | None, memory: Any, addresses: tuple[int, ...],
+    copy: Copy, paired: bool,
+) -> DeviceBatch:  # fmt: skip
+    operation, variant, size, _, waits = batch
+    change = LazyChange(size, variant.mirrored, weight, held, memory, addresses)
+    src, dst, weights, status, before, _, _ = addresses
+    return DeviceBatch(
+        operation, size, src, dst, weights, status, before, batch.guard, waits, not paired, batch, change, copy
+    )
+
+
+class HostBatch:
+    """Checked edges on the host for a store to insert or to delete.
+
+    Args:
+        edges: ``uint32`` ids and weights of the store's dtype or None, in NumPy arrays.
+        symmetric: whether ``edges`` are undirected, so that :attr:`arcs` has both arcs of each.
+
+    Attributes:
+        size: number of arcs.
+        outcome: set by the store when it has changed: an ``Outcome`` in NumPy arrays.
+    """
+
+    __slots__ = ("_arcs", "_edges", "outcome", "size")
+
+    def __init__(self, edges: EdgeList, *, symmetric: bool = False) -> None:
+        self._edges, self._arcs = edges, None if symmetric else edges
+        self.size: int = len(edges.src) << symmetric
+        self.outcome: Outcome | None = None
+
+    @property
+    def arcs(self) -> EdgeList:
+        """The edges as stores take them."""
+        if self._arcs is None:
+            self._arcs = both_arcs(np, self._edges)
+        return self._arcs
+
+    def turned(self) -> HostBatch:
+        """Return the batch of edges from destination to source."""
+        src, dst, weight = self.arcs
+        return HostBatch(EdgeList(dst, src, weight))
+
+
+StoreBatch = DeviceBatch | HostBatch  #: what a store is asked to insert or to delete as a whole
