@@ -119,9 +119,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if not self.device.is_cuda or where == "device":
             return False
         if where == "auto":
-            if size <= ledger.HOST_BATCH and self._copy is not None and self._copy[0].ahead == HOST:
+            ahead = STORE if self._copy is None else self._copy[0].ahead
+            if size <= ledger.HOST_BATCH and ahead == HOST:
                 return True
-            behind = self._behind()
+            behind = self.pool.allocated if ahead == STORE else 0  # bytes that the host would take over at most
             if size > ledger.HOST_BATCH or not ledger.pays_off(self._waived, behind):
                 self._waived += size <= ledger.HOST_BATCH
                 return False
@@ -132,12 +133,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
                 raise
             return False
         return True
-
-    def _behind(self) -> int:
-        """Return how many bytes the host would take over at most before it could be changed."""
-        if self._copy is None or self._copy[0].ahead == STORE:
-            return self.pool.allocated
-        return 0
 
     def _on_host(self, size: int) -> BlockedStore:
         """Return the store on the host, up to date, for a batch of ``size`` edges; waits if the device is ahead."""
@@ -202,11 +197,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """See :meth:`BatchStore.apply`; the device is brought up to date first, or a host batch goes to the mirror."""
-        batches = [batch for batch in (delete, insert) if batch is not None]
-        if isinstance(batches[0], HostBatch):
-            is_taken = self._takes_host_batch(sum(batch.size for batch in batches))
-            return partial(self._apply_host_batches, delete, insert) if is_taken else None
-        if not all(self._takes_here(batch.size) for batch in batches):
+        sizes = [batch.size for batch in (delete, insert) if batch is not None]
+        if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
+            return partial(self._apply_host_batches, delete, insert) if self._takes_host_batch(sum(sizes)) else None
+        if not all(map(self._takes_here, sizes)):
             return None
         self._on_device(changes=True)
         return super().apply(delete, insert)

@@ -11,7 +11,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
 from suricate.cursors import missing_functions
-from suricate.intake.batches import DeviceBatch
+from suricate.intake.batches import DeviceBatch, StoreBatch
 from suricate.store import Store
 from suricate.testing.draws import draw_ids, draw_weights
 from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, ends_of, group
@@ -85,21 +85,20 @@ class ModelledStore:
                   outcome.weight[removed], before)  # fmt: skip
         self._removed(batch.keys)
 
-    def expect(self, delete: Any, insert: Any, removed: EdgeList | None, added: EdgeList | None) -> None:
-        """Compare the outcomes of a change that the store was given as a whole; None: it is invalid."""
-        for batch, edges in ((delete, removed), (insert, added)):
-            if batch is None:
-                continue
-            is_said = batch.done if isinstance(batch, DeviceBatch) else batch.outcome is not None
-            assert is_said, f"apply() does not say that it has carried out the part to {batch}"
-            changed = batch.outcome() if isinstance(batch, DeviceBatch) else batch.outcome
-            outcome = self._on_host(changed, batch.size)
-            if edges is None:
-                assert not outcome.status.any(), "apply() changes a store by an invalid batch"
-            elif batch is delete:
-                self._expect_removed(outcome, *edges[:2])
-            else:
-                self._expect_inserted(outcome, *edges)
+    def expect(self, batch: StoreBatch | None, edges: EdgeList | None, *, deletion: bool = False) -> None:
+        """Compare the outcome of a batch that the store was given as a part of a whole; ``edges``: None, if invalid."""
+        if batch is None:
+            return
+        is_said = batch.done if isinstance(batch, DeviceBatch) else batch.outcome is not None
+        assert is_said, "apply() does not say what it has carried out"
+        changed: Any = batch.outcome() if isinstance(batch, DeviceBatch) else batch.outcome
+        outcome = self._on_host(changed, batch.size)
+        if edges is None:
+            assert not outcome.status.any(), "apply() changes a store by an invalid batch"
+        elif deletion:
+            self._expect_removed(outcome, edges.src, edges.dst)
+        else:
+            self._expect_inserted(outcome, *edges)
 
     def delete_vertices(self, vertices: np.ndarray) -> None:
         """Free the out-edges of distinct vertices."""

@@ -21,13 +21,13 @@ SIZES = ((40, 0), (0, 300), (1, 1), (30, 50), (2000, 3000))  #: edges to delete 
 def whole_changes(model: ModelledStore) -> None:
     """Offer changes, valid and invalid, carry out some and drop others; the store has ``NUM_VERTICES`` vertices."""
     rng, n = np.random.default_rng(31), model.store.num_vertices
-    ids = rng.integers(0, n, (2, 400)).astype(np.uint32)
-    model.insert(*ids, weights_for(model, rng, 400))
+    src, dst = rng.integers(0, n, (2, 400)).astype(np.uint32)
+    model.insert(src, dst, weights_for(model, rng, 400))
     for sizes in SIZES:
         gone, new = (rng.integers(0, n, (2, size)).astype(np.uint32) for size in sizes)
         new[:, : sizes[0] // 2] = gone[:, : min(sizes[1], sizes[0] // 2)]  # deleted and inserted again
-        removed = EdgeList(*gone) if sizes[0] else None
-        added = EdgeList(*new, weights_for(model, rng, sizes[1])) if sizes[1] else None
+        removed = EdgeList(gone[0], gone[1]) if sizes[0] else None
+        added = EdgeList(new[0], new[1], weights_for(model, rng, sizes[1])) if sizes[1] else None
         for batches, valid in _offers(model, removed, added):
             if removed is not None and added is not None:
                 model.reserve(len(added.src))
@@ -35,7 +35,8 @@ def whole_changes(model: ModelledStore) -> None:
             model.verify(rng)  # nothing has changed yet
             if carry_out is not None:
                 carry_out()
-                model.expect(*batches, *((removed, added) if valid else (None, None)))
+                model.expect(batches[0], removed if valid else None, deletion=True)
+                model.expect(batches[1], added if valid else None)
             model.verify(rng)
 
 
@@ -47,37 +48,44 @@ def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | No
     store = model.store
     ingest = Ingest(model.device, GraphOptions(type(store), weight_dtype=store.weight_dtype))
     for valid in (False, True):
-        given = []
-        for part in (removed, added):
-            columns = [] if part is None else [column if column is None else model.to_device(column) for column in part]
-            if columns and not valid:
-                columns[1] = columns[1].astype(np.int64)
-                columns[1][-1:] = store.num_vertices
-            given.append(columns or None)
+        delete, insert = (_given(model, part, valid=valid) for part in (removed, added))
         ingest.begin(store.num_vertices, 0)
-        batches = ingest.batches(*given, (1, 2), paired=False)
+        batches = ingest.batches(delete, insert, (1, 2), paired=False)
         assert batches is not None
-        yield batches, valid
+        yield list(batches), valid
+
+
+def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tuple[Any, Any, Any] | None:
+    """Return edges as a caller may give them, on the device; if they are not valid, the last destination is no id."""
+    if edges is None:
+        return None
+    dst = edges.dst.astype(np.int64)
+    if not valid:
+        dst[-1] = model.store.num_vertices
+    weight = None if edges.weight is None else model.to_device(edges.weight)
+    return model.to_device(edges.src), model.to_device(dst), weight
 
 
 def unchecked_queries(model: ModelledStore) -> None:
     """Look edges up that nobody has checked, in arrays on the host and on the device."""
-    rng, store = np.random.default_rng(32), model.store
-    ids = rng.integers(0, store.num_vertices, (2, 400)).astype(np.uint32)
-    weight = weights_for(model, rng, 400)
-    model.insert(*ids, weight)
-    src, dst = (np.concatenate((part[::2], rng.integers(0, store.num_vertices, 100, np.uint32))) for part in ids)
-    wanted, held = (None if part is None else model.device.to_numpy(part)
-                    for part in store.find(model.to_device(src), model.to_device(dst)))  # fmt: skip
+    rng, store, to_numpy = np.random.default_rng(32), model.store, model.device.to_numpy
+    src, dst = rng.integers(0, store.num_vertices, (2, 400)).astype(np.uint32)
+    model.insert(src, dst, weights_for(model, rng, 400))
+    others = rng.integers(0, store.num_vertices, (2, 100)).astype(np.uint32)
+    src, dst = np.append(src[::2], others[0]), np.append(dst[::2], others[1])
+    given = model.to_device(src), model.to_device(dst)
     queries: list[Any] = [EdgeList(src, dst)]
     if model.device.is_cuda:
         ingest = Ingest(model.device, GraphOptions(type(store), weight_dtype=store.weight_dtype))
         ingest.begin(store.num_vertices, 0)
-        queries.append(ingest.query(model.to_device(src), model.to_device(dst)))
+        queries.append(ingest.query(*given))
+    wanted, held = store.find(*given)
     for query in queries:
         answer = store.query(query)
         if answer is not None:
-            on_host = isinstance(query, EdgeList)
-            found, old = (part if part is None or on_host else model.device.to_numpy(part) for part in answer)
-            assert np.array_equal(found, wanted), "query() differs from find()"
-            assert old is None or np.array_equal(old[found], held[found]), "query() differs from find() in weights"
+            found, weight = answer
+            there = found if isinstance(query, EdgeList) else to_numpy(found)
+            assert np.array_equal(there, to_numpy(wanted)), "query() differs from find()"
+            if weight is not None and held is not None:
+                old = weight if isinstance(query, EdgeList) else to_numpy(weight)
+                assert np.array_equal(old[there], to_numpy(held)[there]), "query() differs from find() in weights"

@@ -95,7 +95,7 @@ def test_a_change_is_whole_and_trackers_follow(backend, change, monkeypatch):
         each.insert_edges([0, 1, 1, 3], [1, 2, 3, 4], [1, 2, 3, 4])
     trackers = [graph.track("wcc"), graph.track("spmv")]
     second = graph.store("in")
-    for operation in ("insert", "delete", "change", "delete_vertices", "resize"):
+    for operation in ("insert", "delete", "delete_vertices", "resize"):
         monkeypatch.setattr(second, operation, interrupting(getattr(second, operation)))
     with pytest.raises(KeyboardInterrupt):
         CHANGES[change](graph)
@@ -157,7 +157,7 @@ def test_trackers_that_an_interrupt_has_left_behind_are_computed_anew():
     assert trackers[0].result.num_components == 1
 
 
-@pytest.mark.parametrize("step", ["fused", "raise_pending"])
+@pytest.mark.parametrize("step", ["carry_out", "raise_pending"])
 def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
     """It may have been launched, and the end of the wait for it does not end it."""
     options = GraphOptions(plugins.backend("slabhash"), True, None, False, "allow", "eager", None, {}, None)
@@ -166,11 +166,16 @@ def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    steps = {"begin": lambda *args: None, "fused": lambda *args: "inserted"}
-    updater.ingest = SimpleNamespace(**{**steps, step: interrupt})
-    updater._fuses, size = True, np.zeros(1, np.uint32)
+    def nothing(*args, **kwargs):
+        return None
+
+    batch, names = SimpleNamespace(size=1, change=nothing), ("begin", "allocate_next", "raise_pending")
+    ingest = {name: nothing for name in names} | {"batches": lambda *args, **options: (None, batch)}
+    stores = {"prepare": lambda *args: [nothing], "carry_out": nothing}
+    updater.ingest = SimpleNamespace(**{**ingest, step: interrupt})
+    updater._all, ids = SimpleNamespace(**{**stores, step: interrupt}), np.zeros(1, np.uint32)
     with pytest.raises(KeyboardInterrupt):
-        updater.apply(None, (size, size, None))
+        updater.apply(None, (ids, ids, None))
     assert updater.version == 1
 
 
