@@ -170,7 +170,7 @@ def test_a_batch_on_the_device_that_is_interrupted_counts_as_a_change(step):
         return None
 
     batch, names = SimpleNamespace(size=1, change=nothing), ("begin", "allocate_next", "raise_pending")
-    ingest = {name: nothing for name in names} | {"batches": lambda *args, **options: (None, batch)}
+    ingest = dict.fromkeys(names, nothing) | {"batches": lambda *args, **options: (None, batch)}
     stores = {"prepare": lambda *args: [nothing], "carry_out": nothing}
     updater.ingest = SimpleNamespace(**{**ingest, step: interrupt})
     updater._all, ids = SimpleNamespace(**{**stores, step: interrupt}), np.zeros(1, np.uint32)
