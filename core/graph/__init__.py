@@ -26,7 +26,8 @@ from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_ve
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
-from suricate.graph.update import Given, Updater
+from suricate.graph.update import Updater
+from suricate.graph.vertices import Coming
 from suricate.intake.arrays import picked
 from suricate.intake.ingest import Ingest
 from suricate.intake.names import Names
@@ -151,15 +152,9 @@ class Graph:
         """Dtype of the weights, None for an unweighted graph; with columns of edges that of rows."""
         return self._options.weight_dtype
 
-    @property
-    def self_loops(self) -> str:
-        """How inserted self-loops are treated: ``"allow"``, ``"drop"`` or ``"error"``."""
-        return self._options.self_loops
+    self_loops = property(lambda self: self._options.self_loops, doc="How self-loops are treated, see ``Graph``.")
 
-    @property
-    def checks(self) -> str:
-        """When an invalid device batch raises: ``"eager"`` or ``"deferred"``."""
-        return self._options.checks
+    checks = property(lambda self: self._options.checks, doc="When invalid device batches raise, see ``Graph``.")
 
     @property
     def has_in_edges(self) -> bool:
@@ -268,7 +263,7 @@ class Graph:
             return self._update(batch.delete, batch.insert)
         return self._update(batch.delete, batch.insert, parts=(1, 2))
 
-    def _update(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
+    def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
@@ -277,7 +272,8 @@ class Graph:
                 try:
                     if self._names is not None:
                         delete, insert = naming.as_edges(self, delete, insert, parts)
-                    before, delta = self._begin_change(), self._updater.apply(delete, insert, parts)
+                    before, given = self._begin_change(), (delete, insert)
+                    delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given, parts)
                 except BaseException as error:
                     edge_columns.undo(self, rows, error)
                     raise

@@ -1,13 +1,57 @@
-"""The arcs that go with deleted vertices."""
+"""The arcs that go with deleted vertices, and vertices that come and go with a batch of edges."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList
+from suricate.graph.delta import Delta
+from suricate.graph.liveness import Edit
 from suricate.intake.arrays import joined, picked
 from suricate.store import Store
+
+if TYPE_CHECKING:
+    from suricate.graph.update import Given, Updater
+
+
+class Coming(NamedTuple):
+    """Vertices that come and go with a batch: ``more`` are added; ``gone`` (``uint32[k]``, on the host, distinct) are
+    deleted, live ones that the batch leaves without edges.
+    """
+
+    more: int
+    gone: np.ndarray
+
+    def apply(self, updater: Updater, delete: Given | None, insert: Given | None) -> Delta:
+        """Add vertices, apply a batch of edges, and delete vertices, as one change with one delta.
+
+        Raises as ``Updater.apply`` does; nothing has changed then.
+        """
+        before, live, xp = updater.num_vertices, updater.live, updater.device.xp
+        with updater.whole(live=True):
+            updater._resize(before + self.more)
+            gone: Any = live.among(self.gone)
+            try:
+                edit = live.deletion(gone) if len(gone) else None
+                if edit is not None:
+                    live.apply(edit)
+                try:
+                    delta = updater.apply(delete, insert, (1, 2))
+                except BaseException:
+                    if edit is not None:
+                        live.refresh()
+                        live.apply(Edit(edit.at, True, None))
+                    raise
+            except BaseException:
+                updater._resize(before)
+                raise
+        delta.num_vertices_before = before
+        if len(gone):
+            delta._deleted_vertices = xp.asarray(np.sort(gone))
+        return delta
 
 
 class Incident(NamedTuple):

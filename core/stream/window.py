@@ -14,8 +14,9 @@ import numpy as np
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph
-from suricate.graph.delta import Batch
+from suricate.graph.delta import Delta
 from suricate.graph.frames import Frame
+from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
 from suricate.stream.background import Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
@@ -398,12 +399,7 @@ class Window(Threaded):
         self._pending = end, change, free, entered
         begin = time.perf_counter()
         graph = self._graph if self._graph is not None else self._make_graph()
-        batch = self._batch(graph, change)
-        if graph.names is not self.names:
-            graph.names = self.names
-        delta = graph.apply(batch)
-        if len(free):
-            graph.delete_vertices(free)
+        delta = self._change_graph(graph, change, free)
         self._pending, self.slides = None, self.slides + 1
         for tracker in self._trackers:
             if not tracker.begun:  # not before: a source is a vertex of the first slide
@@ -430,7 +426,7 @@ class Window(Threaded):
         keys, value = self._ring.held()  # type: ignore[union-attr]  # it was restored
         graph = self._make_graph()
         graph.insert_vertices(max(about["num_vertices"] - graph.num_vertices, 0))
-        graph.apply(self._batch(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0)))
+        self._change_graph(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0), keys[:0])
         graph.delete_vertices(arrays["deleted"])
         graph.names = self.names
         for number, tracker in enumerate(self._trackers):
@@ -439,14 +435,15 @@ class Window(Threaded):
             if identity == tracker.identity:
                 tracker.load(graph, slides, parts_of(arrays, f"tracker{number}."))
 
-    def _batch(self, graph: Graph, change: Change) -> Batch:
-        """Return the net changes as a batch, with the vertices that they need."""
+    def _change_graph(self, graph: Graph, change: Change, free: np.ndarray) -> Delta:
+        """Make the net changes: one batch with the vertices that come, and those that go with their names."""
         gone, new = ends_of(change.gone), ends_of(change.new)
         value = None
         if change.value is not None and graph.weight_dtype is not None:
             value = fitted(change.value, graph.weight_dtype, new)
-        if len(new[0]):
-            more = 1 + int(max(new[0].max(), new[1].max())) - graph.num_vertices
-            if more > 0:
-                graph.insert_vertices(more)
-        return Batch(delete=gone, insert=(*new, value))
+        most = 1 + max(int(new[0].max()), int(new[1].max())) if len(new[0]) else 0
+        coming = Coming(max(most - graph.num_vertices, 0), free)
+        delta = graph._update((*gone, None), (*new, value), (1, 2), coming if coming.more or len(free) else None)
+        if graph.names is not self.names:
+            graph.names = self.names
+        return delta
