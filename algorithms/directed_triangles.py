@@ -1,0 +1,251 @@
+"""Triangles and clustering coefficients of directed graphs, as NetworkX or as LDBC Graphalytics defines them.
+
+Two vertices are neighbours if an arc joins them, in either direction; their pair has one arc or two. ``"networkx"``: a
+choice of one arc from each pair of three mutual neighbours is a directed triangle (Fagiolo, *Clustering in complex
+directed networks*, 2007), so three neighbours are the product of the arcs of their pairs. ``"ldbc"``: the arcs between
+two neighbours of a vertex are counted.
+
+The algorithm keeps a graph of its own, of twice as many vertices: vertex ``2 v`` leads to ``2 x`` for each neighbour
+``x`` of ``v``, and also to ``2 x + 1`` if their pair has two arcs. One call of ``intersect`` over the pairs of
+neighbours counts all triangles. An update makes the same call over the pairs whose arcs have changed, before and after
+this graph follows, and counts a triangle with several such pairs at the least of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate import hookimpl
+from suricate.algorithms._vertex_values import resized
+from suricate.base.effects import atomic
+from suricate.base.parameters import shown
+from suricate.errors import ParameterError
+from suricate.intake.arrays import sorted_distinct
+from suricate.operators import intersect
+from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
+from suricate.state.edges.edge_set import EdgeSet
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+    from suricate.graph.delta import Delta
+
+DEFINITIONS = ("networkx", "ldbc")
+
+
+class DirectedTrianglesResult(NamedTuple):
+    """Triangles and clustering coefficients; a vertex with fewer than two neighbours has coefficient 0.
+
+    Attributes:
+        triangles: int64[n], with ``"networkx"`` the directed triangles at each vertex, with ``"ldbc"`` the arcs among
+            its neighbours.
+        clustering: float64[n], the share that these are of all that are possible.
+    """
+
+    triangles: Array
+    clustering: Array
+
+
+def count_opposite(i, u, v, x, near, arcs, counts):
+    """Count, at ``x``, the arcs of the pair that lies opposite to it."""
+    if x % 2 == 0:
+        atomic.add(counts, x // 2, arcs[i])
+
+
+def count_triangles(i, u, v, x, near, arcs, counts):
+    """Count, at ``x``, the directed triangles with the pair that lies opposite to it."""
+    if x % 2 == 0:
+        ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
+        atomic.add(counts, x // 2, ways)
+
+
+def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
+    """Change what the corners of a triangle have opposite to them, if no other changed pair of it comes first."""
+    if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
+        atomic.add(counts, x // 2, arcs[i])
+        atomic.add(counts, u // 2, sign[i] * (2 if (v, x + 1) in near else 1))
+        atomic.add(counts, v // 2, sign[i] * (2 if (u, x + 1) in near else 1))
+
+
+def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
+    """Change the directed triangles at the corners of three neighbours, if no other changed pair comes first."""
+    if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
+        ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
+        atomic.add(counts, x // 2, ways)
+        atomic.add(counts, u // 2, ways)
+        atomic.add(counts, v // 2, ways)
+
+
+class DirectedTriangles(Algorithm):
+    """Triangles of a directed graph and clustering coefficients; self-loops and weights do not count.
+
+    On an undirected graph both definitions agree with the algorithm for these. The state holds the pairs of neighbours
+    in a graph of the same backend. An update waits for the device.
+
+    Args:
+        definition: ``"networkx"``: directed triangles, whose clustering is ``networkx.clustering``; ``"ldbc"``: arcs
+            among the neighbours of a vertex, in either direction, as a share of the ordered pairs of neighbours (LDBC
+            Graphalytics' LCC).
+
+    Raises:
+        ParameterError: there is no such definition.
+        RequirementError: an undirected graph.
+    """
+
+    name = "directed_triangles"
+    requires = Requirements(undirected=False)
+    update_kind = "dynamic"
+    recompute_share = 0.02
+
+    def __init__(self, definition: str = "networkx") -> None:
+        if not isinstance(definition, str) or definition not in DEFINITIONS:
+            known = " or ".join(map(repr, DEFINITIONS))
+            raise ParameterError(f"directed_triangles: definition must be {known}, got {shown(definition)}")
+        self.definition = definition
+        self._triangles: Array = None  # int64[n]
+        self._near: Graph = None  # type: ignore[assignment]  # see the head of this module
+        self._arcs: Array = None  # int64[n], of a vertex
+        self._mutual: Array = None  # int64[n], neighbours by two arcs
+
+    def compute(self, graph: Graph) -> None:
+        """Count from scratch."""
+        n, xp = graph.num_vertices, graph.device.xp
+        backend, threads = type(graph.store("out")), graph.options.threads
+        self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads)
+        self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
+        src, dst, _ = graph.edges()
+        low, high, arcs = _pairs_of(graph, src, dst)
+        self._follow(low, high, arcs * 0, arcs)
+        count = count_opposite if self.definition == "ldbc" else count_triangles
+        intersect(self._near, None, low * 2, high * 2, count, args=(self._near, arcs, self._triangles))
+
+    def update(self, graph: Graph, delta: Delta) -> None:
+        """Subtract the triangles of pairs whose arcs changed, and add those that they are in now."""
+        if self.outweighs(graph, delta.arc_list("deleted"), delta.arc_list("inserted")):
+            self.compute(graph)
+            return
+        self._grow(graph)
+        deleted, inserted = delta.arcs("deleted"), delta.arcs("inserted")
+        xp = graph.device.xp
+        src, dst = (xp.concatenate(ends) for ends in zip(deleted[:2], inserted[:2], strict=True))
+        low, high, after = _pairs_of(graph, src, dst)
+        before = _held(self._near, low * 2, high * 2) + _held(self._near, low * 2, high * 2 + 1)
+        both = _both_ways(xp, low * 2, high * 2)
+        changed = EdgeSet(self._near, *both)
+        self._change(changed, low, high, -before)
+        self._follow(low, high, before, after)
+        self._change(changed, low, high, after)
+
+    def _change(self, changed: EdgeSet, low: Array, high: Array, arcs: Array) -> None:
+        """Add the triangles with changed pairs, ``arcs`` of each; subtract them if it is negative."""
+        sign = (arcs > 0) * np.int64(1) - (arcs < 0) * np.int64(1)
+        change = change_opposite if self.definition == "ldbc" else change_triangles
+        args = (self._near, changed, arcs, sign, self._triangles)
+        intersect(self._near, None, low * 2, high * 2, change, args=args)
+
+    def _follow(self, low: Array, high: Array, before: Array, after: Array) -> None:
+        """Bring the graph of neighbours up to date with pairs that had ``before`` arcs and have ``after``."""
+        near, xp = self._near, self._near.device.xp
+        for least in (1, 2):
+            gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
+            for chosen, change in ((gone, near.delete_edges), (new, near.insert_edges)):
+                src, dst = _both_ways(xp, low[chosen] * 2, high[chosen] * 2)
+                change(src, dst + np.uint32(least - 1))
+        ends = xp.concatenate([low, high])
+        for array, change in ((self._arcs, after - before), (self._mutual, (after == 2) * 1 - (before == 2) * 1)):
+            _add_at(xp, array, ends, xp.concatenate([change, change]))
+
+    def _grow(self, graph: Graph) -> None:
+        missing = graph.num_vertices - len(self._triangles)
+        if missing:
+            self._near.insert_vertices(2 * missing)
+            arrays = (self._triangles, self._arcs, self._mutual)
+            self._triangles, self._arcs, self._mutual = (
+                resized(graph.device.xp, array, graph.num_vertices, 0) for array in arrays
+            )
+
+    @property
+    def result(self) -> DirectedTrianglesResult:
+        """The current numbers, in new arrays."""
+        possible = _possible(self.definition, self._arcs, self._mutual)
+        shares = self._triangles / self._near.device.xp.maximum(possible, 1)
+        return DirectedTrianglesResult(self._triangles.copy(), shares)
+
+    # -- verification and benchmark ------------------------------------------------------------------------------------
+
+    @classmethod
+    def reference(
+        cls,
+        src: np.ndarray,
+        dst: np.ndarray,
+        weight: np.ndarray | None,
+        num_vertices: int,
+        directed: bool,
+        *,
+        definition: str = "networkx",
+        live: np.ndarray | None = None,
+        **_: Any,
+    ) -> DirectedTrianglesResult:
+        """Products of SciPy's matrices, by the definitions."""
+        from scipy import sparse
+
+        src, dst = src[src != dst], dst[src != dst]
+        shape = (num_vertices, num_vertices)
+        arcs = sparse.csr_array((np.ones(len(src), np.int64), (src, dst)), shape=shape)
+        both = (arcs + arcs.T).tocsr()
+        near = both.sign().tocsr()
+        if definition == "networkx":
+            counts = ((both @ both).multiply(both)).sum(axis=1) // 2
+        else:
+            counts = ((near @ arcs).multiply(near)).sum(axis=1)
+        degrees = np.asarray(both.sum(axis=1)).ravel()
+        mutual = np.asarray(arcs.multiply(arcs.T).sum(axis=1)).ravel()
+        triangles = np.asarray(counts).ravel().astype(np.int64)
+        possible = _possible(definition, degrees, mutual)
+        return DirectedTrianglesResult(triangles, triangles / np.maximum(possible, 1))
+
+    def traffic(self, graph: Graph) -> int:
+        """Return the bytes of all pairs, read once from each side, and of one count per vertex."""
+        return 2 * self._near.num_edges * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
+
+
+def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array]:
+    """Return the distinct pairs of the ends of arcs, the smaller id first, and how many arcs of the graph each has."""
+    xp = graph.device.xp
+    proper = src != dst
+    ends = src[proper].astype(np.uint64), dst[proper].astype(np.uint64)
+    keys = sorted_distinct(xp.minimum(*ends) << np.uint64(32) | xp.maximum(*ends), xp)
+    low, high = (keys >> np.uint64(32)).astype(np.uint32), (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+    return low, high, _held(graph, low, high) + _held(graph, high, low)
+
+
+def _held(graph: Graph, src: Array, dst: Array) -> Array:
+    """Return 1 for each of the edges that the graph has, else 0 (int64)."""
+    return graph.has_edges(src, dst).astype(np.int64)
+
+
+def _both_ways(xp: Any, src: Array, dst: Array) -> tuple[Array, Array]:
+    """Return arcs, followed by the same in the other direction."""
+    return xp.concatenate([src, dst]), xp.concatenate([dst, src])
+
+
+def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
+    """Add integers at indices, which may repeat."""
+    places, which = xp.unique(at, return_inverse=True)
+    sums = xp.bincount(which, weights=amounts.astype(np.float64), minlength=len(places))
+    array[places] += sums.astype(np.int64)
+
+
+def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
+    """Return what the triangles at a vertex are a share of, by its arcs and its neighbours by two arcs."""
+    if definition == "ldbc":
+        return (arcs - mutual) * (arcs - mutual - 1)
+    return arcs * (arcs - 1) - 2 * mutual
+
+
+@hookimpl
+def suricate_algorithms() -> list[type[Algorithm]]:
+    """Offer triangles of directed graphs."""
+    return [DirectedTriangles]
