@@ -99,7 +99,10 @@ def has_lost(v, step, core, state, left):
 
 
 class CoreNumbersByOperators:
-    """The core numbers of one undirected graph; ``core`` is ``uint32[num_vertices]``."""
+    """The core numbers of one graph; ``core`` is ``uint32[num_vertices]``.
+
+    A directed graph has in-edges. Its arcs count from both ends, so two arcs between the same vertices count twice.
+    """
 
     def __init__(self, device: Device) -> None:
         self.core: Array = device.xp.empty(0, np.uint32)
@@ -110,7 +113,7 @@ class CoreNumbersByOperators:
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
         self._grow(graph)
-        self.core[...] = graph.degrees()
+        self.core[...] = graph.degrees() + graph.degrees("in") if graph.directed else graph.degrees()
         self._lower(graph, None)
 
     def update(self, graph: Graph, deleted: EdgeSet, inserted: EdgeSet) -> bool:
@@ -123,19 +126,20 @@ class CoreNumbersByOperators:
         return True
 
     def _lower(self, graph: Graph, ends: EdgeSet | None) -> None:
+        over, wake = ("both", "both") if graph.directed else ("in", "out")
         args = (self.core, self._fresh)
-        converge(graph, ends, number_of, args=args, reduce="hindex", then=fall, commit=publish)
+        converge(graph, ends, number_of, args=args, reduce="hindex", over=over, then=fall, commit=publish, wake=wake)
 
     def _raise(self, graph: Graph, inserted: EdgeSet) -> None:
-        core, state = self.core, self._state
+        core, state, over = self.core, self._state, "both" if graph.directed else "out"
         started, args = Scalar("sum", "int64", graph), (core, state, self._left)
 
         def rise() -> None:
             start = vertex_map(graph, None, begin, args=(core, state, started))
-            propagate(graph, start, same_level, state, args=(core, state), reduce="max")
+            propagate(graph, start, same_level, state, args=(core, state), reduce="max", over=over)
             region = vertex_map(graph, None, is_candidate, args=(state,))
-            dropped = neighbor_reduce(graph, holds, args=args, over="in", vertices=region, then=lacks)
-            propagate(graph, dropped, lets_go, self._left, args=args, reduce="sum", then=has_lost)
+            dropped = neighbor_reduce(graph, holds, args=args, over=over, vertices=region, then=lacks)
+            propagate(graph, dropped, lets_go, self._left, args=args, reduce="sum", over=over, then=has_lost)
 
         vertex_map(graph, inserted, mark_end, args=(state,))
         iterate(rise, until=started, max_steps=MOST_ROUNDS)
