@@ -131,14 +131,15 @@ class CoreNumbersByOperators:
         converge(graph, ends, number_of, args=args, reduce="hindex", over=over, then=fall, commit=publish, wake=wake)
 
     def _raise(self, graph: Graph, inserted: EdgeSet) -> None:
-        core, state, over = self.core, self._state, "both" if graph.directed else "out"
+        core, state = self.core, self._state
+        over, back = ("both", "both") if graph.directed else ("out", "in")
         started, args = Scalar("sum", "int64", graph), (core, state, self._left)
 
         def rise() -> None:
             start = vertex_map(graph, None, begin, args=(core, state, started))
             propagate(graph, start, same_level, state, args=(core, state), reduce="max", over=over)
             region = vertex_map(graph, None, is_candidate, args=(state,))
-            dropped = neighbor_reduce(graph, holds, args=args, over=over, vertices=region, then=lacks)
+            dropped = neighbor_reduce(graph, holds, args=args, over=back, vertices=region, then=lacks)
             propagate(graph, dropped, lets_go, self._left, args=args, reduce="sum", over=over, then=has_lost)
 
         vertex_map(graph, inserted, mark_end, args=(state,))
