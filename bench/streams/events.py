@@ -65,8 +65,9 @@ class EventStream:
         """Yield the events from the first one on in chunks, without end."""
         at = 0
         while True:
-            numbers = self.numbers(at, at + size)
-            yield {"src": self.data.src[numbers], "dst": self.data.dst[numbers]}
+            begin = at % self.length
+            part: Any = slice(begin, begin + size) if begin + size <= self.length else self.numbers(at, at + size)
+            yield {"src": self.data.src[part], "dst": self.data.dst[part]}
             at += size
 
 

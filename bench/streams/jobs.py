@@ -14,11 +14,13 @@ import suricate.stream as st
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
-from suricate.bench.streams.events import stream_of, window_of
+from suricate.bench.streams.events import EventStream, stream_of, window_of
 from suricate.bench.streams.slides import job_of
 from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, expect, keys_of
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch
+from suricate.stream.events import Events
+from suricate.stream.ring import Ring
 
 PREFIX = "vertex "
 
@@ -170,12 +172,22 @@ class JobAlone(FixtureTask):
         graph = self.fixture.empty_graph(weighted=False)
         graph.insert_edges(*self.fixture.upload(*stream.content()))
         self.job_s, self.batch_s, self.window_s = [], [], []
+        ring, first = Ring("last", None), stream.window - self.size
+        ring.slide(self.events_of(stream, stream.end - stream.window, stream.window), None)
         for _ in range(constants.VERIFIED_SLIDES + constants.TURNS):
             gone, new = (ends_of(keys) for keys in stream.slide(self.size))
             self.batch_s.append(self._seconds(lambda gone=gone, new=new: graph.apply(Batch(delete=gone, insert=new))))
             self.job_s.append(self._seconds(lambda: next(job)))
-            self.window_s.append(job.history["window"][-1])
+            begin = stream.end - self.size
+            events = self.events_of(stream, begin)
+            self.window_s.append(self._seconds(lambda events=events, begin=begin: ring.slide(events, begin - first)))
         self.graphs, self.stream = (graph, job.graph), stream
+
+    def events_of(self, stream: EventStream, begin: int, number: int | None = None) -> Events:
+        """Return the events from one on, with their positions as times."""
+        numbers = stream.numbers(begin, begin + (number or self.size))
+        src, dst = self.fixture.data.src[numbers], self.fixture.data.dst[numbers]
+        return Events(np.arange(begin, begin + len(numbers)), src, dst, None, None)
 
     def _seconds(self, work: Any) -> float:
         clock = time.perf_counter if self.device.is_cuda else time.process_time

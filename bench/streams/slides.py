@@ -191,8 +191,6 @@ def job_of(
     """Return a job over events without weights, with a graph of a fixture's kind."""
     directed = subject is None or subject.directed
     graph = {"directed": directed, "weight_dtype": None, **fixture.settings}
-    if subject is not None and directed:
-        graph["in_edges"] = True
     if not options.get("names"):
         graph["num_vertices"] = fixture.data.num_vertices
     return st.Window(source, size=window, slide=slide, graph=graph, **options)

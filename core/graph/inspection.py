@@ -37,8 +37,16 @@ class MemoryUsage(NamedTuple):
 @on_graph_device
 def memory_usage(graph: Graph) -> MemoryUsage:
     """Return bytes used and allocated, by part and in all, and bytes allocated per edge. Waits for the device."""
+    graph._updater.raise_found()
+    parts = parts_of(graph)
+    used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
+    num_edges, workspace = graph._updater.count_edges(), sum(graph.workspace.memory().values())
+    return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
+
+
+def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
+    """Return the bytes used and allocated by part; edges are not counted, as that takes a time that grows."""
     updater = graph._updater
-    updater.raise_found()
     parts = {
         f"{name}.{part}": size
         for name, store in zip(("out", "in"), updater.stores, strict=False)
@@ -50,9 +58,7 @@ def memory_usage(graph: Graph) -> MemoryUsage:
     for label, size in (("columns", columns), ("edge_columns", graph.edge_table.nbytes if graph.edge_table else 0)):
         if size:
             parts[label] = size, size
-    used, allocated = (sum(size[k] for size in parts.values()) for k in (0, 1))
-    num_edges, workspace = updater.count_edges(), sum(graph.workspace.memory().values())
-    return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
+    return parts
 
 
 @on_graph_device

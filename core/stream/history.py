@@ -28,11 +28,11 @@ class History:
         self._rows: deque[dict[str, Any]] = deque(maxlen=kept)
         self.slides, self.events, self.seconds = 0, 0, 0.0
 
-    def add(self, slide: Slide) -> None:
-        """Add the row of the newest slide."""
+    def add(self, slide: Slide, num_edges: int) -> None:
+        """Add the row of the newest slide, at whose end the graph has so many edges."""
         memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
         facts = {"end": slide.end, "events": slide.events, "late": slide.late, "lag": slide.lag}
-        self._rows.append({**facts, "edges": slide.graph.num_edges, **memory, **slide.took})
+        self._rows.append({**facts, "edges": num_edges, **memory, **slide.took})
         self.slides, self.events = self.slides + 1, self.events + slide.events
         self.seconds += slide.took["total"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from suricate.base.errors import RequirementError
-from suricate.graph import Graph
+from suricate.graph import Graph, inspection
 from suricate.graph.delta import Delta
 from suricate.stream.ring import Change
 from suricate.stream.times import moment
@@ -58,7 +58,8 @@ class Slide:
     def memory(self) -> dict[str, int]:
         """Bytes of the parts: ``graph`` on its device, ``window`` on the host."""
         self._demand_current()
-        return {"graph": self._job.graph.memory_usage().allocated, "window": self._job.bytes_on_host}
+        graph = sum(allocated for _, allocated in inspection.parts_of(self._job.graph).values())
+        return {"graph": graph, "window": self._job.bytes_on_host}
 
     def _demand_current(self) -> None:
         if self._job.current is not self:

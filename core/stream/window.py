@@ -34,6 +34,7 @@ from suricate.stream.sources import MARK, as_source
 from suricate.stream.times import moment
 from suricate.stream.tracking import JobTracker
 
+BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges
 WHOLE = "all"  #: the position behind a source that was sorted
 
 
@@ -183,7 +184,10 @@ class Window(Threaded):
         return waiting + names + (0 if self._ring is None else self._ring.memory)
 
     def track(self, algorithm: Any, *, every: int = 1, **params: Any) -> JobTracker:
-        """Keep an algorithm's result current; see ``Graph.track``. In-edges are kept if it needs them.
+        """Keep an algorithm's result current; see ``Graph.track``.
+
+        A directed graph keeps in-edges if the algorithm needs them or is updated by their help, unless its options say
+        otherwise: without them, most algorithms compute every deletion from scratch.
 
         Args:
             algorithm: name or class. every: the result is brought up to date after so many slides.
@@ -195,7 +199,8 @@ class Window(Threaded):
         if self._graph is not None:
             raise RequirementError("track algorithms before the loop begins")
         tracker = JobTracker(algorithm, params, every)
-        if tracker.kind.requires.in_edges and self._graph_options.get("directed", True):
+        helps = tracker.kind.requires.in_edges or tracker.kind.update_kind in BY_IN_EDGES
+        if helps and self._graph_options.get("directed", True):
             self._graph_options.setdefault("in_edges", True)
         self._trackers.append(tracker)
         return tracker
@@ -408,7 +413,8 @@ class Window(Threaded):
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
         self.current = Slide(self, end, change, entered, delta, took)
-        self.past.add(self.current)
+        ring, drops = self._ring, self._graph_options.get("self_loops", "allow") != "allow"
+        self.past.add(self.current, graph.num_edges if drops or ring is None else ring.num_pairs)  # to count takes time
         return self.current
 
     def _make_graph(self) -> Graph:
