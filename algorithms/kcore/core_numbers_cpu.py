@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.algorithms.kcore.core_numbers import ORIGIN, PASSES
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key
+from suricate.cursors.bindings import degree, find, neighbors
 
 LAST = 0xFFFFFFFF  #: a place after all others
 
@@ -26,25 +25,20 @@ def take_away(g, v, core, pos, order, bins):
     Returns its support, and how many neighbours come after it.
     """
     supporters, after, own = 0, 0, pos[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w >= TOMBSTONE or core[w] < core[v] or w == v:
-                    continue
-                supporters += 1
-                after += pos[w] > own
-                if core[w] > core[v]:
-                    has = core[w]
-                    start = bins[has]
-                    head, place = order[start], pos[w]
-                    if head != w:
-                        pos[w], order[place] = start, head
-                        pos[head], order[start] = place, w
-                    bins[has] += 1
-                    core[w] = has - 1
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if core[w] < core[v] or w == v:
+            continue
+        supporters += 1
+        after += pos[w] > own
+        if core[w] > core[v]:
+            has = core[w]
+            start = bins[has]
+            head, place = order[start], pos[w]
+            if head != w:
+                pos[w], order[place] = start, head
+                pos[head], order[start] = place, w
+            bins[has] += 1
+            core[w] = has - 1
     return supporters, after
 
 
@@ -93,15 +87,10 @@ def counts(status, wanted, i, u, v):
 def recount(g, v, core):
     """Return how many neighbours of ``v``, besides itself, have at least its number, and how many a greater one."""
     found, higher, k = 0, 0, core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and w != v:
-                    found += core[w] >= k
-                    higher += core[w] > k
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if w != v:
+            found += core[w] >= k
+            higher += core[w] > k
     return found, higher
 
 
@@ -123,19 +112,14 @@ def withdraw(g, v, before, at, core, support, place, later, queue, count):
     Queues who lacks support; returns the new count.
     """
     now = core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] > now and core[w] <= before:
-                    if support[w] == core[w]:
-                        queue[count] = w
-                        count += 1
-                    support[w] -= 1
-                    if core[w] < before or place[w] <= at:
-                        later[w] -= 1
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if w != v and core[w] > now and core[w] <= before:
+            if support[w] == core[w]:
+                queue[count] = w
+                count += 1
+            support[w] -= 1
+            if core[w] < before or place[w] <= at:
+                later[w] -= 1
     return count
 
 
@@ -174,18 +158,13 @@ def comes_after(g, v, core, place, at):
     All that are on higher levels come after it; without any on its own the least place is ``LAST``.
     """
     found, least, k = 0, np.int64(LAST), core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] >= k:
-                    if core[w] > k:
-                        found += 1
-                    elif place[w] >= at:
-                        found += 1
-                        least = min(least, np.int64(place[w]))
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if w != v and core[w] >= k:
+            if core[w] > k:
+                found += 1
+            elif place[w] >= at:
+                found += 1
+                least = min(least, np.int64(place[w]))
     return found, least
 
 
@@ -207,17 +186,12 @@ def move_back(g, v, core, place):
 def go_by(g, v, before, core, place, later, queue, count):
     """Tell those that ``v``, until now at place ``before``, passes; queue whom that is too much; return the count."""
     k, now = core[v], place[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] == k and place[w] > before and place[w] <= now:
-                    if later[w] == k:
-                        queue[count] = w
-                        count += 1
-                    later[w] += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if w != v and core[w] == k and place[w] > before and place[w] <= now:
+            if later[w] == k:
+                queue[count] = w
+                count += 1
+            later[w] += 1
     return count
 
 
@@ -262,17 +236,12 @@ def seek(g, core, place, later, listed, work, count):
         k, at = core[v], place[v]
         i += 1
         work -= np.int64(degree(g, v))
-        for b in range(buckets(g, v)):
-            c = first(g, v, b)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    w = key(g, slot)
-                    if w < TOMBSTONE and core[w] == k and place[w] > at:
-                        if later[w] == k:
-                            listed[count] = w
-                            count += 1
-                        later[w] += 1
-                c = following(g, c)
+        for w, _ in neighbors(g, v):
+            if core[w] == k and place[w] > at:
+                if later[w] == k:
+                    listed[count] = w
+                    count += 1
+                later[w] += 1
     return count, work
 
 
@@ -280,13 +249,8 @@ def seek(g, core, place, later, listed, work, count):
 def count_candidates(g, v, core, mark, number):
     """Return how many neighbours of ``v`` have a higher number, or the same and are candidates."""
     found, k = 0, core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                found += w < TOMBSTONE and w != v and (core[w] > k or (core[w] == k and mark[w] == number))
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        found += w != v and (core[w] > k or (core[w] == k and mark[w] == number))
     return found
 
 
@@ -294,17 +258,12 @@ def count_candidates(g, v, core, mark, number):
 def drop(g, v, core, left, mark, number, fewest, queue, count):
     """Take ``v`` from those of its level that have this mark; queue who has ``fewest`` left; return the count."""
     k = core[v]
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and w != v and core[w] == k and mark[w] == number:
-                    left[w] -= 1
-                    if left[w] == fewest:
-                        queue[count] = w
-                        count += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if w != v and core[w] == k and mark[w] == number:
+            left[w] -= 1
+            if left[w] == fewest:
+                queue[count] = w
+                count += 1
     return count
 
 
@@ -335,14 +294,9 @@ def sift(g, core, place, later, left, mark, kept, listed, last, queue):
 @inner
 def support_above(g, v, core, support, mark, risen):
     """Support the neighbours on the level to which ``v`` rises, except those that rise as well."""
-    for b in range(buckets(g, v)):
-        c = first(g, v, b)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and core[w] == core[v] + 1 and mark[w] != risen:
-                    support[w] += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if core[w] == core[v] + 1 and mark[w] != risen:
+            support[w] += 1
 
 
 @inner

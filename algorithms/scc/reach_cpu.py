@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import kernel
-from suricate.cursors.bindings import begin, buckets, end, first, following, key
+from suricate.cursors.bindings import neighbors
 
 
 @kernel
@@ -13,13 +12,8 @@ def reach(g, stack, count, reached):
     while count > 0:
         count -= 1
         u = stack[count]
-        for k in range(buckets(g, u)):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE and reached[v] == 0:
-                        reached[v] = 1
-                        stack[count] = v
-                        count += 1
-                c = following(g, c)
+        for v, _ in neighbors(g, u):
+            if reached[v] == 0:
+                reached[v] = 1
+                stack[count] = v
+                count += 1

@@ -18,7 +18,7 @@ import numpy as np
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import WORDS, scratch
-from suricate.cursors.bindings import begin, buckets, common, copied, copies, end, find, first, following, joins, key
+from suricate.cursors.bindings import buckets, common, copied, copies, find, first, following, joins, neighbors
 from suricate.cursors.contiguous import lower_bound
 
 HALF = np.uint64(32)
@@ -86,14 +86,8 @@ def mark_row(g, hub, marks, step):
                     count = 0
         mark_keys(keys, count, marks, step)
         return
-    for k in range(buckets(g, hub)):
-        c = first(g, hub, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE:
-                    marks[x] = step
-            c = following(g, c)
+    for x, _ in neighbors(g, hub):
+        marks[x] = step
 
 
 @inner
@@ -149,15 +143,9 @@ def members_marked(g, u, marks, step, shared, found):
                 if count > MOST:
                     found, count = list_marked(keys, count, marks, step, shared, found), 0
         return list_marked(keys, count, marks, step, shared, found)
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE:
-                    shared[found] = x
-                    found += np.uint64(marks[x] > step)
-            c = following(g, c)
+    for x, _ in neighbors(g, u):
+        shared[found] = x
+        found += np.uint64(marks[x] > step)
     return found
 
 
@@ -167,15 +155,9 @@ def members_found(g, hub, u, shared):
     if joins:
         return common(g, hub, u, shared)
     found = np.uint64(0)
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE:
-                    shared[found] = x
-                    found += np.uint64(find(g, hub, x) >= 0)
-            c = following(g, c)
+    for x, _ in neighbors(g, u):
+        shared[found] = x
+        found += np.uint64(find(g, hub, x) >= 0)
     return found
 
 

@@ -6,21 +6,15 @@ import numpy as np
 
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, end, first, following, key
+from suricate.cursors.bindings import begin, buckets, end, first, following, key, neighbors
 from suricate.state.union_find_cpu import unite
 
 
 @inner
 def unite_neighbors(g, v, parent):
     """Unite ``v`` with all its neighbours in ``g``."""
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE:
-                    unite(parent, v, w)
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        unite(parent, v, w)
 
 
 @inner

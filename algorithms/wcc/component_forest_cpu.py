@@ -11,9 +11,9 @@ import numpy as np
 
 from suricate.algorithms.wcc.component_words import UNREACHED
 from suricate.algorithms.wcc.component_words_cpu import length, root_word
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, degree, end, first, following, key
+from suricate.cursors.bindings import degree, neighbors
 
 
 @inner
@@ -60,14 +60,8 @@ def offer(u, given, v, nearer, word, parent, at, kept, stamp, queue, count):
 def offer_neighbors(g, u, nearer, word, parent, at, kept, stamp, queue, count):
     """Make the offers of ``u`` along its arcs in ``g``; return the new count of the queue."""
     given = word[u]
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE:
-                    count = offer(u, given, v, nearer, word, parent, at, kept, stamp, queue, count)
-            c = following(g, c)
+    for v, _ in neighbors(g, u):
+        count = offer(u, given, v, nearer, word, parent, at, kept, stamp, queue, count)
     return count
 
 
@@ -125,28 +119,18 @@ def suspect(u, v, word, parent, at, stamp, epoch, queue, count):
 @inner
 def supporter(g, v, own, word, at):
     """Return a neighbour of ``v`` in ``g`` that has the same root and is nearer to it, or -1."""
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                u = key(g, slot)
-                if u < TOMBSTONE and word[u] < own and same_root(word[u], own, at):
-                    return np.int64(u)
-            c = following(g, c)
+    for u, _ in neighbors(g, v):
+        if word[u] < own and same_root(word[u], own, at):
+            return np.int64(u)
     return np.int64(-1)
 
 
 @inner
 def queue_supported(g, v, own, word, at, stamp, epoch, queue, count):
     """Queue all that ``v``, cut off now, may have supported; return the new count."""
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and word[w] > own and same_root(word[w], own, at):
-                    count = enqueue(w, stamp, epoch, queue, count)
-            c = following(g, c)
+    for w, _ in neighbors(g, v):
+        if word[w] > own and same_root(word[w], own, at):
+            count = enqueue(w, stamp, epoch, queue, count)
     return count
 
 
@@ -154,14 +138,9 @@ def queue_supported(g, v, own, word, at, stamp, epoch, queue, count):
 def adopt(g, v, word, parent, at, kept, stamp, queue, count):
     """Let ``v``, which was cut off, take the best offer of its neighbours in ``g``; return the new count."""
     best, from_ = np.int64(UNREACHED), np.int64(0)
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                u = key(g, slot)
-                if u < TOMBSTONE and word[u] < best:
-                    best, from_ = word[u], np.int64(u)
-            c = following(g, c)
+    for u, _ in neighbors(g, v):
+        if word[u] < best:
+            best, from_ = word[u], np.int64(u)
     if best == UNREACHED:
         return count
     return offer(from_, best, v, True, word, parent, at, kept, stamp, queue, count)

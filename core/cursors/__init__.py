@@ -27,6 +27,10 @@ Numba module (all functions ``@njit``, integers in and out):
                       ``StoreView.find`` is ``"linear"``
 ====================  =============================================================================================
 
+Templates may also import ``neighbors`` from ``suricate.cursors.bindings``: in place of ``for v, slot in neighbors(g,
+u):``, a loop over the edges of ``u``, a module that is made from a template has loops over ``buckets``, ``first``,
+``following``, ``begin``, ``end`` and ``key``.
+
 A *segment* is a run of slots that is read as a whole, whoever's edges they hold: a slab, a block, a leaf of a packed
 array. ``StoreView.owner_per`` says who owns the edges of a segment: with ``"segment"`` one vertex owns them all
 (``segment_owner``), with ``"slot"`` each slot has an owner of its own (``slot_owner``).

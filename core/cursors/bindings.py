@@ -7,8 +7,12 @@ With this module they run over contiguous views, as ordinary modules. For every 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
+from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
 from suricate.cursors.contiguous import (
     ahead,
@@ -41,6 +45,7 @@ __all__ = [
     "joins",
     "key",
     "later",
+    "neighbors",
     "owner",
     "updated_count",
     "updated_segment",
@@ -49,6 +54,21 @@ __all__ = [
 
 copies = False  #: whether the cursor has ``copied``
 joins = True  #: whether it has ``common``, and finds edges by less than a pass
+
+
+def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield destination and slot of every edge of ``u``.
+
+    Modules that are made from a template have the loops in place of ``for v, slot in neighbors(g, u):``.
+    """
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v < TOMBSTONE:
+                    yield v, slot
+            c = following(g, c)
 
 
 @inner

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import kernel
-from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key, weight
+from suricate.cursors.bindings import degree, find, neighbors, weight
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 
@@ -52,14 +51,8 @@ def list_edges(g, vertices, offsets, src, dst, weights, low, high):
     """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
     for i in range(low, high):
         u, at = vertices[i], offsets[i]
-        for k in range(buckets(g, u)):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE:
-                        src[at], dst[at] = u, v
-                        if len(weights):
-                            weights[at] = weight(g, slot)
-                        at += 1
-                c = following(g, c)
+        for v, slot in neighbors(g, u):
+            src[at], dst[at] = u, v
+            if len(weights):
+                weights[at] = weight(g, slot)
+            at += 1

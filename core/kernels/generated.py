@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import linecache
 import marshal
+import re
 import sys
 import threading
 from types import CodeType, ModuleType
@@ -26,6 +27,10 @@ IF_ABSENT = {
     "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
 }  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then
 
+ROW = frozenset({"begin", "buckets", "end", "first", "following", "key"})  #: what a loop over ``neighbors`` calls
+_ROW_LOOP = re.compile(r"for (\w+), (\w+) in (\w*)neighbors\((\w+), (\w+)\):")
+_LOOP = re.compile(r"(for|while)\b")
+
 _lock = renewed(threading.Lock())  # of loading modules
 
 
@@ -36,19 +41,61 @@ def load_module(template: str, text: str) -> ModuleType:
         template: what it was made from; part of its name.
         text: its source.
     """
+    text = rows_written_out(text)
     digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
     name = f"suricate_{template}_{digest}"
     with _lock:  # another thread may be making it
         return sys.modules.get(name) or _made(name, text)
 
 
+def rows_written_out(text: str) -> str:
+    """Return a template in which the functions of a cursor take the place of ``for v, slot in neighbors(g, u):``.
+
+    Raises:
+        ValueError: such a loop contains a ``break``, which would end one span of slots instead of the loop.
+    """
+    lines: list[str] = []
+    loops: list[tuple[int, str]] = []  # those that the line is in, over rows or not: indent, and how to go on in a row
+    for number, line in enumerate([*text.split("\n"), "end"] if "neighbors(" in text else ()):
+        code, rows = line.lstrip(), sum(bool(further) for _, further in loops)
+        indent = len(line) - len(code)
+        while code and loops and indent <= loops[-1][0]:
+            start, further = loops.pop()
+            rows -= bool(further)
+            lines += [" " * (start + 8 * rows) + further] if further else []
+        margin = " " * (indent + 8 * rows)
+        if found := _ROW_LOOP.fullmatch(code):
+            v, slot, right, g, u = found.groups()
+            k, c, slot = f"k{number}", f"c{number}", f"slot{number}" if slot == "_" else slot
+            lines += [
+                f"{margin}for {k} in range({right}buckets({g}, {u})):",
+                f"{margin}    {c} = {right}first({g}, {u}, {k})",
+                f"{margin}    while {c} >= 0:",
+                f"{margin}        for {slot} in range({right}begin({g}, {c}), {right}end({g}, {c})):",
+                f"{margin}            {v} = {right}key({g}, {slot})",
+                f"{margin}            if {v} >= TOMBSTONE:",
+                f"{margin}                continue",
+            ]
+            loops.append((indent, f"        {c} = {right}following({g}, {c})"))
+            continue
+        if code == "break" and loops and loops[-1][1]:
+            raise ValueError(f"line {number + 1}: break in a loop over neighbors")
+        if _LOOP.match(code):
+            loops.append((indent, ""))
+        lines.append(margin + code if code else "")
+    return "\n".join(lines[:-1]) if lines else text
+
+
 def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
     ``weight`` is ``absent_weight`` where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
-    ``owner(g, c, slot)`` is that of the segment or the slot.
+    ``owner(g, c, slot)`` is that of the segment or the slot; for ``neighbors`` see :func:`rows_written_out`.
     """
     names, functions = set(names), []
+    if "neighbors" in names:
+        names = names - {"neighbors"} | ROW
+        functions.append("from suricate.base.types import TOMBSTONE")
     if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
         functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")

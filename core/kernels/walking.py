@@ -1,7 +1,7 @@
 """Loops and kernels of one's own over the cursor of a view, whatever backend it is of.
 
 A module of loops is a template, as those of ``suricate.cursors`` are: what it imports from ``cursors.bindings`` in one
-line is taken from the cursor of the backend instead.
+line is taken from the cursor of the backend instead. ``for v, slot in neighbors(g, u):`` visits the edges of ``u``.
 """
 
 from __future__ import annotations

@@ -22,19 +22,15 @@ from suricate.cursors.bindings import (
     is_fresh,
     key,
     later,
+    neighbors,
     owner,
     updated_count,
     updated_segment,
     weight,
 )
-from suricate.cursors.bindings import begin as right_begin
-from suricate.cursors.bindings import buckets as right_buckets
 from suricate.cursors.bindings import degree as right_degree
-from suricate.cursors.bindings import end as right_end
 from suricate.cursors.bindings import find as right_find
-from suricate.cursors.bindings import first as right_first
-from suricate.cursors.bindings import following as right_following
-from suricate.cursors.bindings import key as right_key
+from suricate.cursors.bindings import neighbors as right_neighbors
 
 __all__ = [
     "ahead",
@@ -63,16 +59,12 @@ __all__ = [
     "key",
     "later",
     "looks_ahead",
+    "neighbors",
     "owner",
     "put",
-    "right_begin",
-    "right_buckets",
     "right_degree",
-    "right_end",
     "right_find",
-    "right_first",
-    "right_following",
-    "right_key",
+    "right_neighbors",
     "store",
     "then",
     "updated_count",

@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.measuring import MANY, edges_of
 from suricate.repair.cpu.forest_bindings import (
     ahead,
     arc_weight,
-    begin,
-    buckets,
     commit,
     edge,
-    end,
-    first,
-    following,
     identity_word,
-    key,
     less_word,
     load_word,
+    neighbors,
     parent_of,
     same_keys,
     store_word,
@@ -106,16 +101,10 @@ def suspect_children(
 def explained(back, tree, v, word, violated, *args):
     """Return the least word with the keys of ``word`` that a neighbour offers ``v``, else the largest word."""
     best = identity_word
-    for k in range(buckets(back, v)):
-        c = first(back, v, k)
-        while c >= 0:
-            for slot in range(begin(back, c), end(back, c)):
-                x = key(back, slot)
-                if x < TOMBSTONE:
-                    value = offer(tree, x, v, weight(back, slot), violated, *args)
-                    if same_keys(value, word) and less_word(value, best):
-                        best = value
-            c = following(back, c)
+    for x, slot in neighbors(back, v):
+        value = offer(tree, x, v, weight(back, slot), violated, *args)
+        if same_keys(value, word) and less_word(value, best):
+            best = value
     return best
 
 
@@ -123,32 +112,21 @@ def explained(back, tree, v, word, violated, *args):
 def best_offer(back, tree, v, violated, *args):
     """Return the least word that a neighbour offers ``v``."""
     best = identity_word
-    for k in range(buckets(back, v)):
-        c = first(back, v, k)
-        while c >= 0:
-            for slot in range(begin(back, c), end(back, c)):
-                x = key(back, slot)
-                if x < TOMBSTONE:
-                    value = offer(tree, x, v, weight(back, slot), violated, *args)
-                    if less_word(value, best):
-                        best = value
-            c = following(back, c)
+    for x, slot in neighbors(back, v):
+        value = offer(tree, x, v, weight(back, slot), violated, *args)
+        if less_word(value, best):
+            best = value
     return best
 
 
 @inner
 def suspect_below(g, tree, v, stamp, step, queue, queued):
     """Queue the children of ``v``; return the queue's length."""
-    for k in range(buckets(g, v)):
-        c = first(g, v, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                x = key(g, slot)
-                if x < TOMBSTONE and x != v and parent_of(load_word(tree, x)) == v and stamp[x] != step:
-                    stamp[x] = step
-                    queue[queued] = x
-                    queued += 1
-            c = following(g, c)
+    for x, _ in neighbors(g, v):
+        if x != v and parent_of(load_word(tree, x)) == v and stamp[x] != step:
+            stamp[x] = step
+            queue[queued] = x
+            queued += 1
     return queued
 
 
@@ -217,25 +195,18 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
     if parent_of(own) == EMPTY:
         return queued
     value = edge(u, u, 1, *args) if uniform else identity_word
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE:
-                    continue
-                old = load_word(tree, v)
-                if not uniform:
-                    value = edge(u, v, weight(g, slot), *args)
-                if not above(value, own):
-                    violated[0] = 1
-                elif less_word(value, old):
-                    store_word(tree, v, value)
-                    if stamp[v] != step and not same_keys(value, old):
-                        stamp[v] = step
-                        queue[queued] = v
-                        queued += 1
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        old = load_word(tree, v)
+        if not uniform:
+            value = edge(u, v, weight(g, slot), *args)
+        if not above(value, own):
+            violated[0] = 1
+        elif less_word(value, old):
+            store_word(tree, v, value)
+            if stamp[v] != step and not same_keys(value, old):
+                stamp[v] = step
+                queue[queued] = v
+                queued += 1
     return queued
 
 

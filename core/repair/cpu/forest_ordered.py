@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.repair.cpu.forest import AHEAD, above, push_from
 from suricate.repair.cpu.forest_bindings import (
     ahead,
-    begin,
-    buckets,
     degree,
     edge,
-    end,
-    first,
     first_key,
-    following,
-    key,
     less_word,
     load_word,
+    neighbors,
     parent_of,
     same_keys,
     store_word,
@@ -48,22 +43,15 @@ def push_in_order(g, tree, u, base, width, num_vertices, after, before, violated
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE:
-                    continue
-                old = load_word(tree, v)
-                value = edge(u, v, weight(g, slot), *args)
-                if not above(value, own):
-                    violated[0] = 1
-                elif less_word(value, old):
-                    store_word(tree, v, value)
-                    if not same_keys(value, old):
-                        put_off(v, multiple_of(first_key(value), width), base, num_vertices, after, before)
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        old = load_word(tree, v)
+        value = edge(u, v, weight(g, slot), *args)
+        if not above(value, own):
+            violated[0] = 1
+        elif less_word(value, old):
+            store_word(tree, v, value)
+            if not same_keys(value, old):
+                put_off(v, multiple_of(first_key(value), width), base, num_vertices, after, before)
 
 
 @kernel

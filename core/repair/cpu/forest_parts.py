@@ -8,22 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.measuring import measure_blocks
 from suricate.repair.cpu.forest_bindings import (
     ahead,
-    begin,
-    buckets,
     edge,
-    end,
     exchange_whole,
-    first,
-    following,
     identity_word,
-    key,
     less_word,
     load_whole,
+    neighbors,
     parent_of,
     same_keys,
     uniform,
@@ -61,21 +56,14 @@ def push(g, everything, queue, first_place, last_place, tree, stamp, step, viola
             continue
         value = edge(u, u, 1, *args) if uniform else identity_word
         own = load_whole(tree, u)  # after the offer, so that it is no larger than what that was made of
-        for k in range(buckets(g, u)):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v >= TOMBSTONE:
-                        continue
-                    if not uniform:
-                        value = edge(u, v, weight(g, slot), *args)
-                        own = load_whole(tree, u)
-                    if same_keys(value, own) or less_word(value, own):
-                        violated[0] = 1
-                    elif improve(tree, v, value):
-                        stamp[v] = step
-                c = following(g, c)
+        for v, slot in neighbors(g, u):
+            if not uniform:
+                value = edge(u, v, weight(g, slot), *args)
+                own = load_whole(tree, u)
+            if same_keys(value, own) or less_word(value, own):
+                violated[0] = 1
+            elif improve(tree, v, value):
+                stamp[v] = step
 
 
 @kernel

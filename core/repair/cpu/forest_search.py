@@ -33,6 +33,7 @@ from suricate.repair.cpu.forest_bindings import (
     identity_word,
     key,
     load_word,
+    neighbors,
     parent_of,
 )
 from suricate.repair.cpu.forest_parts import improve
@@ -75,15 +76,10 @@ def push_few(g, num_vertices, queue, spare, count, most, tree, reached, violated
             value = offer_of(g, tree, u, violated, *args)
             if parent_of(value) == EMPTY:
                 continue
-            for k in range(buckets(g, u)):
-                c = first(g, u, k)
-                while c >= 0:
-                    for slot in range(begin(g, c), end(g, c)):
-                        v = key(g, slot)
-                        if v < TOMBSTONE and take(tree, v, value):
-                            spare[queued] = v
-                            queued += 1
-                    c = following(g, c)
+            for v, _ in neighbors(g, u):
+                if take(tree, v, value):
+                    spare[queued] = v
+                    queued += 1
         queue, spare, count = spare, queue, queued
     return steps, pushed, edges, count
 
@@ -113,19 +109,14 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
             value = offer_of(g, tree, u, violated, *args)
             if parent_of(value) == EMPTY:
                 continue
-            for k in range(buckets(g, u)):
-                c = first(g, u, k)
-                while c >= 0:
-                    for slot in range(begin(g, c), end(g, c)):
-                        v = key(g, slot)
-                        if v >= TOMBSTONE or holds(seen, v):
-                            continue
-                        include(seen, v)
-                        if alone:
-                            take(tree, v, value)
-                        else:
-                            improve(tree, v, value)
-                    c = following(g, c)
+            for v, _ in neighbors(g, u):
+                if holds(seen, v):
+                    continue
+                include(seen, v)
+                if alone:
+                    take(tree, v, value)
+                else:
+                    improve(tree, v, value)
 
 
 @inner

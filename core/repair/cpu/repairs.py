@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 HERE = Path(__file__).parent
-_CURSOR = {"ahead", "begin", "buckets", "degree", "end", "first", "following", "key", "weight"}
+_CURSOR = {"ahead", "degree", "neighbors", "weight"}
 SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
 NO_LIMIT = 2**62  #: of steps
 QUEUES = ("operators.queue", "operators.spare", "operators.invalid")  #: scratch arrays

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, end, find, first, following, key
+from suricate.cursors.bindings import find, neighbors
 
 
 @inner
 def answered(g, u):
     """Return how many out-edges of ``u`` have an edge in the other direction."""
     count = 0
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE and find(g, v, u) >= 0:
-                    count += 1
-            c = following(g, c)
+    for v, _ in neighbors(g, u):
+        if find(g, v, u) >= 0:
+            count += 1
     return count
 
 

@@ -8,26 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.bindings import (
-    begin,
-    buckets,
     cast,
     degree,
-    end,
     find,
-    first,
-    following,
-    key,
-    right_begin,
-    right_buckets,
+    neighbors,
     right_degree,
-    right_end,
     right_find,
-    right_first,
-    right_following,
-    right_key,
+    right_neighbors,
     value,
 )
 
@@ -60,23 +49,13 @@ def looked_up(g, h, at_right, large, small, i, a, b, *args):
     """Return the sum of pair ``i``: the members of the smaller adjacency are looked up in the larger one."""
     found = cast(0)
     if at_right:
-        for k in range(buckets(g, small)):
-            c = first(g, small, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    x = key(g, slot)
-                    if x < TOMBSTONE and right_find(h, large, x) >= 0:
-                        found += cast(value(i, a, b, x, *args))
-                c = following(g, c)
+        for x, _ in neighbors(g, small):
+            if right_find(h, large, x) >= 0:
+                found += cast(value(i, a, b, x, *args))
     else:
-        for k in range(right_buckets(h, small)):
-            c = right_first(h, small, k)
-            while c >= 0:
-                for slot in range(right_begin(h, c), right_end(h, c)):
-                    x = right_key(h, slot)
-                    if x < TOMBSTONE and find(g, large, x) >= 0:
-                        found += cast(value(i, a, b, x, *args))
-                c = right_following(h, c)
+        for x, _ in right_neighbors(h, small):
+            if find(g, large, x) >= 0:
+                found += cast(value(i, a, b, x, *args))
     return found
 
 
@@ -85,25 +64,13 @@ def members_marked(g, h, at_right, small, marks, step, shared):
     """List the members of the smaller adjacency that are marked; return their number. No branch depends on marks."""
     found = np.uint64(0)
     if at_right:
-        for k in range(buckets(g, small)):
-            c = first(g, small, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    x = key(g, slot)
-                    if x < TOMBSTONE:
-                        shared[found] = x
-                        found += np.uint64(marks[x] == step)
-                c = following(g, c)
+        for x, _ in neighbors(g, small):
+            shared[found] = x
+            found += np.uint64(marks[x] == step)
     else:
-        for k in range(right_buckets(h, small)):
-            c = right_first(h, small, k)
-            while c >= 0:
-                for slot in range(right_begin(h, c), right_end(h, c)):
-                    x = right_key(h, slot)
-                    if x < TOMBSTONE:
-                        shared[found] = x
-                        found += np.uint64(marks[x] == step)
-                c = right_following(h, c)
+        for x, _ in right_neighbors(h, small):
+            shared[found] = x
+            found += np.uint64(marks[x] == step)
     return found
 
 
@@ -111,23 +78,11 @@ def members_marked(g, h, at_right, small, marks, step, shared):
 def mark(g, h, at_right, large, marks, step):
     """Mark the members of an adjacency."""
     if at_right:
-        for k in range(right_buckets(h, large)):
-            c = right_first(h, large, k)
-            while c >= 0:
-                for slot in range(right_begin(h, c), right_end(h, c)):
-                    x = right_key(h, slot)
-                    if x < TOMBSTONE:
-                        marks[x] = step
-                c = right_following(h, c)
+        for x, _ in right_neighbors(h, large):
+            marks[x] = step
     else:
-        for k in range(buckets(g, large)):
-            c = first(g, large, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    x = key(g, slot)
-                    if x < TOMBSTONE:
-                        marks[x] = step
-                c = following(g, c)
+        for x, _ in neighbors(g, large):
+            marks[x] = step
 
 
 @kernel

@@ -9,19 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import kernel
-from suricate.operators.cpu.bindings import (
-    begin,
-    buckets,
-    cast,
-    degree,
-    end,
-    first,
-    following,
-    key,
-    value,
-)
+from suricate.operators.cpu.bindings import cast, degree, neighbors, value
 
 
 @kernel
@@ -59,16 +48,11 @@ def orient(g, rank, order, starts, lengths, rows):
     """Write the higher neighbours of every rank: those of rank ``s`` are appended to its lower neighbours' rows."""
     for s in range(len(rank)):
         u = order[s]
-        for k in range(buckets(g, u)):
-            c = first(g, u, k)
-            while c >= 0:
-                for slot in range(begin(g, c), end(g, c)):
-                    v = key(g, slot)
-                    if v < TOMBSTONE and rank[v] < s:
-                        r = rank[v]
-                        rows[np.uint64(starts[r] + lengths[r])] = s
-                        lengths[r] += 1
-                c = following(g, c)
+        for v, _ in neighbors(g, u):
+            if rank[v] < s:
+                r = rank[v]
+                rows[np.uint64(starts[r] + lengths[r])] = s
+                lengths[r] += 1
 
 
 @kernel

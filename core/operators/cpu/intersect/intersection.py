@@ -13,7 +13,7 @@ from suricate.base.forks import renewed
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
-from suricate.kernels.generated import cursor_functions, load_module
+from suricate.kernels.generated import ROW, cursor_functions, load_module
 from suricate.kernels.walking import LOOKUP_COST
 from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
@@ -140,6 +140,8 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
     found = BINDINGS_IMPORT.search(body)
     assert found is not None, f"{template}.py imports no bindings"
     wanted = {name.strip() for name in (found["names"] or found["lines"]).split(",")} - {"", "cast", "value"}
+    if f"{RIGHT}neighbors" in wanted:
+        wanted = wanted - {f"{RIGHT}neighbors"} | {f"{RIGHT}{name}" for name in ROW}
     second = {name for name in wanted if name.startswith(RIGHT)}
     asked = call.function.cursor_names
     parts = [cursor_functions(left, (wanted - second) | asked, absent_weight=1)]

@@ -4,39 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.bindings import (
-    arc_weight,
-    begin,
-    both,
-    buckets,
-    end,
-    first,
-    following,
-    key,
-    visit,
-    weight,
-)
+from suricate.operators.cpu.bindings import arc_weight, both, neighbors, visit, weight
 from suricate.operators.cpu.measuring import measure_blocks
 
 
 @inner
 def map_row(g, i, u, without_loop, place, low, high, *args):
     """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is that of the first of them."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                if place >= high:
-                    return place
-                if place >= low:
-                    visit(i, u, v, weight(g, slot), *args)
-                place += 1
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        if place >= high:
+            return place
+        if place >= low:
+            visit(i, u, v, weight(g, slot), *args)
+        place += 1
     return place
 
 

@@ -7,22 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.vector import match8, trailing_zeros
-from suricate.operators.cpu.bindings import (
-    ahead,
-    begin,
-    buckets,
-    commit,
-    degree,
-    end,
-    first,
-    following,
-    has_commit,
-    key,
-    then,
-)
+from suricate.operators.cpu.bindings import ahead, commit, degree, has_commit, neighbors, then
 from suricate.operators.cpu.measuring import MANY, edges_of, most_edges
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
@@ -35,32 +22,20 @@ DENSE = 32  #: of so many one is active, and it takes less time to look for stam
 @inner
 def wake_row(g, u, stamp, step, queue, queued):
     """Append the neighbours of ``u`` in one view to the queue; return its length. Without a branch on stamps."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE:
-                    if queued == np.uint64(len(queue)):  # everybody is in it
-                        return queued
-                    queue[queued] = v
-                    queued += np.uint64(stamp[v] != step)
-                    stamp[v] = step
-            c = following(g, c)
+    for v, _ in neighbors(g, u):
+        if queued == np.uint64(len(queue)):  # everybody is in it
+            return queued
+        queue[queued] = v
+        queued += np.uint64(stamp[v] != step)
+        stamp[v] = step
     return queued
 
 
 @inner
 def stamp_row(g, u, stamp, step):
     """Stamp the neighbours of ``u`` in one view."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE:
-                    stamp[v] = step
-            c = following(g, c)
+    for v, _ in neighbors(g, u):
+        stamp[v] = step
 
 
 @inner

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.bindings import begin, buckets, commit, degree, end, first, following, key, then
+from suricate.operators.cpu.bindings import commit, degree, neighbors, then
 from suricate.operators.cpu.measuring import measure_blocks
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
@@ -24,14 +23,9 @@ def measure(g, h, num_vertices, vertices, everything, count, block, work):
 @inner
 def stamp_neighbors(g, u, stamp, step):
     """Stamp the neighbours of ``u`` in one view."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE and stamp[v] != step:
-                    stamp[v] = step
-            c = following(g, c)
+    for v, _ in neighbors(g, u):
+        if stamp[v] != step:
+            stamp[v] = step
 
 
 @kernel

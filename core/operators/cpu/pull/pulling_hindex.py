@@ -8,21 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import (
-    begin,
-    both,
-    buckets,
-    cast,
-    degree,
-    edge,
-    end,
-    first,
-    following,
-    key,
-    weight,
-)
+from suricate.operators.cpu.bindings import both, cast, degree, edge, neighbors, weight
 
 ONE = np.uint64(1)
 
@@ -30,17 +17,12 @@ ONE = np.uint64(1)
 @inner
 def count_row(g, u, without_loop, most, counts, *args):
     """Count the values of the edges of ``u`` in one view, those above ``most`` as ``most``; others than above 0 not."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                value = cast(edge(u, v, weight(g, slot), *args))
-                if value > 0:
-                    counts[min(np.uint64(value), most)] += np.uint32(1)
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        value = cast(edge(u, v, weight(g, slot), *args))
+        if value > 0:
+            counts[min(np.uint64(value), most)] += np.uint32(1)
 
 
 @inner

@@ -13,21 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import (
-    begin,
-    both,
-    buckets,
-    cast,
-    edge,
-    end,
-    first,
-    following,
-    identity,
-    key,
-    weight,
-)
+from suricate.operators.cpu.bindings import both, cast, edge, identity, neighbors, weight
 
 FEW = 16  #: values that are compared with each other
 FACTOR, HIGH, NEXT, TURN = (np.uint64(one) for one in (0x9E3779B97F4A7C15, 33, 5, 63))  #: of the hash
@@ -43,18 +30,13 @@ def place_of(value, shift, mask):
 @inner
 def list_row(g, u, without_loop, values, listed, *args):
     """Append the values of the edges of ``u`` in one view to the list, which ends at ``listed``; return its end."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                value = cast(edge(u, v, weight(g, slot), *args))
-                if value == value:
-                    values[listed] = value
-                    listed += ONE
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        value = cast(edge(u, v, weight(g, slot), *args))
+        if value == value:
+            values[listed] = value
+            listed += ONE
     return listed
 
 

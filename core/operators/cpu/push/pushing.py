@@ -8,21 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import (
-    ahead,
-    begin,
-    both,
-    buckets,
-    edge,
-    end,
-    first,
-    following,
-    key,
-    store,
-    weight,
-)
+from suricate.operators.cpu.bindings import ahead, both, edge, neighbors, store, weight
 
 AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
 
@@ -30,18 +17,13 @@ AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked f
 @inner
 def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
     """Offer along the edges of ``u`` in one view; return the length of the queue of altered vertices."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
-                    stamp[v] = step
-                    queue[queued] = v
-                    queued += 1
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
+            stamp[v] = step
+            queue[queued] = v
+            queued += 1
     return queued
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import begin, buckets, edge, end, first, following, key, store, weight
+from suricate.operators.cpu.bindings import edge, neighbors, store, weight
 
 
 @inner
 def stamp_row(g, u, without_loop, out, stamp, step, *args):
     """Offer along the edges of ``u`` in one view; stamp what is altered."""
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v >= TOMBSTONE or (without_loop and v == u):
-                    continue
-                if store(out, v, edge(u, v, weight(g, slot), *args)):
-                    stamp[v] = step
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if without_loop and v == u:
+            continue
+        if store(out, v, edge(u, v, weight(g, slot), *args)):
+            stamp[v] = step
