@@ -141,7 +141,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
              "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
     found = {name: [str(value), str(getattr(options, name))] for name, value in ticks.items()}
-    for name in ("combine", "order", "empty"):
+    for name in ("combine", "attributes", "order", "empty"):
         found[name] = [str(getattr(options, name))] * 2
     for name, default in GRAPH.items():
         value = job._graph_options.get(name, default)
@@ -158,7 +158,8 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "job": identity_of(job),
         "position": as_json(job._position),
         "intake": [intake.position, intake.has_unit, intake.begun,
-                   None if intake.weight_dtype is None else intake.weight_dtype.name],
+                   None if intake.weight_dtype is None else intake.weight_dtype.name,
+                   None if intake.attributes.dtype is None else intake.attributes.dtype.descr],
         "late": job._late.save(),
         "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
         "last": job.rule.last,
@@ -199,9 +200,11 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
-    intake, (position, has_unit, begun, dtype) = job._intake, about["intake"]
+    intake, (position, has_unit, begun, dtype, attributes) = job._intake, about["intake"]
     intake.position, intake.has_unit, intake.begun = position, has_unit, begun
     intake.weight_dtype = None if dtype is None else np.dtype(dtype)
+    if attributes is not None:
+        intake.attributes.dtype = np.dtype([(name, kind) for name, kind in attributes])
     job._late.load(about["late"])
     for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.errors import DTypeError
+from suricate.intake.names import Names
+
 _LOW = np.uint64(0xFFFFFFFF)
 
 
@@ -36,6 +39,41 @@ def as_array(column: Any) -> np.ndarray:
     array = np.empty(len(column), object)
     array[:] = [data[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
     return array
+
+
+def distinct(column: Any) -> tuple[list[str], np.ndarray]:
+    """Return the different words of a column of texts, and which one each row has."""
+    if isinstance(column, Texts):
+        names = Names("text")
+        at = names.intern_spans(column.data, column.spans)
+        return names[np.arange(len(names))].tolist(), at
+    words, at = np.unique(np.asarray(column).astype(str), return_inverse=True)
+    return words.tolist(), at
+
+
+def as_numbers(column: Any, label: str) -> np.ndarray:
+    """Return a column as numbers: whole ones as ``int64`` if all are, else ``float64``; empty texts are NaN.
+
+    Raises:
+        DTypeError: it holds something else.
+    """
+    array = as_array(column)
+    if array.dtype.kind in "OUT":
+        texts = array.astype("U")
+        texts = np.where(texts == "", "nan", texts)
+        try:
+            array = texts.astype(np.int64)
+        except (ValueError, OverflowError):
+            try:
+                array = texts.astype(np.float64)
+            except ValueError as error:
+                raise DTypeError(f"{label}: {error}: attributes are numbers") from None
+    if array.dtype.kind not in "biuf":
+        raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers")
+    wide = np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)
+    if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
+        raise DTypeError(f"{label}: {array.max()} is out of the range of int64")
+    return array.astype(wide, copy=False)
 
 
 def in_order(columns: Sequence[Any], order: np.ndarray) -> np.ndarray:

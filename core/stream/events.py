@@ -10,9 +10,10 @@ import numpy as np
 from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
+from suricate.stream.columns import Texts, distinct
 
 DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
-_WORDS = {INSERT: ("insert", "i", "+"), DELETE: ("delete", "d", "-"), SET: ("set", "s", "=")}
+_WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}
 _LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}
 
 
@@ -24,6 +25,7 @@ class Events(NamedTuple):
         src, dst: ``uint32[n]``, ids of vertices.
         weight: ``float64[n]`` or ``int64[n]``, or None.
         kind: ``int8[n]``: :data:`INSERT`, :data:`DELETE` or :data:`SET`; or None where all are inserted.
+        attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
     """
 
     time: np.ndarray
@@ -31,6 +33,7 @@ class Events(NamedTuple):
     dst: np.ndarray
     weight: np.ndarray | None = None
     kind: np.ndarray | None = None
+    attributes: np.ndarray | None = None
 
     @property
     def number(self) -> int:
@@ -39,8 +42,7 @@ class Events(NamedTuple):
 
     def taken(self, which: Any) -> Events:
         """Return the events at positions, of a slice, or where a mask is true."""
-        weight, kind = (None if column is None else column[which] for column in (self.weight, self.kind))
-        return Events(self.time[which], self.src[which], self.dst[which], weight, kind)
+        return Events(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
 
 def joined(parts: Sequence[Events]) -> Events:
@@ -54,13 +56,15 @@ def joined(parts: Sequence[Events]) -> Events:
         kind = np.concatenate(
             [np.full(part.number, INSERT, np.int8) if part.kind is None else part.kind for part in parts]
         )
-    return Events(time, src, dst, weight, kind)
+    attributes = None if parts[0].attributes is None else np.concatenate([part.attributes for part in parts])
+    return Events(time, src, dst, weight, kind, attributes)
 
 
-def nothing(weight_dtype: np.dtype | None) -> Events:
+def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
     """Return no events."""
     ids = np.empty(0, np.uint32)
-    return Events(np.empty(0, np.int64), ids, ids, None if weight_dtype is None else np.empty(0, weight_dtype))
+    weight, further = (None if dtype is None else np.empty(0, dtype) for dtype in (weight_dtype, attributes))
+    return Events(np.empty(0, np.int64), ids, ids, weight, None, further)
 
 
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
@@ -102,9 +106,9 @@ def kinds_of(values: Any) -> np.ndarray | None:
     """Return kinds as ``int8``; None if all are insertions.
 
     Accepted are 1 (insert), -1 (delete) and 0 (set), and the words insert, delete and set, their first letters and
-    ``+ - =``; raises ``ParameterError`` otherwise.
+    ``+ - =``, and these numbers as texts; raises ``ParameterError`` otherwise.
     """
-    array = np.asarray(values)
+    array = np.empty(0, object) if isinstance(values, Texts) else np.asarray(values)
     if array.dtype.kind == "b":
         raise ParameterError("kind must be 1 (insert), -1 (delete), 0 (set) or words, got truth values")
     if array.dtype.kind in "iu":
@@ -112,7 +116,7 @@ def kinds_of(values: Any) -> np.ndarray | None:
             raise ParameterError("kind must be 1 (insert), -1 (delete) or 0 (set)")
         codes = array.astype(np.int8)
     else:
-        words, at = np.unique(array.astype(str), return_inverse=True)
+        words, at = distinct(values)
         unknown = [word for word in words if word.lower() not in _LETTERS]
         if unknown:
             raise ParameterError(f"kind must be insert, delete or set, got {unknown[0]!r}")

@@ -12,8 +12,9 @@ import numpy as np
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.base.files import as_path
 from suricate.base.parameters import shown
+from suricate.stream.attributes import AttributeIntake, Rules
 from suricate.stream.columns import Texts
-from suricate.stream.events import Events, bad_id, checked_ids, checked_weights, kinds_of
+from suricate.stream.events import DELETE, Events, bad_id, checked_ids, checked_weights, kinds_of
 from suricate.stream.naming import VertexNames
 from suricate.stream.outputs import cut_to, size_on_disk, write_rows
 from suricate.stream.times import moment, ticks_of
@@ -94,10 +95,13 @@ class Intake:
         time_unit: the unit of times that are numbers.
         refusals: where bad rows go.
         names: the names of vertices, None where ids are vertices.
+        attributes: the rules of attributes, by name.
     """
 
-    def __init__(self, mode: str, time_unit: str | None, refusals: Refusals, names: VertexNames | None) -> None:
-        self._names = names
+    def __init__(
+        self, mode: str, time_unit: str | None, refusals: Refusals, names: VertexNames | None, attributes: Rules
+    ) -> None:
+        self._names, self.attributes = names, AttributeIntake(attributes)
         self._mode, self._unit, self._refusals = mode, time_unit, refusals
         self.has_unit = False
         self.weight_dtype: np.dtype | None = None
@@ -116,8 +120,14 @@ class Intake:
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype, copy=False)
-        events = Events(time, src, dst, weight, kinds_of(chunk["kind"]) if "kind" in chunk else None)
-        problems = {"time": bad_times, "src": bad_src, "dst": bad_dst, "weight": bad_weights}
+        attributes, bad_attributes = self.attributes.values(chunk)
+        kind = kinds_of(chunk["kind"]) if "kind" in chunk else None
+        if bad_attributes is not None and kind is not None:
+            bad_attributes &= kind != DELETE  # what a deletion has there is not used
+        events = Events(time, src, dst, weight, kind, attributes)
+        problems = {
+            "time": bad_times, "src": bad_src, "dst": bad_dst, "weight": bad_weights, "attributes": bad_attributes
+        }  # fmt: skip
         for label, bad in problems.items():
             if bad is not None and bad.any() and self._refusals.raises:
                 if label in ("src", "dst"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
+from suricate.stream.attributes import checked_rules
 from suricate.stream.ring_loops import COMBINE
 from suricate.stream.rule import Grid, Rule
 from suricate.stream.times import duration
@@ -30,8 +31,10 @@ class WindowOptions:
     origin: Any = 0
     empty: str = "skip"
     at_end: str = "close"
+    attributes: Any = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", checked_rules(self.attributes))
         _one_of("combine", self.combine, tuple(COMBINE))
         _one_of("order", self.order, (None, "time"))
         _one_of("empty", self.empty, ("skip", "emit"))

@@ -8,6 +8,7 @@ import numpy as np
 
 from suricate.base.errors import CheckFailed, WeightError
 from suricate.stream import ring_loops as loops
+from suricate.stream.attributes import EdgeValues
 from suricate.stream.events import Events
 from suricate.stream.ring_loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
 
@@ -26,6 +27,7 @@ class Change(NamedTuple):
         fresh: ``bool[m]``, which of ``new`` were not there.
         left: number of live events that left by time. taken: that deletions and sets took.
         unmatched: number of deletions and sets that found no event.
+        attributes: a structured array ``[m]`` with the attributes of ``new``; None where edges have none.
     """
 
     gone: np.ndarray
@@ -35,6 +37,7 @@ class Change(NamedTuple):
     left: int
     taken: int
     unmatched: int
+    attributes: np.ndarray | None = None
 
 
 class Ring:
@@ -43,9 +46,13 @@ class Ring:
     Args:
         combine: how the weights of the live events of a pair make one: a key of ``COMBINE``.
         weight_dtype: ``int64`` or ``float64`` of the events' weights; None: they have none.
+        attributes: those of the edges, None for none.
     """
 
-    def __init__(self, combine: str, weight_dtype: np.dtype | None) -> None:
+    def __init__(self, combine: str, weight_dtype: np.dtype | None, attributes: EdgeValues | None = None) -> None:
+        self.attributes = attributes
+        if attributes is not None:
+            attributes.reserve(_LEAST, _LEAST)
         self._combine = COMBINE[combine]
         self._weighted = weight_dtype is not None or combine == "count"
         self._exact = combine == "sum" and weight_dtype == np.int64  # sums of integers are kept
@@ -59,7 +66,7 @@ class Ring:
             alive,
             before,
             after,
-            np.empty(_LEAST if sums_floats else 0, np.int64),
+            np.empty(_LEAST if sums_floats or (attributes and attributes.sums_floats) else 0, np.int64),
             np.empty(0 if weight_dtype is None else _LEAST, weight_dtype or np.float64),
         )
         self._pairs = Pairs(
@@ -86,7 +93,8 @@ class Ring:
     @property
     def memory(self) -> int:
         """Bytes of all arrays."""
-        return sum(array.nbytes for array in (*self._kept, *self._pairs))
+        further = () if self.attributes is None else (self.attributes.events, self.attributes.held)
+        return sum(array.nbytes for array in (*self._kept, *self._pairs, *further))
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Let events with times below ``cutoff`` leave, apply ``events`` in their order, and return what changes.
@@ -101,6 +109,10 @@ class Ring:
         keys = events.src.astype(np.uint64) << np.uint64(32) | events.dst
         weight = kept.weight[:0] if events.weight is None else events.weight
         kind = np.empty(0, np.int8) if events.kind is None else events.kind
+        if self.attributes is not None and events.attributes is not None:
+            entering = events.attributes if not len(kind) else events.attributes[kind >= 0]
+            places = np.arange(state[BACK], state[BACK] + len(entering)) & (len(kept.time) - 1)
+            self.attributes.events[places] = entering
         loops.enter(kept, pairs, events.time, keys, weight, kind, self._slide, self._exact, state)
         if state[loops.OVERFLOW]:
             key = int(pairs.row[state[loops.OVERFLOW] - 1, loops.KEY])
@@ -109,18 +121,25 @@ class Ring:
         most = int(state[TOUCHED])
         gone, new = np.empty(most, np.uint64), np.empty(most, np.uint64)
         value = np.empty(most if self._weighted else 0, pairs.held.dtype)
-        fresh = np.empty(most, np.uint8)
-        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value, fresh)
+        fresh, number = np.empty(most, np.uint8), np.empty(0 if self.attributes is None else most, np.uint32)
+        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value, fresh, number)
         self._slide += 1
         counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED])
-        values = value[:gained] if self._weighted else None
-        return Change(gone[:lost], new[:gained], values, fresh[:gained] != 0, *counts)
+        new, fresh, values = new[:gained], fresh[:gained], value[:gained] if self._weighted else None
+        if self.attributes is None:
+            return Change(gone[:lost], new, values, fresh != 0, *counts)
+        found, differs = self.attributes.changed(kept, pairs, number[:gained], fresh != 2)
+        values = None if values is None else values[differs]
+        return Change(gone[:lost], new[differs], values, fresh[differs] == 1, *counts, found[differs])
 
     def _reserve(self, more: int) -> None:
         """Make space for so many further events, and as many new pairs."""
         wanted = len(self) + more
         if wanted > len(self._kept.time):
-            self._kept = Kept(*(self._unrolled(old, 1 << (wanted - 1).bit_length()) for old in self._kept))
+            size = 1 << (wanted - 1).bit_length()
+            if self.attributes is not None:
+                self.attributes.events = self._unrolled(self.attributes.events, size)
+            self._kept = Kept(*(self._unrolled(old, size) for old in self._kept))
         needed = int(self._state[PAIRS]) + max(more - int(self._state[FREED]), 0)
         if needed > len(self._pairs.row):
             self._grow_pairs(1 << (needed - 1).bit_length())
@@ -141,6 +160,8 @@ class Ring:
         old, number = self._pairs, int(self._state[PAIRS])
         row, held = _rows(size), np.zeros(size if self._weighted else 0, old.held.dtype)
         row[:number], held[:number] = old.row[:number], old.held[:number]
+        if self.attributes is not None:
+            self.attributes.grow(size)
         free = np.empty(size, np.uint32)
         free[: self._state[FREED]] = old.free[: self._state[FREED]]
         self._pairs = Pairs(row, held, old.table, free, np.empty(size, np.uint32))
@@ -153,6 +174,8 @@ class Ring:
         columns = {name: column[kept] for name, column in self._kept._asdict().items() if len(column)}
         number, freed = int(self._state[PAIRS]), int(self._state[FREED])
         pairs = {"row": self._pairs.row[:number], "held": self._pairs.held[:number], "free": self._pairs.free[:freed]}
+        if self.attributes is not None:
+            pairs |= {"attributes": self.attributes.events[kept], "attributes_held": self.attributes.held[:number]}
         return {**columns, **pairs, "state": self._state, "slide": np.array(self._slide)}
 
     def load(self, saved: Any) -> None:
@@ -172,14 +195,20 @@ class Ring:
         free, table = np.empty(size, np.uint32), np.full(2 * size, FREE, np.uint64)
         row[:number], held[:number], free[:freed] = saved["row"], saved["held"], saved["free"]
         self._pairs = Pairs(row, held, table, free, np.empty(size, np.uint32))
+        if self.attributes is not None:
+            self.attributes.reserve(len(self._kept.time), size)
+            self.attributes.events[places] = saved["attributes"]
+            self.attributes.held[:number] = saved["attributes_held"]
         loops.fill_table(self._pairs, number)
 
-    def held(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the pairs that the graph holds, and their weights."""
+    def held(self) -> Change:
+        """Return the pairs that the graph holds, with their weights and attributes."""
         rows = self._pairs.row[: self._state[PAIRS]]
         which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
         keys = rows[which, loops.KEY].astype(np.uint64)
-        return keys, self._pairs.held[: len(rows)][which] if self._weighted else None
+        value = self._pairs.held[: len(rows)][which] if self._weighted else None
+        attributes = None if self.attributes is None else self.attributes.held[: len(rows)][which]
+        return Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0, attributes)
 
     def check(self) -> None:
         """Raise ``CheckFailed`` unless lists, counts and the table agree."""

@@ -23,6 +23,7 @@ FRONT, BACK, PAIRS, FREED, TOUCHED, UNMATCHED, TAKEN, OVERFLOW = range(8)  #: fi
 KEY, HEAD, TAIL, LIVE, TOTAL, HELD, SLIDE = range(
     7
 )  #: fields of a pair: HELD: the graph has it; SLIDE: that touched it
+SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _AHEAD = 12  # events ahead at which the table is prefetched; their pairs at half of that
@@ -109,13 +110,18 @@ def unlink(kept, pairs, pair, at, mask):
 
 
 @inner
+def overflows(total, number):
+    """Return whether a sum leaves int64, which is asked first: the compiler takes for granted that sums do not."""
+    return total > LARGEST - number if number > 0 else total < SMALLEST - number
+
+
+@inner
 def add_whole(pairs, pair, number, state):
     """Add to the sum of a pair; note an overflow of int64."""
-    before = pairs.row[pair, TOTAL]
-    result = before + number
-    if (number > 0 and result < before) or (number < 0 and result > before):
+    total = pairs.row[pair, TOTAL]
+    if overflows(total, number):
         state[OVERFLOW] = pair + 1
-    pairs.row[pair, TOTAL] = result
+    pairs.row[pair, TOTAL] = total + number
 
 
 @inner
@@ -221,23 +227,23 @@ def enter(kept, pairs, time, keys, weight, kind, slide, sums, state):
 
 
 @inner
-def sum_by_slides(kept, at, mask):
+def sum_by_slides(kept, values, at, mask):
     """Return the sum of the sums per slide, in order, of the events from ``at`` on: floats are never subtracted."""
     total, part, slide = 0.0, 0.0, kept.entered[at & mask]
     while at >= 0:
         if kept.entered[at & mask] != slide:
             total, part, slide = total + part, 0.0, kept.entered[at & mask]
-        part += kept.weight[at & mask]
+        part += values[at & mask]
         at = kept.after[at & mask]
     return total + part
 
 
 @inner
-def extreme(kept, at, mask, least):
-    """Return the least or largest weight of the events from ``at`` on."""
-    best = kept.weight[at & mask]
+def extreme(kept, values, at, mask, least):
+    """Return the least or largest value of the events from ``at`` on."""
+    best = values[at & mask]
     while at >= 0:
-        value = kept.weight[at & mask]
+        value = values[at & mask]
         if value != best and (value < best) == least:
             best = value
         at = kept.after[at & mask]
@@ -256,18 +262,20 @@ def weight_of(kept, pairs, pair, combine, sums):
     if combine == FIRST:
         return kind(kept.weight[row[HEAD] & mask])
     if combine == SUM:
-        return kind(row[TOTAL]) if sums else kind(sum_by_slides(kept, row[HEAD], mask))
-    return kind(extreme(kept, row[HEAD], mask, combine == MIN))
+        return kind(row[TOTAL]) if sums else kind(sum_by_slides(kept, kept.weight, row[HEAD], mask))
+    return kind(extreme(kept, kept.weight, row[HEAD], mask, combine == MIN))
 
 
 @kernel
-def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh):
+def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, number):
     """List the keys of pairs that are ``gone``, and of those that are ``new`` or have another ``value``.
 
-    ``value`` is empty where edges have no weights; ``fresh`` (uint8) says which were not there. Pairs without live
-    events are forgotten. Returns the two numbers.
+    ``value`` is empty where edges have no weights; ``fresh`` (uint8) says which were not there: 1, or 2 if nothing but
+    attributes may differ, which are listed if there is an array for the ``number`` of each listed pair. Pairs without
+    live events are forgotten. Returns the two numbers.
     """
     lost, gained, weighted, mask = 0, 0, len(value) > 0, len(pairs.table) - 1
+    lists_all = len(number) > 0
     for i in range(state[TOUCHED]):
         if i + _AHEAD < state[TOUCHED]:
             prefetch(pairs.row, np.int64(pairs.touched[i + _AHEAD]) * 8)
@@ -284,14 +292,17 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh):
             pairs.free[state[FREED]] = pair
             state[FREED] += 1
             continue
+        same = row[HELD] != 0
         if weighted:
             now = weight_of(kept, pairs, pair, combine, sums)
-            if row[HELD] != 0 and now == pairs.held[pair]:
-                continue
-            value[gained] = pairs.held[pair] = now
-        elif row[HELD] != 0:
+            same = row[HELD] != 0 and now == pairs.held[pair]
+        if same and not lists_all:
             continue
-        new[gained], fresh[gained] = np.uint64(row[KEY]), row[HELD] == 0
+        if weighted:
+            value[gained] = pairs.held[pair] = now
+        if lists_all:
+            number[gained] = pair
+        new[gained], fresh[gained] = np.uint64(row[KEY]), 2 if same else row[HELD] == 0
         gained += 1
         row[HELD] = 1
     state[TOUCHED] = 0

@@ -29,10 +29,12 @@ from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.stream.columns import Texts, as_array, part_of
 from suricate.stream.events import DELETE, INSERT, SET
+from suricate.stream.fields import Fields, has_header
 from suricate.stream.intake import BadLine, Refusals
-from suricate.stream.sources import MARK, Chunk, Source, _Mark, columns_of
+from suricate.stream.sources import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
 from suricate.stream.times import demand_unit
 
+PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
 TABLES = ("parquet", "arrow")
 BLOCK = 1 << 14  #: bytes of text in which one malformed line is looked for
 NEWLINE = ord("\n")
@@ -93,10 +95,10 @@ class Scan(Source):
                 head = file.read(8)
         kind = table_format(path, head, self._format)
         if kind in TABLES:
-            yield from ((chunk, ()) for chunk in _table(path, kind, self._columns))
+            yield from ((chunk, ()) for chunk in _table(path, kind, self._columns, self.attributes))
         else:
             parse = parse_or_raise if self._bad.raises else parse_or_refuse
-            yield from _text(path, self._format, self._columns, parse, texts=self._texts)
+            yield from _text(path, self._format, self._columns, self.attributes, parse, texts=self._texts)
 
 
 def scan(
@@ -106,19 +108,19 @@ def scan(
     dst: str | int | None = None,
     weight: str | int | None = None,
     time: str | int | None = None,
-    kind: str | None = None,
+    kind: str | int | None = None,
     format: str | None = None,
     time_unit: str | None = None,
     texts: bool = False,
     on_error: Any = "raise",
+    attributes: Mapping[str, str | int] | None = None,
 ) -> Scan:
     """Return a source that reads files: text and CSV (compressed ones too), Parquet, Arrow, or event files.
 
     Args:
         path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; several are read in the order of
             their names, a list in its own order.
-        src, dst, weight, time, kind: the columns, by name or position; None: by the usual names. ``kind``: of Parquet
-            and Arrow files.
+        src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
         format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else what ``suricate.read``
             takes; None: by the extension, else by the first bytes.
         time_unit: what times that are numbers count: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
@@ -126,6 +128,7 @@ def scan(
             else the first row tells. Windows take texts with ``names=True``.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
             them), or the name of a CSV file.
+        attributes: the columns, by name or position, of attributes that are called otherwise in the file.
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
@@ -136,6 +139,9 @@ def scan(
     columns = {role: name for role, name in named.items() if name is not None}
     unit = demand_unit(time_unit) or "s"
     bad = Refusals("on_error", on_error, "skip")
+    if not isinstance(attributes or {}, Mapping) or set(attributes or {}) & set(COLUMNS):
+        raise ParameterError(f"scan: attributes must map names to columns, got {shown(attributes)}")
+    columns |= attributes or {}
     return Scan(_files_of(path), format, columns, unit, bad, texts=flag("texts", texts))
 
 
@@ -158,13 +164,10 @@ def _files_of(path: Any) -> list[Path]:
 
 
 def _text(
-    path: Path, format: str | None, columns: Mapping[str, Any], parse: Callable[..., Parsed], *, texts: bool
-) -> Iterator[tuple[Chunk, list[BadLine]]]:
-    if "kind" in columns:
-        raise ParameterError(
-            "scan: a column of kinds is read from Parquet and Arrow, and by st.source from anything else"
-        )
-    options = ReadOptions("text" if texts else True, dict(columns) or None)
+    path: Path, format: str | None, columns: Mapping[str, Any], attributes: Sequence[str],
+    parse: Callable[..., Parsed], *, texts: bool,
+) -> Iterator[tuple[Chunk, list[BadLine]]]:  # fmt: skip
+    options = ReadOptions("text" if texts else True, {k: v for k, v in columns.items() if k in PARSED} or None)
     with ByteSource(path, None) as source:
         chunks = source.chunks()
         head = next(chunks, b"")
@@ -174,6 +177,10 @@ def _text(
         layout = make_layout(path, head, format, options)
         if layout.format == "metis":
             raise FileFormatError(path, None, "METIS files list neighbours, not events")
+        further = {name: columns.get(name, name) for name in ("kind", *attributes)}
+        if "kind" not in columns and not has_header(head, layout, "kind"):
+            del further["kind"]
+        fields = Fields(path, head, layout, further)
         make = partial(Tokenizer, path, layout, small=small)
         body = itertools.chain([head[layout.header_bytes :]], chunks)
         pieces = parsed(source, body, parse, [make()], make, layout.header_lines)
@@ -185,7 +192,7 @@ def _text(
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
                 found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
-            yield found, bad
+            yield found | fields.of(chunk, len(rows.src)), bad
 
 
 def parse_or_raise(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:
@@ -226,7 +233,7 @@ def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
     return [text.replace('""', '"') for text in as_array(column)]
 
 
-def _table(path: Path, kind: str, columns: Mapping[str, Any]) -> Iterator[Chunk]:
+def _table(path: Path, kind: str, columns: Mapping[str, Any], attributes: Sequence[str]) -> Iterator[Chunk]:
     from suricate.io.formats import usual_columns
     from suricate.io.tables import load_pyarrow
 
@@ -240,9 +247,11 @@ def _table(path: Path, kind: str, columns: Mapping[str, Any]) -> Iterator[Chunk]
         every = iter(file) if path.suffix == ".arrows" else (file.get_batch(i) for i in range(file.num_record_batches))
         batches = lambda wanted: every  # noqa: E731
     chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **columns}
+    chosen |= {name: name for name in attributes if name not in chosen}
     roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
-    for batch in batches([*roles.values()]):
-        yield columns_of(batch, roles)
+    roles = {role: name for role, name in roles.items() if role in COLUMNS or role in attributes}
+    for batch in batches([*dict.fromkeys(roles.values())]):
+        yield columns_of(batch, roles, attributes)
 
 
 def _steps(path: Path) -> Iterator[Any]:

@@ -44,6 +44,13 @@ class Source:
 
     time_unit: str | None = None
     resumes = False
+    attributes: Sequence[str] = ()  #: further columns that chunks must have
+
+    def want(self, attributes: Sequence[str]) -> None:
+        """Have chunks bring these columns, too."""
+        self.attributes = attributes
+        for source in getattr(self, "_sources", ()):
+            source.want(attributes)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield (position behind it, chunk or ``MARK``), from ``position`` on; None is the start."""
@@ -88,7 +95,7 @@ class Chunks(Source):
             )
         for number, chunk in enumerate(self._chunks):
             if position is None or number >= position:
-                yield number + 1, chunk if chunk is MARK else columns_of(chunk, self._columns)
+                yield number + 1, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
 
 class Function(Source):
@@ -109,7 +116,7 @@ class Function(Source):
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield what the function yields."""
         for after, chunk in self._fn(position):
-            yield after, chunk if chunk is MARK else columns_of(chunk, self._columns)
+            yield after, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
 
 class Chain(Source):
@@ -275,8 +282,8 @@ def _is_chunk(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__") or hasattr(value, "columns")
 
 
-def columns_of(chunk: Any, columns: Mapping[str, str]) -> Chunk:
-    """Return the columns of a chunk that have a role, as NumPy arrays.
+def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
+    """Return the columns of a chunk that have a role, and those of ``attributes``, as NumPy arrays.
 
     Raises:
         ParameterError: it is no table, or ``src`` or ``dst`` is missing.
@@ -292,13 +299,12 @@ def columns_of(chunk: Any, columns: Mapping[str, str]) -> Chunk:
     elif hasattr(chunk, "__arrow_c_stream__"):
         from suricate.io.tables import load_pyarrow
 
-        return columns_of(load_pyarrow().table(chunk), columns)
+        return columns_of(load_pyarrow().table(chunk), columns, attributes)
     else:
         raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
-    wanted = {role: columns.get(role, role) for role in COLUMNS}
-    missing = [
-        wanted[role] for role in COLUMNS if wanted[role] not in names and (role in ("src", "dst") or role in columns)
-    ]
+    wanted = {role: columns.get(role, role) for role in (*COLUMNS, *attributes)}
+    needed = {"src", "dst", *columns, *attributes}
+    missing = [name for role, name in wanted.items() if name not in names and role in needed]
     if missing:
         raise ParameterError(f"a chunk has no column {missing[0]!r}; it has {', '.join(sorted(map(str, names)))}")
     found = {role: get(name) for role, name in wanted.items() if name in names}

@@ -11,6 +11,7 @@ from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph, naming
+from suricate.graph.edge_columns.weighing import weighing
 from suricate.graph.frames import fields_of
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
@@ -39,10 +40,11 @@ class JobTracker:
         if self.every == 1:
             self._tracker = graph.track(self.kind, **self._params)
             return
-        missing = self.kind.requires.missing(graph)
+        seen, params = weighing(graph, self.kind, self._params)
+        missing = self.kind.requires.missing(seen)
         if missing is not None:
             raise RequirementError(f"{self.kind.name}: {missing}")
-        self.kind(**naming.as_parameters(graph, self._params))
+        self.kind(**naming.as_parameters(graph, params))
 
     @property
     def identity(self) -> list[Any]:

@@ -18,6 +18,8 @@ from suricate.graph.delta import Delta
 from suricate.graph.frames import Frame
 from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
+from suricate.state.edge_table import WEIGHT
+from suricate.stream.attributes import EdgeValues, columns_needed
 from suricate.stream.background import Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
@@ -76,6 +78,8 @@ class Window(Threaded):
             when the loop begins and when it asks for the next slide: what the loop did with a slide is part of it.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
+        attributes: further columns of numbers, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
+            ``combine``. They are columns of the graph's edges. ``"count"`` needs no column of events.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -107,18 +111,22 @@ class Window(Threaded):
         checkpoint_every: Any = "10s",
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> None:
         self._options = WindowOptions(
-            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end
+            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end, attributes
         )
         self._source = as_source(source, columns, time_unit)
+        self._source.want(columns_needed(self._options.attributes))
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         self._graph_options = dict(graph or {})
         self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
         self._directed = bool(self._graph_options.get("directed", True))
         self._names = vertex_names(names, directed=self._directed)
-        self._intake = Intake(self._options.mode, self._source.time_unit, self._bad, self._names)
+        self._intake = Intake(
+            self._options.mode, self._source.time_unit, self._bad, self._names, self._options.attributes
+        )
         self.rule = self._options.rule(None)  #: when slides close
         self._ring: Ring | None = None
         self._graph: Graph | None = None
@@ -355,7 +363,9 @@ class Window(Threaded):
         if dtype is None and self._options.combine in ("sum", "min", "max"):
             raise RequirementError(f"combine={self._options.combine!r} needs a column of weights")
         self.rule = self._options.rule(self._intake.has_unit) if self._options.mode == TIME else self.rule
-        self._ring = Ring(self._options.combine, dtype)
+        rules = self._options.attributes
+        values = EdgeValues(rules, self._intake.attributes.dtype) if rules else None
+        self._ring = Ring(self._options.combine, dtype, values)
 
     def _close(self, spent: float) -> Iterator[Slide]:
         """Yield the slides that are due."""
@@ -392,7 +402,11 @@ class Window(Threaded):
     def _by_time(self) -> Events:
         """Return the events that wait, in the order (time, position)."""
         if self._sorted is None:
-            events = joined(self._waiting) if self._waiting else nothing(self._intake.weight_dtype)
+            events = (
+                joined(self._waiting)
+                if self._waiting
+                else nothing(self._intake.weight_dtype, self._intake.attributes.dtype)
+            )
             if (events.time[1:] < events.time[:-1]).any():
                 events = events.taken(np.argsort(events.time, kind="stable"))
             self._waiting = [events] if events.number else []
@@ -421,18 +435,21 @@ class Window(Threaded):
         """Make the graph."""
         weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
         default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
-        graph = Graph(**{"weight_dtype": default, "num_vertices": 0, **self._graph_options})
-        if graph.weight_dtype is not None and not weighted:
+        options = {"weight_dtype": default, "num_vertices": 0, **self._graph_options}
+        if self._ring is not None and self._ring.attributes is not None:
+            options["edge_columns"] = {**self._ring.attributes.kinds(), **(options.get("edge_columns") or {})}
+        graph = Graph(**options)
+        if options["weight_dtype"] is not None and not weighted:
             raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
         self._graph = graph
         return graph
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
-        keys, value = self._ring.held()  # type: ignore[union-attr]  # it was restored
+        change = self._ring.held()  # type: ignore[union-attr]  # it was restored
         graph = self._make_graph()
         graph.insert_vertices(max(about["num_vertices"] - graph.num_vertices, 0))
-        self._change_graph(graph, Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0), keys[:0])
+        self._change_graph(graph, change, change.gone)
         graph.delete_vertices(arrays["deleted"])
         graph.names = self.names
         for number, tracker in enumerate(self._trackers):
@@ -444,9 +461,14 @@ class Window(Threaded):
     def _change_graph(self, graph: Graph, change: Change, free: np.ndarray) -> Delta:
         """Make the net changes: one batch with the vertices that come, and those that go with their names."""
         gone, new = ends_of(change.gone), ends_of(change.new)
-        value = None
-        if change.value is not None and graph.weight_dtype is not None:
-            value = fitted(change.value, graph.weight_dtype, new)
+        value: Any = None
+        kinds = graph.options.edge_columns
+        dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else graph.weight_dtype
+        if change.value is not None and dtype is not None:
+            value = fitted(change.value, dtype, new)
+        if change.attributes is not None:
+            columns = {name: change.attributes[name] for name in self._options.attributes}
+            value = columns if value is None else {WEIGHT: value, **columns}
         most = 1 + max(int(new[0].max()), int(new[1].max())) if len(new[0]) else 0
         coming = Coming(max(most - graph.num_vertices, 0), free)
         delta = graph._update((*gone, None), (*new, value), (1, 2), coming if coming.more or len(free) else None)

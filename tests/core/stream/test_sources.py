@@ -370,11 +370,11 @@ def test_a_slide_is_over_when_the_next_one_closes() -> None:
 def test_a_slide_that_does_not_fit_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     job = st.Window({"src": [0, 1, 2], "dst": [1, 2, 3]}, size=2, slide=1, graph=CPU)
     next(job)
-    apply = su.Graph.apply
-    monkeypatch.setattr(su.Graph, "apply", lambda *_: (_ for _ in ()).throw(CapacityError("full")))
+    apply = su.Graph._update
+    monkeypatch.setattr(su.Graph, "_update", lambda *_, **__: (_ for _ in ()).throw(CapacityError("full")))
     with pytest.raises(CapacityError):
         next(job)
-    monkeypatch.setattr(su.Graph, "apply", apply)
+    monkeypatch.setattr(su.Graph, "_update", apply)
     assert ends(job) == [(2, 2), (3, 2)]
 
 

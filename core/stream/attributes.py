@@ -1,0 +1,158 @@
+"""Attributes of events: the columns of an edge from those of its live events, by rules of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, WeightError
+from suricate.base.parameters import shown
+from suricate.cpu.jit import kernel
+from suricate.stream.columns import as_numbers
+from suricate.stream.ring_loops import (
+    COMBINE,
+    COUNT,
+    FIRST,
+    HEAD,
+    LAST,
+    LIVE,
+    MIN,
+    SUM,
+    TAIL,
+    extreme,
+    overflows,
+    sum_by_slides,
+)  # fmt: skip
+from suricate.stream.sources import COLUMNS
+
+Rules = Mapping[str, str]  #: how the values of the live events of an edge make one, by attribute
+
+
+def checked_rules(attributes: Any) -> dict[str, str]:
+    """Return the rules of attributes; raises ``ParameterError`` if they are none."""
+    if attributes is None:
+        return {}
+    if not isinstance(attributes, Mapping):
+        raise ParameterError(f"attributes must be a dict such as {{'fee': 'sum'}}, got {shown(attributes)}")
+    for name, rule in attributes.items():
+        if not isinstance(name, str) or not name or name in COLUMNS:
+            raise ParameterError(f"attributes: {shown(name)} is no name of an attribute")
+        if not isinstance(rule, str) or rule not in COMBINE:
+            raise ParameterError(f"attributes[{name!r}] must be one of {', '.join(COMBINE)}, got {shown(rule)}")
+    return dict(attributes)
+
+
+def columns_needed(rules: Rules) -> list[str]:
+    """Return the attributes that chunks must bring: all but counts."""
+    return [name for name, rule in rules.items() if rule != "count"]
+
+
+class AttributeIntake:
+    """Makes one structured array of the attributes of a chunk; all chunks have the same dtypes.
+
+    ``dtype`` is None before the first chunk, and where no columns are needed.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._names = columns_needed(rules)
+        self.dtype: np.dtype | None = None
+
+    def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Return the attributes of events, and which of them are NaN or infinite (None: none are).
+
+        Raises:
+            RequirementError: a column is missing. DTypeError: it holds no numbers.
+            WeightError: whole numbers so far, now fractions.
+        """
+        if not self._names:
+            return None, None
+        missing = next((name for name in self._names if name not in chunk), None)
+        if missing is not None:
+            raise RequirementError(f"attributes: a chunk has no column {missing!r}")
+        columns = {name: as_numbers(chunk[name], name) for name in self._names}
+        if self.dtype is None:
+            self.dtype = np.dtype([(name, column.dtype) for name, column in columns.items()])
+        found, bad = np.empty(len(chunk["src"]), self.dtype), np.zeros(len(chunk["src"]), bool)
+        for name, column in columns.items():
+            if self.dtype[name].kind == "i" and column.dtype.kind == "f":
+                raise WeightError(f"{name}: whole numbers so far: give them as floats from the beginning")
+            if column.dtype.kind == "f":
+                bad |= ~np.isfinite(column)
+            found[name] = column
+        return found, bad if bad.any() else None
+
+
+class EdgeValues:
+    """The attributes of a ring's events, and those that the graph has of each pair.
+
+    Args:
+        rules: how the values of a pair's live events make one.
+        dtype: of the events' attributes, a structured one; None: there are only counts.
+    """
+
+    def __init__(self, rules: Rules, dtype: np.dtype | None) -> None:
+        self.rules = dict(rules)
+        fields = [(name, np.int64 if rule == "count" else dtype[name]) for name, rule in rules.items()]  # type: ignore[index]
+        self.events = np.empty(0, [] if dtype is None else dtype)  #: by place in the ring
+        self.held = np.empty(0, fields)  #: by number of pair
+        self.sums_floats = any(rule == "sum" and self.held.dtype[name].kind == "f" for name, rule in rules.items())
+
+    def reserve(self, events: int, pairs: int) -> None:
+        """Make empty arrays for so many events and pairs."""
+        self.events = np.empty(events, self.events.dtype)
+        self.held = np.zeros(pairs, self.held.dtype)
+
+    def grow(self, pairs: int) -> None:
+        """Make space for so many pairs."""
+        held = np.zeros(pairs, self.held.dtype)
+        held[: len(self.held)] = self.held
+        self.held = held
+
+    def kinds(self) -> dict[str, np.dtype]:
+        """Return the dtypes of the columns of edges."""
+        return {name: self.held.dtype[name] for name in self.rules}
+
+    def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the values of pairs, and in which of them (``bool[n]``) a value differs from what the graph has.
+
+        Raises:
+            WeightError: a sum of whole numbers is out of the range of int64.
+        """
+        found, differs = np.empty(len(listed), self.held.dtype), fresh.copy()
+        for name, rule in self.rules.items():
+            values = kept.time if rule == "count" else self.events[name]
+            whole = found.dtype[name].kind == "i"
+            if not combine_values(kept, pairs, values, listed, COMBINE[rule], whole, found[name]):
+                raise WeightError(f"attributes: a sum of {name!r} is out of the range of int64")
+            differs |= found[name] != self.held[name][listed]
+        self.held[listed] = found
+        return found, differs
+
+
+@kernel
+def combine_values(kept, pairs, values, listed, combine, whole, out):
+    """Write the value of each listed pair, which has live events; return False if a sum of whole numbers overflows."""
+    mask, fits = len(kept.time) - 1, True
+    for i in range(len(listed)):
+        row = pairs.row[listed[i]]
+        if combine == COUNT:
+            out[i] = row[LIVE]
+        elif combine == LAST:
+            out[i] = values[row[TAIL] & mask]
+        elif combine == FIRST:
+            out[i] = values[row[HEAD] & mask]
+        elif combine == SUM and whole:
+            at, total = row[HEAD], np.int64(0)
+            while at >= 0:
+                number = np.int64(values[at & mask])
+                fits = fits and not overflows(total, number)
+                total += number
+                at = kept.after[at & mask]
+            out[i] = total
+        elif combine == SUM:
+            out[i] = sum_by_slides(kept, values, row[HEAD], mask)
+        else:
+            out[i] = extreme(kept, values, row[HEAD], mask, combine == MIN)
+    return fits

@@ -1,0 +1,119 @@
+"""Further columns of text and CSV files: kinds of events and attributes, found in lines that were parsed before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import FileFormatError, ParameterError
+from suricate.base.parameters import shown
+from suricate.cpu.jit import inner, kernel
+from suricate.io.formats import Layout
+from suricate.stream.columns import Texts
+
+_NEWLINE, _QUOTE, _BLANKS = ord("\n"), ord('"'), (ord(" "), ord("\t"), ord("\r"))
+
+
+@inner
+def trimmed(data, start, stop, blank):
+    """Return ``start << 32 | length`` of a field without blanks and quotes around it."""
+    while start < stop and blank[data[start]]:
+        start += 1
+    while start < stop and blank[data[stop - 1]]:
+        stop -= 1
+    if stop - start > 1 and data[start] == _QUOTE and data[stop - 1] == _QUOTE:
+        start, stop = start + 1, stop - 1
+    return np.uint64(start) << np.uint64(32) | np.uint64(stop - start)
+
+
+@inner
+def field_end(data, at, stop, delimiter, blank):
+    """Return where the field that begins at ``at`` ends; a quoted one may hold delimiters."""
+    quoted = False
+    while at < stop and (quoted or not (blank[data[at]] if delimiter < 0 else data[at] == delimiter)):
+        if delimiter >= 0 and data[at] == _QUOTE:
+            quoted = not quoted
+        at += 1
+    return at
+
+
+@kernel
+def list_fields(data, blank, comment, delimiter, column, spans):
+    """List one column of the lines that are neither blank nor comments; return their number."""
+    begin, row, size = 0, 0, len(data)
+    while begin < size:
+        stop = begin
+        while stop < size and data[stop] != _NEWLINE:
+            stop += 1
+        at = begin
+        while at < stop and blank[data[at]]:
+            at += 1
+        if at < stop and not comment[data[at]]:
+            number, end = 0, field_end(data, at, stop, delimiter, blank)
+            while number < column and end < stop:
+                at = end + 1
+                while delimiter < 0 and at < stop and blank[data[at]]:
+                    at += 1
+                number, end = number + 1, field_end(data, at, stop, delimiter, blank)
+            if row < len(spans):
+                spans[row] = trimmed(data, at, end, blank) if number == column else np.uint64(0)
+            row += 1
+        begin = stop + 1
+    return row
+
+
+class Fields:
+    """The places of columns in the lines of a file.
+
+    Args:
+        path: for messages. head: the beginning of the file, as far as the header.
+        layout: what a line is.
+        columns: the names or positions of the columns, by what they are called here.
+
+    Raises:
+        ParameterError: there is no such column.
+    """
+
+    def __init__(self, path: Path, head: bytes, layout: Layout, columns: Mapping[str, str | int]) -> None:
+        names, width = _header(head, layout), len(layout.fields)
+        self._layout, self._path = layout, path
+        self.places: dict[str, int] = {}
+        for role, name in columns.items():
+            if isinstance(name, str) and name not in names:
+                known = f"it has {', '.join(names)}" if names else "it has no header: give positions"
+                raise ParameterError(f"scan: {path} has no column {name!r}; {known}")
+            place = names.index(name) if isinstance(name, str) else name
+            if isinstance(place, bool) or not 0 <= place < width:
+                raise ParameterError(f"scan: {path} has no column {shown(place)}: there are {width}")
+            self.places[role] = place
+        self._blank, self._comment = np.zeros((2, 256), bool)
+        self._blank[[code for code in _BLANKS if layout.delimiter is None or code != ord(layout.delimiter)]] = True
+        self._comment[list(layout.comments)] = True
+
+    def of(self, chunk: bytes, rows: int) -> dict[str, Any]:
+        """Return the columns of a chunk with so many rows, texts in place."""
+        data, found = np.frombuffer(chunk, np.uint8), {}
+        delimiter = -1 if self._layout.delimiter is None else ord(self._layout.delimiter)
+        for role, place in self.places.items():
+            spans = np.empty(rows, np.uint64)
+            if list_fields(data, self._blank, self._comment, delimiter, place, spans) != rows:
+                raise FileFormatError(self._path, None, f"column {place} cannot be read: lines and rows do not agree")
+            found[role] = Texts(data, spans)
+        return found
+
+
+def has_header(head: bytes, layout: Layout, name: str) -> bool:
+    """Return whether the header of a CSV file has a column of this name."""
+    return name in _header(head, layout)
+
+
+def _header(head: bytes, layout: Layout) -> Sequence[str]:
+    """Return the names in the header of a CSV file; none if it has no header."""
+    if layout.format != "csv" or not layout.header_bytes or layout.delimiter is None:
+        return ()
+    lines = [line.strip() for line in head[: layout.header_bytes].decode("utf-8-sig", "replace").splitlines()]
+    last = next((line for line in reversed(lines) if line and not line.startswith("#")), "")
+    return [name.strip().strip('"') for name in last.split(layout.delimiter)]
