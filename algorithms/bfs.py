@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.step import Step
+    from suricate.state.words import Words
 
 LEVEL_BYTES = 4
 
@@ -123,8 +125,13 @@ class BFS(Algorithm):
     def _answer(self, vertices: Array | None) -> BFSResult:
         self.sources.demand_noted()
         assert self._forest is not None
-        tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
-        return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
+        return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
+
+    def event_step(self, graph: Graph) -> Step:
+        """Return the step of the forest."""
+        self.sources.demand_noted()
+        assert self._forest is not None
+        return self._forest.event_step(graph, _result_of)
 
     # -- verification and benchmark ------------------------------------------------------------------------------------
 
@@ -171,6 +178,11 @@ class BFS(Algorithm):
         reached = self.result.level >= 0
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         return edges * ID_BYTES + int(reached.sum()) * (OFFSET_BYTES + 2 * LEVEL_BYTES)
+
+
+def _result_of(tree: Words) -> BFSResult:
+    """Return the result in these words."""
+    return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
 
 
 def levels(matrix: Any, sources: np.ndarray) -> np.ndarray:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.operators.results import Propagated
+    from suricate.plugins.step import Step
+    from suricate.state.words import Words
 
 WORD_BYTES = 8
 TURNS = 8  #: turns per step on CUDA if frontiers are small (``LOCAL_TURNS``)
@@ -200,11 +202,14 @@ class SSSP(Algorithm):
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
-        tree = self._forest.words if vertices is None else self._forest.words.picked(vertices)
-        distance, parent = tree.distance, tree.ids("parent")
-        if distance.dtype.kind != "f":
-            distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)
-        return SSSPResult(distance, parent)
+        return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
+
+    def event_step(self, graph: Graph) -> Step:
+        """Return the step of the forest."""
+        self.sources.demand_noted()
+        self._ensure_valid()
+        assert self._forest is not None
+        return self._forest.event_step(graph, _result_of)
 
     def _search(self, graph: Graph, *, wide: bool) -> bool:
         """Compute with narrow or wide words; return whether every step increased the keys."""
@@ -280,6 +285,14 @@ class SSSP(Algorithm):
         edges = int(graph.degrees()[reached].sum(dtype=np.int64))
         weight_bytes = 0 if graph.weight_dtype is None else graph.weight_dtype.itemsize
         return edges * (ID_BYTES + weight_bytes) + int(reached.sum()) * (OFFSET_BYTES + 2 * WORD_BYTES)
+
+
+def _result_of(tree: Words) -> SSSPResult:
+    """Return the result in these words."""
+    distance, parent = tree.distance, tree.ids("parent")
+    if distance.dtype.kind != "f":
+        distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)
+    return SSSPResult(distance, parent)
 
 
 def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:

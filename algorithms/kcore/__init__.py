@@ -55,6 +55,7 @@ class KCore(Algorithm):
     name = "kcore"
     uses_weights = False
     requires = Requirements(undirected=True)
+    if_directed = "directed_kcore"
     update_kind = "dynamic"
     recompute_share, learns = 0.002, True
 

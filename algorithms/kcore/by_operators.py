@@ -4,13 +4,14 @@ From scratch, and after deletions: numbers begin at upper bounds, the degrees or
 to the h-index of the numbers of the neighbours until they fit (Montresor et al., "Distributed k-core decomposition",
 2013). Only neighbours of vertices that fell are asked again.
 
-Insertions: numbers rise by one per round. Candidates are the ends of new edges, later the vertices that rose in the
-round before, and neighbours of candidates on the same level. A candidate is dropped while no more than its number of
-neighbours are on higher levels, or on its own and not dropped; what is left rises. Any set of vertices that can rise
-together has a member among those that a round starts from: without a new edge it would have been there before.
+Insertions: numbers rise by one per round. A round starts from the ends of new edges, later from the vertices that rose
+in the round before; candidates are the vertices that these reach on their levels. A candidate is dropped while no more
+than its number of neighbours are on higher levels, or on its own and not dropped (a peel of the level); what is left
+rises. Any vertices that can rise together have one among them that the round starts from: without a new edge they would
+have been on the higher level before.
 
 Work of an update: the edges of vertices that fall, and of candidates, once per round; a round of insertions also passes
-over all vertices, not their edges.
+twice over all vertices, not their edges.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.operators import converge, iterate, vertex_map
+from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -27,8 +28,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.state.edges.edge_set import EdgeSet
 
-UNKNOWN, START, CANDIDATE, DROPPED = range(4)  #: states of a vertex in a round of insertions
-NEXT_TO_CANDIDATE = 1 << 32  #: what a neighbour that is a candidate on the same level counts beside 1
+UNKNOWN, CANDIDATE, DROPPED, END = range(4)  #: states of a vertex in a round of insertions
 MOST_ROUNDS = 2**31 - 1
 
 
@@ -49,52 +49,71 @@ def publish(v, core, fresh):
 
 
 def mark_end(v, state):
-    """Let the first round start from ``v``, the end of a new edge."""
-    state[v] = START
+    """Note that ``v`` is the end of a new edge."""
+    state[v] = END
 
 
 def begin(v, core, state, started):
     """Raise ``v`` if it was left a candidate, and return whether the round starts from it."""
     rises = state[v] == CANDIDATE
     core[v] = core[v] + 1 if rises else core[v]
-    starts = rises or state[v] == START
-    state[v] = START if starts else UNKNOWN
+    starts = rises or state[v] == END
+    state[v] = CANDIDATE if starts else UNKNOWN
     started.add(1 if starts else 0)
     return starts
 
 
-def support(u, v, w, core, state, fresh):
+def same_level(u, v, w, core, state):
+    """Make ``v`` a candidate if it is on the level of ``u``."""
+    return CANDIDATE if core[u] == core[v] else UNKNOWN
+
+
+def is_candidate(v, state):
+    """Return whether ``v`` is a candidate."""
+    return state[v] == CANDIDATE
+
+
+def holds(u, v, w, core, state, left):
     """Count ``u`` if it may be above the number of ``v`` after the round."""
-    if u == v or core[u] < core[v] or (core[u] == core[v] and state[u] == DROPPED):
-        return 0
-    return 1 + NEXT_TO_CANDIDATE if core[u] == core[v] and state[u] == CANDIDATE else 1
+    return 1 if u != v and core[u] >= core[v] else 0
 
 
-def judge(v, value, core, state, fresh):
-    """Make ``v`` a candidate or drop it, if it starts or is next to a candidate; a change wakes its neighbours."""
-    asked = state[v] == START or state[v] == CANDIDATE or (state[v] == UNKNOWN and value >= NEXT_TO_CANDIDATE)
-    enough = value % NEXT_TO_CANDIDATE > core[v]
-    fresh[v] = (CANDIDATE if enough else DROPPED) if asked else state[v]
-    return 2 if fresh[v] != state[v] else 0
+def lacks(v, value, core, state, left):
+    """Drop ``v`` if so many neighbours are not enough."""
+    left[v] = value
+    few = value <= core[v]
+    state[v] = DROPPED if few else CANDIDATE
+    return few
 
 
-def publish_state(v, core, state, fresh):
-    """Make what was noted the state of ``v``."""
-    state[v] = fresh[v]
+def lets_go(u, v, w, core, state, left):
+    """Take ``u``, which was dropped, from the neighbours that count for ``v``."""
+    return -1 if u != v and core[u] == core[v] else 0
+
+
+def has_lost(v, step, core, state, left):
+    """Drop the candidate ``v`` if too few neighbours are left."""
+    few = state[v] == CANDIDATE and left[v] <= core[v]
+    state[v] = DROPPED if few else state[v]
+    return few
 
 
 class CoreNumbersByOperators:
-    """The core numbers of one undirected graph; ``core`` is ``uint32[num_vertices]``."""
+    """The core numbers of one graph; ``core`` is ``uint32[num_vertices]``.
+
+    A directed graph has in-edges. Its arcs count from both ends, so two arcs between the same vertices count twice.
+    """
 
     def __init__(self, device: Device) -> None:
         self.core: Array = device.xp.empty(0, np.uint32)
         self._state: Array = device.xp.empty(0, np.uint32)  # UNKNOWN between updates
         self._fresh: Array = device.xp.empty(0, np.uint32)
+        self._left: Array = device.xp.empty(0, np.int64)
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
         self._grow(graph)
-        self.core[...] = graph.degrees()
+        self.core[...] = graph.degrees() + graph.degrees("in") if graph.directed else graph.degrees()
         self._lower(graph, None)
 
     def update(self, graph: Graph, deleted: EdgeSet, inserted: EdgeSet) -> bool:
@@ -107,17 +126,23 @@ class CoreNumbersByOperators:
         return True
 
     def _lower(self, graph: Graph, ends: EdgeSet | None) -> None:
+        over, wake = ("both", "both") if graph.directed else ("in", "out")
         args = (self.core, self._fresh)
-        converge(graph, ends, number_of, args=args, reduce="hindex", then=fall, commit=publish)
+        converge(graph, ends, number_of, args=args, reduce="hindex", over=over, then=fall, commit=publish, wake=wake)
 
     def _raise(self, graph: Graph, inserted: EdgeSet) -> None:
-        started, args = Scalar("sum", "int64", graph), (self.core, self._state, self._fresh)
+        core, state = self.core, self._state
+        over, back = ("both", "both") if graph.directed else ("out", "in")
+        started, args = Scalar("sum", "int64", graph), (core, state, self._left)
 
         def rise() -> None:
-            start = vertex_map(graph, None, begin, args=(self.core, self._state, started))
-            converge(graph, start, support, args=args, reduce="sum", then=judge, commit=publish_state)
+            start = vertex_map(graph, None, begin, args=(core, state, started))
+            propagate(graph, start, same_level, state, args=(core, state), reduce="max", over=over)
+            region = vertex_map(graph, None, is_candidate, args=(state,))
+            dropped = neighbor_reduce(graph, holds, args=args, over=back, vertices=region, then=lacks)
+            propagate(graph, dropped, lets_go, self._left, args=args, reduce="sum", over=over, then=has_lost)
 
-        vertex_map(graph, inserted, mark_end, args=(self._state,))
+        vertex_map(graph, inserted, mark_end, args=(state,))
         iterate(rise, until=started, max_steps=MOST_ROUNDS)
 
     def _grow(self, graph: Graph) -> None:
@@ -126,4 +151,4 @@ class CoreNumbersByOperators:
         if missing:
             none = xp.zeros(missing, np.uint32)
             self.core, self._state = xp.concatenate([self.core, none]), xp.concatenate([self._state, none])
-            self._fresh = xp.empty_like(self.core)
+            self._fresh, self._left = xp.empty_like(self.core), xp.empty(graph.num_vertices, np.int64)

@@ -15,6 +15,8 @@ from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, named, served
 
 DIGIT = "other last digits than NetworkX's"
+CLOSER = 10  #: by which the tolerance of ranks is smaller than NetworkX's
+LEAST = 1e-14  #: tolerance
 PATIENCE = (
     20  #: our steps for each of those that a caller allows of another method; no bound from NetworkX's default on
 )
@@ -27,13 +29,18 @@ def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, 
     return {graph.index[node]: value for node, value in values.items() if node in graph}
 
 
-def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, **params: Any) -> Any:
-    """Return what an iteration converges to; raises NetworkX's exception if it does not, or may make no ``steps``."""
+def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enough: float = 0.0, **params: Any) -> Any:
+    """Return what an iteration converges to; raises NetworkX's exception if it does not, or may make no ``steps``.
+
+    ``enough``: the change of a last step that NetworkX is content with.
+    """
     if steps <= 0:
         raise nx.PowerIterationFailedConvergence(steps)
     try:
         return graph.answer(algorithm, weight, weighted=False if weight is None else None, **params)
     except ConvergenceError as error:
+        if error.change is not None and error.change < enough:
+            return graph.on_host(error.result)
         raise nx.PowerIterationFailedConvergence(steps) from error
     except WeightError as error:
         raise NotImplementedError(f"suricate does not serve these weights: {error}") from error
@@ -61,10 +68,14 @@ def pagerank(
     jumps = _by_vertex(G, personalization)
     if jumps is not None and sum(jumps.values()) == 0:
         raise ZeroDivisionError("the personalization of the nodes in G sums to 0")
-    bound = max(tol * len(G), 1e-14)
-    return G.table(
-        _iterated(G, "pagerank", weight, max_iter, alpha=alpha, personalization=jumps, tol=bound, max_iter=max_iter)
-    )
+    bound = tol * len(G)  # of NetworkX; updates of live graphs remain as exact with a tenth of it
+    params: dict[str, Any] = {
+        "alpha": alpha,
+        "personalization": jumps,
+        "tol": max(bound / CLOSER, LEAST),
+        "max_iter": max_iter,
+    }
+    return G.table(_iterated(G, "pagerank", weight, max_iter, enough=bound, **params))
 
 
 @served("hits", cost="iterations", note=DIGIT)
@@ -80,7 +91,7 @@ def hits(
         return {}, {}
     start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
     bound = min(max(tol, 1e-13), 1e-8)
-    params = {"nstart": start, "normalized": normalized, "max_iter": _steps(max_iter)}
+    params: dict[str, Any] = {"nstart": start, "normalized": normalized, "max_iter": _steps(max_iter)}
     found = _iterated(G, "hits", "weight", max_iter, tol=bound, **params)
     return G.table(found.hubs), G.table(found.authorities)
 
@@ -107,8 +118,13 @@ def katz_centrality(
             raise nx.NetworkXError("beta dictionary must have a value for every node") from None
         constant = _by_vertex(G, beta)
         size = sum(map(abs, constant.values()))
-    params = {"alpha": alpha, "beta": constant, "nstart": _by_vertex(G, nstart), "normalized": normalized}
-    bound = max(tol * len(G) / size if size else tol, 1e-14)
+    params: dict[str, Any] = {
+        "alpha": alpha,
+        "beta": constant,
+        "nstart": _by_vertex(G, nstart),
+        "normalized": normalized,
+    }
+    bound = max(tol * len(G) / size if size else tol, LEAST)
     return G.table(_iterated(G, "katz", weight, max_iter, tol=bound, max_iter=max_iter, **params))
 
 
@@ -126,7 +142,7 @@ def eigenvector_centrality(
     if nstart is not None and all(value == 0 for value in nstart.values()):
         raise nx.NetworkXError("initial vector cannot have all zero values")
     bound = min(max(tol, 1e-13), 1e-3)
-    params = {"nstart": _by_vertex(G, nstart), "max_iter": _steps(max_iter)}
+    params: dict[str, Any] = {"nstart": _by_vertex(G, nstart), "max_iter": _steps(max_iter)}
     return G.table(_iterated(G, "eigenvector", weight, max_iter, tol=bound, **params))
 
 
@@ -140,7 +156,9 @@ def closeness_centrality(
     """Return closeness of all nodes, or of one."""
     if u is None:
         return G.table(G.answer("closeness", wf_improved=bool(wf_improved)))
-    tree = lightest(G, G.vertex(u), distance, towards=True)
+    if u not in G:
+        raise nx.NodeNotFound(f"Source {u} is not in G")
+    tree = lightest(G, G.index[u], distance, towards=True)
     total, others, n = tree.distance[tree.order].sum().item(), len(tree.order) - 1, len(G)
     if total <= 0 or n <= 1:
         return 0.0

@@ -82,6 +82,7 @@ class Triangles(Algorithm):
     uses_weights = False
     suites = ("algorithms", "ablations", "crossover")
     requires = Requirements(undirected=True)
+    if_directed = "directed_triangles"
     update_kind = "dynamic"
 
     def __init__(self, method: str = "auto", kernels: bool = True) -> None:

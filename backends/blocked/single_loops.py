@@ -12,9 +12,11 @@ from suricate.cpu.prefetch import prefetch
 
 
 @inner
-def has_space(g, arcs):
-    """Return whether ``arcs`` blocks are free."""
-    return len(g.link) - g.counters[USED] + g.counters[FREE] >= arcs
+def has_space(g, u, v, both):
+    """Return whether there are free blocks for an edge, if it needs any."""
+    mask = (1 << g.shift) - 1
+    needed = np.int64(np.int64(g.degree[u]) & mask == 0) + np.int64(both and np.int64(g.degree[v]) & mask == 0)
+    return len(g.link) - g.counters[USED] + g.counters[FREE] >= needed
 
 
 @inner

@@ -50,27 +50,18 @@ class Answers:
             self._seen.popitem(last=False)
         return False
 
-    def drop(self) -> None:
-        """Close all trackers."""
-        for tracker in self.tracked.values():
-            tracker.close()
-        self.tracked.clear()
-        self._seen.clear()
-
 
 def question(algorithm: str, params: dict[str, Any]) -> Hashable | None:
     """Return the key of a call, None if its parameters cannot be compared."""
-    parts: list[Hashable] = [algorithm]
-    for name, value in params.items():
-        if isinstance(value, dict):
-            value = tuple(value.items())
-        elif isinstance(value, np.ndarray):
-            value = value.dtype.str, value.tobytes()
-        elif isinstance(value, list):
-            value = tuple(value)
-        parts.append((name, type(value), value))
+    parts = [(name, type(value), _comparable(value)) for name, value in params.items()]
     try:
-        hash(tuple(parts))
+        hash(key := (algorithm, *parts))
     except TypeError:
         return None
-    return tuple(parts)
+    return key
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.dtype.str, value.tobytes()
+    return tuple(value.items() if isinstance(value, dict) else value) if isinstance(value, (dict, list)) else value

@@ -10,31 +10,30 @@ import networkx as nx
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import COSTS, Served
 from suricate.networkx.info import offered
+from suricate.networkx.live import current, is_live
 
 _failed: set[str] = set()  # values of entry points
 LARGE = 1000  #: edges from which "heavy" functions win at the first call, too
 
 
 def convert_from_nx(
-    graph: Any,
-    edge_attrs: dict[Any, Any] | None = None,
-    node_attrs: dict[Any, Any] | None = None,
-    preserve_edge_attrs: bool = False,
-    preserve_node_attrs: bool = False,
-    preserve_graph_attrs: bool = False,
-    name: str | None = None,
-    graph_name: str | None = None,
-) -> Converted:
-    """Return a graph of NetworkX as the functions of this backend take it.
+    graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
+    preserve_node_attrs: Any = False, **_: Any,
+) -> Converted:  # fmt: skip
+    """Return a graph of NetworkX as the functions of this backend take it: a live one as it is kept.
 
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the sentence says why.
     """
     if graph.is_multigraph():
         raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")
-    wanted = edge_attrs or {}
+    wanted, device = edge_attrs or {}, nx.config.backends.suricate.device
+    if is_live(graph) and all(wanted.get(name, 1) == 1 and name == graph.live_weight for name in wanted):
+        live = current(graph, device)
+        if live is not None:
+            return live
     keep = bool(preserve_edge_attrs or preserve_node_attrs or node_attrs)
-    return Converted.of(graph, wanted, device=nx.config.backends.suricate.device, keep=keep)
+    return Converted.of(graph, wanted, device=device, keep=keep)
 
 
 def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
@@ -55,7 +54,7 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     function = _function(name)
     assert function is not None
     graph = function.graph_of(args, kwargs)
-    if function.cost == "vertices" or is_converted(graph):
+    if function.cost == "vertices" or is_live(graph) or is_converted(graph):
         return function.cost != "vertices" or COSTS["vertices"]
     if function.cost == "heavy":
         few = f"with fewer than {LARGE} edges NetworkX is faster"
@@ -95,7 +94,6 @@ def _loaded(name: str) -> Served | None:
 
 
 def __getattr__(name: str) -> Any:
-    found = None if name.startswith("__") else _loaded(name)
-    if found is None:
+    if name.startswith("__") or (found := _loaded(name)) is None:
         raise AttributeError(f"the backend suricate of NetworkX has no function {name!r}")
     return found

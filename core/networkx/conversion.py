@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.graph import Graph
-
 EXACT = 2**53  #: integers up to it are exact in float64
 WHOLE = np.iinfo(np.int32)
 
@@ -27,20 +25,13 @@ class Arcs(NamedTuple):
 
 
 class Structure(NamedTuple):
-    """Nodes and edges of a graph of NetworkX.
-
-    Attributes:
-        nodes: the nodes, in NetworkX's order; their places are the vertices.
-        numbers: the vertex of each node.
-        src, dst: ``int64[edges]``, an undirected edge once.
-        data: the attributes of each edge.
-    """
+    """Nodes and edges of a graph of NetworkX, in its order; an undirected edge once."""
 
     nodes: list[Any]
-    numbers: dict[Any, int]
-    src: np.ndarray
+    numbers: dict[Any, int]  #: the vertex of each node
+    src: np.ndarray  #: ``int64[edges]``
     dst: np.ndarray
-    data: list[dict[Any, Any]]
+    data: list[dict[Any, Any]]  #: the attributes of each edge
 
     def arcs(self, attribute: Any, default: Any = 1) -> Arcs:
         """Return the edges with the weights that an attribute holds; ``attribute=None``: without weights."""
@@ -50,13 +41,16 @@ class Structure(NamedTuple):
         return Arcs(self.src, self.dst, weight, whole)
 
 
-def structure(graph: Any) -> Structure:
-    """Return nodes and edges of a graph of NetworkX that is no multigraph."""
+def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
+    """Return nodes and edges of a graph of NetworkX that is no multigraph.
+
+    ``numbers``: the vertices of the nodes, if they have some already.
+    """
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
-    numbers = dict(zip(nodes, range(len(nodes)), strict=True))
+    numbers = dict(zip(nodes, range(len(nodes)), strict=True)) if numbers is None else numbers
     heads = list(chain.from_iterable(rows))
     degrees = np.fromiter(map(len, rows), np.int64, len(rows))
-    src = np.repeat(np.arange(len(nodes)), degrees)
+    src = np.repeat(np.fromiter(map(numbers.__getitem__, nodes), np.int64, len(nodes)), degrees)
     dst = np.fromiter(map(numbers.__getitem__, heads), np.int64, len(heads))
     data = list(chain.from_iterable(row.values() for row in rows))
     if not graph.is_directed():
@@ -92,9 +86,3 @@ def _whole(values: Iterable[Any], attribute: Any) -> np.ndarray:
     if sum(map(abs, numbers)) > EXACT:
         raise NotImplementedError(f"sums of the attribute {attribute!r} may exceed 2**53, beyond which none is exact")
     return np.array(numbers, np.float64)
-
-
-def graph_of(arcs: Arcs, num_vertices: int, *, directed: bool, in_edges: bool, device: Any) -> Graph:
-    """Return a graph of suricate."""
-    options = {"device": device, "directed": directed, "in_edges": in_edges and directed}
-    return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=num_vertices, **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import networkx as nx
@@ -10,28 +11,23 @@ import numpy as np
 
 from suricate.graph import Graph
 from suricate.networkx.answers import Answers
-from suricate.networkx.conversion import Arcs, graph_of, structure
-from suricate.networkx.table import Column, Rows, Values, on_host, table
+from suricate.networkx.conversion import Arcs, structure
+from suricate.networkx.table import Column, Rows, Values, table
 
 
 class Converted:
     """What functions of the backend get in place of a graph of NetworkX.
 
-    Attributes:
-        nodes: the node of each vertex.
-        index: the vertex of each node.
-        device: where the graphs are.
-        whole: by attribute, whether its weights are integers.
+    ``nodes`` has the node of each vertex, ``index`` the vertex of each node.
     """
 
     __networkx_backend__ = "suricate"
 
     def __init__(self, nodes: list[Any], index: dict[Any, int], *, directed: bool, device: Any) -> None:
         self.nodes, self.index, self._directed, self.device = nodes, index, directed, device
-        self.whole: dict[Any, bool] = {None: True}
+        self.whole: dict[Any, bool] = {None: True}  #: by attribute, whether its weights are integers
         self._answers: dict[tuple[Any, bool], Answers] = {}  # by attribute, and whether edges point the other way
         self._original: Any = None
-        self._arcs: Arcs | None = None
 
     @classmethod
     def of(cls, graph: Any, attributes: dict[Any, Any], *, device: Any, keep: bool) -> Converted:
@@ -72,10 +68,9 @@ class Converted:
         return iter(self.index)
 
     def __contains__(self, node: Any) -> bool:
-        try:
+        with suppress(TypeError):  # of what cannot be hashed
             return node in self.index
-        except TypeError:
-            return False
+        return False
 
     order = number_of_nodes = __len__
 
@@ -83,20 +78,18 @@ class Converted:
         """Return the number of edges."""
         return self.graph().num_edges
 
-    def __repr__(self) -> str:
-        return f"<Converted: {len(self)} nodes, {self.graph()!r}>"
-
     # -- graphs of suricate --------------------------------------------------------------------------------------------
 
     def add(self, attribute: Any, arcs: Arcs) -> None:
         """Make the graph whose weights an attribute holds."""
         self.whole[attribute] = arcs.whole
-        self._answers[attribute, False] = Answers(self._made(arcs))
+        made = self._answers[attribute, False] = Answers(self._made(arcs))
         if arcs.weight is None:
-            self._answers[None, False] = self._answers[attribute, False]
+            self._answers[None, False] = made
 
     def _made(self, arcs: Arcs) -> Graph:
-        return graph_of(arcs, len(self.nodes), directed=self._directed, in_edges=self._directed, device=self.device)
+        options = {"directed": self._directed, "in_edges": self._directed, "device": self.device}
+        return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=len(self.nodes), **options)
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
         """Return what computes results of the graph whose weights an attribute holds; None: weights do not count.
@@ -128,7 +121,7 @@ class Converted:
     @staticmethod
     def host_edges(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the edges of a graph as ``int64`` arrays on the host, and their weights."""
-        src, dst, weight = (None if part is None else on_host(graph.device, part) for part in graph.edges())
+        src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in graph.edges())
         return src.astype(np.int64), dst.astype(np.int64), weight  # type: ignore[union-attr]
 
     def arcs(self, attribute: Any = None) -> Arcs:
@@ -152,19 +145,15 @@ class Converted:
             return self._original.copy()
         made = nx.DiGraph() if self._directed else nx.Graph()
         made.add_nodes_from(self.index)
-        known = [attribute for attribute in self.whole if attribute is not None]
-        src, dst, _ = self.host_edges(self.graph())
-        edges = list(zip(self.nodes_of(src), self.nodes_of(dst), strict=True))
-        made.add_edges_from(edges)
-        for attribute in known:
+        for attribute, whole in self.whole.items():
             src, dst, weight = self.host_edges(self.graph(attribute))
-            values = np.ones(len(src), int) if weight is None else weight
-            values = values.astype(np.int64) if self.whole[attribute] else values
-            for u, v, value in zip(self.nodes_of(src), self.nodes_of(dst), values.tolist(), strict=True):
-                made[u][v][attribute] = value
+            ends = zip(self.nodes_of(src), self.nodes_of(dst), strict=True)
+            if attribute is None:
+                made.add_edges_from(ends)
+                continue
+            values = np.ones(len(src), int) if weight is None else weight.astype(np.int64) if whole else weight
+            made.add_edges_from((u, v, {attribute: w}) for (u, v), w in zip(ends, values.tolist(), strict=True))
         return made
-
-    # -- results -------------------------------------------------------------------------------------------------------
 
     def answer(
         self, algorithm: str, attribute: Any = None, *, backwards: bool = False, keep: bool = True, **params: Any
@@ -178,16 +167,13 @@ class Converted:
             keep: False if this is one of many calls, which need not be kept current.
             params: of the algorithm; vertices, not nodes.
         """
-        answers = self.answers(attribute, backwards=backwards)
-        found = answers.result(algorithm, params, keep=keep)
-        return _on_host(answers.graph.device, found)
+        return self.on_host(self.answers(attribute, backwards=backwards).result(algorithm, params, keep=keep))
 
-    def vertex(self, node: Any) -> int:
-        """Return the vertex of a node; raises ``NodeNotFound``."""
-        try:
-            return self.index[node]
-        except (KeyError, TypeError):
-            raise nx.NodeNotFound(f"Node {node} is not in G") from None
+    def on_host(self, found: Any) -> Any:
+        """Return a result of an algorithm with its arrays on the host."""
+        if isinstance(found, tuple):
+            return type(found)(*map(self.on_host, found))
+        return self.graph().device.to_numpy(found) if hasattr(found, "shape") else found
 
     def vertices(self, nodes: Iterable[Any]) -> np.ndarray:
         """Return the vertices of those of ``nodes`` that are in the graph, as ``G.nbunch_iter`` gives them.
@@ -224,10 +210,3 @@ class Converted:
             held[vertices] = True
         values = Values(column) if isinstance(column, np.ndarray) else column
         return table(Rows(self.nodes, self.index, values, vertices, held))
-
-
-def _on_host(device: Any, found: Any) -> Any:
-    """Return a result with its arrays on the host."""
-    if isinstance(found, tuple):
-        return type(found)(*(_on_host(device, part) for part in found))
-    return on_host(device, found) if hasattr(found, "shape") else found

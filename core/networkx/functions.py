@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import update_wrapper
 from typing import Any
 
 COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a graph for it
@@ -16,31 +18,20 @@ COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a gr
 Limit = Callable[[Any], str | None]  # a value of a parameter -> why it is not served, None if it is
 
 
+@dataclass(eq=False)
 class Served:
-    """A function of NetworkX that answers from a :class:`~suricate.networkx.Converted` graph.
+    """A function of NetworkX that answers from a :class:`~suricate.networkx.Converted` graph: see :func:`served`."""
 
-    Attributes:
-        algorithms: the names of the algorithms that it uses.
-        cost: one of ``COSTS``.
-        directed: which graphs it serves: True: directed ones, False: undirected ones, None: both.
-        limits: by parameter, what says why a value is not served.
-        note: a sentence for the table of the documentation.
-    """
+    function: Callable[..., Any]
+    algorithms: tuple[str, ...]
+    cost: str
+    directed: bool | None
+    limits: Mapping[str, Limit]
+    note: str
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        algorithms: tuple[str, ...],
-        cost: str,
-        directed: bool | None,
-        limits: Mapping[str, Limit],
-        note: str,
-    ) -> None:
-        self.function, self.algorithms, self.cost = function, algorithms, cost
-        self.directed, self.limits, self.note = directed, dict(limits), note
-        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
-        self.__wrapped__ = function
-        self.signature = inspect.signature(function)
+    def __post_init__(self) -> None:
+        update_wrapper(self, self.function)
+        self.signature = inspect.signature(self.function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; its graph is a converted one."""
@@ -57,13 +48,13 @@ class Served:
             return "suricate keeps one edge between two nodes: it does not serve multigraphs"
         if self.directed is not None and graph.is_directed() != self.directed:
             kind = "directed" if self.directed else "undirected"
-            return f"suricate serves {self.__name__} of {kind} graphs only"
+            return f"suricate serves {self.function.__name__} of {kind} graphs only"
         if self.limits and (len(args) > 1 or kwargs):
             bound = self.signature.bind_partial(*args, **kwargs).arguments
             for name, limit in self.limits.items():
                 reason = limit(bound[name]) if name in bound else None
                 if reason is not None:
-                    return f"suricate does not serve {name}={bound[name]!r} in {self.__name__}: {reason}"
+                    return f"suricate does not serve {name}={bound[name]!r} in {self.function.__name__}: {reason}"
         return None
 
 

@@ -21,9 +21,7 @@ def offered() -> dict[str, metadata.EntryPoint]:
 def backend_info() -> dict[str, Any]:
     """Return the dictionary of NetworkX's entry-point group ``networkx.backend_info``."""
     return {
-        "backend_name": "suricate",
-        "project": "suricate",
-        "package": "suricate",
+        **dict.fromkeys(("backend_name", "project", "package"), "suricate"),
         "short_summary": "Dynamic graphs on GPUs and CPUs; answers stay current while a graph is edited.",
         "functions": {name: {} for name in offered()},
         "default_config": {"device": "auto"},

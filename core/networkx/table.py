@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from suricate.base.devices import Array
 
 
 class Column(Protocol):
@@ -36,21 +33,13 @@ class Values(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What a table is decoded from.
+    """What a table is decoded from."""
 
-    Attributes:
-        nodes: the nodes by vertex; more may be appended later.
-        numbers: the vertex of each node.
-        column: values by vertex.
-        vertices: ``int64[k]``, those in the table, in its order.
-        held: ``bool[num_vertices]``, which are in it; None: all.
-    """
-
-    nodes: Sequence[Hashable]
-    numbers: Mapping[Hashable, int]
+    nodes: Sequence[Hashable]  #: by vertex; more may be appended later
+    numbers: Mapping[Hashable, int]  #: the vertex of each node
     column: Column
-    vertices: np.ndarray
-    held: np.ndarray | None
+    vertices: np.ndarray  #: ``int64[k]``, those in the table, in its order
+    held: np.ndarray | None  #: ``bool[num_vertices]``, which are in it; None: all
 
     def value(self, node: Hashable) -> Any:
         """Return the value of a node; raises ``KeyError``."""
@@ -134,11 +123,6 @@ def decode(found: Any) -> None:
         dict.update(found, rows.decoded())
     found.__class__ = Decoded  # type: ignore[assignment]
     found._rows = None
-
-
-def on_host(device: Any, array: Array) -> np.ndarray:
-    """Return an array as NumPy's, which the device's owner may not change later."""
-    return array if isinstance(array, np.ndarray) else device.to_numpy(array)
 
 
 def _whole(name: str) -> Callable[..., Any]:

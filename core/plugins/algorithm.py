@@ -85,6 +85,7 @@ class Algorithm(ABC):
             group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
         pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints the
             original ids of these vertices.
+        if_directed: for algorithms of undirected graphs, the name of the one for directed graphs, which errors mention.
         iterations: steps that the last computation or update took; None for algorithms that do not count any.
     """
 
@@ -97,6 +98,7 @@ class Algorithm(ABC):
     uses_weights: ClassVar[bool] = True
     groups: ClassVar[str] = ""
     pointers: ClassVar[tuple[str, ...]] = ()
+    if_directed: ClassVar[str] = ""
     pace: Pace | None = None  #: what was learnt; of an algorithm that a tracker keeps current
     iterations: int | None = None
     _why = "its update calls compute()"  # the reason to give for the next computation from scratch
@@ -208,7 +210,8 @@ class Algorithm(ABC):
         """Raise ``RequirementError`` if ``graph`` lacks what the algorithm needs."""
         reason = cls.requires.missing(graph)
         if reason is not None:
-            raise RequirementError(f"{cls.name} cannot run on this graph: {reason}")
+            other = f"; {cls.if_directed} is for directed graphs" if cls.if_directed and graph.directed else ""
+            raise RequirementError(f"{cls.name} cannot run on this graph: {reason}{other}")
 
     # -- verification and benchmark, all optional ----------------------------------------------------------------------
 

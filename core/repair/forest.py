@@ -36,6 +36,7 @@ from suricate.state.frontier import Frontier
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.plugins.step import Step
 
 
 Changes = tuple[ArcList | PlacedArcs | None, ArcList | PlacedArcs | None, ArcList | PlacedArcs | None]
@@ -103,16 +104,30 @@ class Forest:
         """
         return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
+    def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:
+        """Return what keeps the words current edge by edge, for ``Algorithm.event_step``; on the CPU.
+
+        ``result`` makes of ``Words`` a ``NamedTuple`` of arrays with an entry per word. An event is counted as a change
+        of the vertices whose first key or parent it changed. Events that break the order of keys are refused, and
+        deletions of tree edges of a directed graph without in-edges.
+        """
+        step: Step = self._repairs_on(graph).event_step(result)
+        return step
+
     def _run(
         self,
         graph: Graph,
         roots: Frontier | None,
         changes: Changes,
     ) -> Propagated:
+        done: Propagated = self._repairs_on(graph).run(roots, changes, self._order)
+        return done
+
+    def _repairs_on(self, graph: Graph) -> Any:
+        """Return what runs the functions on ``graph``."""
         if self._repairs is None or self._repairs.graph is not graph:
             self._repairs = self._bound(graph)
-        done: Propagated = self._repairs.run(roots, changes, self._order)
-        return done
+        return self._repairs
 
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""

@@ -17,8 +17,8 @@ def arc_weight(weights, i):
 
 
 @inner
-def has_space(s, arcs):
-    """Return whether so many arcs can be inserted."""
+def has_space(s, u, v, both):
+    """Return whether an edge can be inserted."""
     return False
 
 

@@ -94,7 +94,7 @@ def run(
         u, v = src[i], dst[i]
         work, moved, change = 0, 0, 0
         if kind[i] == INSERT:
-            if not has_space(out, 2 if undirected else 1) or (has_into and not has_space(into, 1)):
+            if not has_space(out, u, v, undirected) or (has_into and not has_space(into, v, u, False)):
                 report[WHY] = FULL
                 return i
             status[i] = insert(out, into, has_into, undirected, u, v, units, before, i)

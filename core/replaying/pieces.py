@@ -146,7 +146,8 @@ class _Piece:
         graph._views.clear()
         rest = slice(self.begin + made, self.begin + self.size)
         count = int((self.events.kind[rest] == INSERT).sum()) << (not graph.directed)
-        singles = [single for store in stores if (single := store.single(count))]
+        ample = count + 2  # the loop asks for the most that an event may need
+        singles = [single for store in stores if (single := store.single(ample))]
         if len(singles) < len(stores):
             return NO_SINGLE.format(stores[0].name)
         out = stores[0].view().data

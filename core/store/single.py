@@ -2,7 +2,8 @@
 
 A backend that overrides :meth:`suricate.store.Store.single` names a module of inlined functions (``suricate.cpu.jit``):
 
-- ``has_space(s, arcs) -> bool``: whether so many edges of different vertices can be inserted without more memory;
+- ``has_space(s, u, v, both) -> bool``: whether an edge, and the one in the other direction if ``both``, can be inserted
+  without more memory; after :meth:`suricate.store.Store.single` has got memory for one edge, or two, it is true;
 - ``insert_edge(s, u, v, weights, before, i) -> status``: insert an edge with the weight in ``weights[i]``; if it was
   there, its weight before goes to ``before[i]``. Returns ``NEW``, ``REPLACED`` or ``UNCHANGED``;
 - ``delete_edge(s, u, v, before, i) -> status``: delete an edge; its weight goes to ``before[i]``. Returns ``REMOVED``

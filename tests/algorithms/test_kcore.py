@@ -93,6 +93,33 @@ def test_a_batch_raises_and_lowers_by_many_levels(device: su.devices.Device, bac
     judge(tracker)
 
 
+def test_families_by_operators(device: su.devices.Device, backend: str) -> None:
+    for src, dst in FAMILIES.values():
+        graph = su.Graph(100, backend=backend, device=str(device), directed=False)
+        graph.insert_edges(src, dst)
+        tracker = graph.track("kcore", kernels=False)
+        for some in np.array_split(np.random.default_rng(2).permutation(len(src)), 4):
+            graph.delete_edges(src[some], dst[some])
+            judge(tracker)
+        for some in np.array_split(np.arange(len(src)), 3):
+            graph.insert_edges(src[some], dst[some])
+            judge(tracker)
+
+
+def test_levels_by_operators(device: su.devices.Device, backend: str) -> None:
+    """Numbers rise and fall by many levels at once, while other vertices of the batch do not."""
+    graph = su.Graph(300, backend=backend, device=str(device), directed=False)
+    rng = np.random.default_rng(5)
+    graph.insert_edges(*(rng.random((2, 1500)) ** 3 * 300).astype(np.int64))
+    tracker = graph.track("kcore", kernels=False)
+    for size in (20, 8, 35):
+        ids = rng.choice(300, size, replace=False)
+        graph.insert_edges(*clique(ids))
+        judge(tracker)
+        graph.apply(su.Batch(insert=clique(rng.choice(300, size, replace=False)), delete=clique(ids)))
+        judge(tracker)
+
+
 @pytest.mark.parametrize("few", [1 << 15, 0], ids=["repaired", "from scratch"])
 def test_random_streams(device: su.devices.Device, backend: str, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core_numbers, "FEW", few)

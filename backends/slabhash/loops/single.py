@@ -39,11 +39,11 @@ class Edges(NamedTuple):
 
 
 @inner
-def has_space(s, arcs):
-    """Return whether ``arcs`` slabs are free, and no vertex waits for more buckets."""
+def has_space(s, u, v, both):
+    """Return whether a slab is free for each arc of an edge, and no vertex waits for more buckets."""
     counters = s.slabs.counters
     free = s.slabs.capacity - np.int64(counters[BUMP]) + np.int64(counters[LISTED]) - np.int64(counters[TAKEN])
-    return free >= arcs and counters[DENIED] == 0
+    return free >= 1 + both and counters[DENIED] == 0
 
 
 @inner

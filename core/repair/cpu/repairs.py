@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
 from suricate.operators.cpu.sources import Listed
 from suricate.operators.results import Propagated
+from suricate.repair.cpu.events import Events
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
 from suricate.repair.cpu.waiting import WINDOW
@@ -29,6 +31,7 @@ from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.plugins.step import Step
 
 HERE = Path(__file__).parent
 _CURSOR = {"ahead", "degree", "neighbors", "weight"}
@@ -53,6 +56,21 @@ class Repairs:
         self._values: tuple[Any, ...] = ()
         self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that _scratch belongs to
         self._scratch: Any = None
+        self._events = Events()
+
+    def _bind(self) -> np.ndarray:
+        """Return the words, and have the values of the arguments be of these."""
+        tree: np.ndarray = self._words.data
+        if tree is not self._tree or not self._stays:
+            given = zip(self._arguments, self._call.values, strict=True)
+            self._values, self._tree = tuple(argument.numba_value(value) for argument, value in given), tree
+        return tree
+
+    def event_step(self, result: Callable[[Any], Any]) -> Step:
+        """Return the step of ``suricate.replay``; ``result`` makes the result of words."""
+        self._bind()
+        module = _module_of(self.graph.view("out"), self._call, self._uniform, "forest_events")
+        return self._events.step(self.graph, module, self._words, self._violated, self._values, result)
 
     def run(
         self,
@@ -61,10 +79,7 @@ class Repairs:
         order: tuple[float, float] | None,
     ) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
-        tree = self._words.data
-        if tree is not self._tree or not self._stays:
-            given = zip(self._arguments, self._call.values, strict=True)
-            self._values, self._tree = tuple(argument.numba_value(value) for argument, value in given), tree
+        tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
         if self._sizes != (n, workspace.moves):
             self._scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)

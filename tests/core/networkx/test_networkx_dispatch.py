@@ -175,6 +175,21 @@ def test_answers_of_the_null_graph_are_empty() -> None:
         nx.eigenvector_centrality(nx.Graph(), backend="suricate")
 
 
+@pytest.mark.plain
+def test_ranks_that_are_exact_enough_for_networkx_are_given_out() -> None:
+    graph = nx.gnp_random_graph(200, 0.05, seed=3, directed=True)
+    fewest = next(steps for steps in range(1, 100) if _converges(graph, steps, None))
+    assert _converges(graph, fewest, "suricate") == pytest.approx(_converges(graph, fewest, None))
+    assert not _converges(graph, max(fewest - 3, 1), "suricate")
+
+
+def _converges(graph: Any, steps: int, backend: str | None) -> dict[Any, float] | None:
+    try:
+        return dict(nx.pagerank(graph, max_iter=steps, backend=backend))
+    except nx.PowerIterationFailedConvergence:
+        return None
+
+
 # -- what is not served ------------------------------------------------------------------------------------------------
 
 
@@ -315,6 +330,11 @@ def test_importing_networkx_loads_nothing() -> None:
         "suricate.networkx", "suricate.networkx.info", "suricate.errors", "suricate.base", "suricate.base.errors",
     }  # fmt: skip
     assert backend_info()["functions"].keys() == offered().keys()
+
+
+def test_the_size_of_the_folder() -> None:
+    lines = [file.read_text().count("\n") for file in (CHECKOUT / "core" / "networkx").glob("*.py")]
+    assert sum(lines) <= 1200
 
 
 def test_a_function_of_another_package(tmp_path: Path) -> None:

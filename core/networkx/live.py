@@ -1,0 +1,246 @@
+"""Graphs of NetworkX whose edits reach the algorithms as batches: an answer is updated, not computed from scratch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import ref
+
+import networkx as nx
+import numpy as np
+
+from suricate.graph import Graph as Stored
+from suricate.graph.delta import Batch
+from suricate.networkx.answers import Answers
+from suricate.networkx.conversion import Arcs, structure, weights
+from suricate.networkx.converted import Converted
+from suricate.networkx.table import Column, Decoded, decode
+from suricate.networkx.watched import Adjacency, EdgeData, NodeTable, Row, Watch
+
+MOST_RETIRED = 1024  #: vertices of removed nodes; with more of them, and more than nodes, the graph is converted afresh
+MOST_HANDED_OUT = 64  #: dictionaries that are remembered between two looks for those that nobody holds
+
+
+class Graph(nx.Graph):
+    """An undirected graph of NetworkX that is kept on the device as well, from the first call that runs there.
+
+    All methods and functions of NetworkX work on it. Functions that suricate serves follow its edits: what was written
+    since the last call is applied as one batch, and answers that were asked for twice are updated. Views and shallow
+    copies are converted at each call, as are calls with another attribute than :attr:`live_weight`.
+
+    Attributes:
+        live_weight: the edge attribute whose values are kept as weights; to be set before the first call.
+    """
+
+    live_weight: Any = "weight"
+    node_dict_factory = NodeTable
+    adjlist_outer_dict_factory = Adjacency
+    adjlist_inner_dict_factory = Row
+    edge_attr_dict_factory = EdgeData
+
+    def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:
+        super().__init__(incoming_graph_data, **attr)
+        self.__networkx_cache__ = None
+
+    def to_directed_class(self) -> type[nx.DiGraph]:
+        """Return the class of directed copies."""
+        return DiGraph
+
+    def to_undirected_class(self) -> type[nx.Graph]:
+        """Return the class of undirected copies."""
+        return Graph
+
+
+class DiGraph(nx.DiGraph):
+    """A directed graph of NetworkX that is kept on the device as well: see :class:`Graph`."""
+
+    live_weight: Any = "weight"
+    node_dict_factory = NodeTable
+    adjlist_outer_dict_factory = Adjacency
+    adjlist_inner_dict_factory = Row
+    edge_attr_dict_factory = EdgeData
+    to_directed_class, to_undirected_class = Graph.to_directed_class, Graph.to_undirected_class
+
+    def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:
+        super().__init__(incoming_graph_data, **attr)
+        self.__networkx_cache__ = None
+
+
+def is_live(graph: Any) -> bool:
+    """Return whether a graph can be followed: it is one of this module, and neither a view nor a shallow copy."""
+    if not isinstance(graph, (Graph, DiGraph)) or hasattr(graph, "_graph"):
+        return False
+    owner = getattr(graph._adj, "_watch", None)
+    return owner is None or owner.graph() is graph
+
+
+def current(graph: Any, device: Any) -> Live | None:
+    """Return what follows a live graph, brought up to date; None if something in it cannot be watched."""
+    watch = getattr(graph._adj, "_watch", None)
+    watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
+    if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
+        watch.live.follow()
+        return watch.live
+    release(graph)
+    watch.live = Live(graph, watch, device) if watch.bind() else None
+    return watch.live
+
+
+def release(graph: Any) -> None:
+    """Drop what is kept of a live graph on the device; the next call that runs there converts it from scratch."""
+    watch = getattr(graph._adj, "_watch", None)
+    if watch is not None and watch.live is not None and watch.graph() is graph:
+        watch.live.decode_all()
+        watch.live, watch.stale = None, True
+
+
+class Live(Converted):
+    """What follows a live graph: graphs of suricate that get its edits as batches.
+
+    A node keeps its vertex until it is removed; new nodes get new vertices, so that vertices ascend in the order of the
+    nodes. Dictionaries that were handed out are decoded before a node that is in them loses its vertex.
+    """
+
+    def __init__(self, graph: Any, watch: Watch, device: Any) -> None:
+        found = structure(graph)
+        super().__init__(found.nodes, found.numbers, directed=graph.is_directed(), device=device)
+        self.graph_of_networkx, self.watch, self._table_of_nodes = ref(graph), watch, graph._node
+        self.attribute = graph.live_weight
+        self.weighted = self.attribute is not None and any(self.attribute in data for data in found.data)
+        self._retired: list[int] = []  # of nodes removed since the last change was passed on
+        self._gone: list[int] = []  # of all nodes removed
+        self._vertices: np.ndarray | None = np.arange(len(found.nodes))
+        self._handed_out: list[ref[Decoded]] = []
+        self.add(None, found.arcs(None))
+
+    def made_for(self, graph: Any, device: Any) -> bool:
+        """Return whether this follows the graph as it is, on a device."""
+        same = graph._node is self._table_of_nodes and graph.live_weight == self.attribute
+        return same and device == self.device
+
+    def retire(self, node: Any) -> None:
+        """Note that a node is removed."""
+        self.decode_all()
+        vertex = self.index.pop(node, None)
+        if vertex is not None:
+            self._retired.append(vertex)
+
+    def original(self) -> Any:
+        """Return the graph of NetworkX itself, not to be changed."""
+        return self.graph_of_networkx()
+
+    def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
+        """As that of converted graphs; edges weigh 1 while none has the attribute."""
+        return super().answers(attribute if self.weighted else None, backwards=backwards)
+
+    def _forwards(self, attribute: Any) -> Answers:
+        arcs = structure(self.original(), self.index).arcs(attribute)
+        if arcs.weight is None:  # all are 1 as yet
+            arcs = arcs._replace(weight=np.ones(len(arcs.src), np.int32))
+        self.add(attribute, arcs)
+        return self._answers[attribute, False]
+
+    def _made(self, arcs: Arcs) -> Stored:
+        made = super()._made(arcs)
+        if self._gone:
+            made.delete_vertices(np.array(self._gone))
+        return made
+
+    def follow(self) -> None:
+        """Pass on what was written since the last call."""
+        graph, touched = self.original(), self.watch.touched
+        if not (touched or self._retired or len(graph._node) != len(self.index)):
+            return
+        try:
+            self._follow_nodes(graph)
+            if touched:
+                self._follow_edges(graph, list(touched))
+        except BaseException:
+            self.watch.stale = True
+            raise
+        touched.clear()
+        if len(self._gone) > max(MOST_RETIRED, len(self.index)):
+            self.watch.stale = True  # for the next call
+
+    def _follow_nodes(self, graph: Any) -> None:
+        new = []
+        for node in reversed(graph._node):  # they are the last ones
+            if node in self.index:
+                break
+            new.append(node)
+        for stored in (answers.graph for answers in self._answers.values()):
+            if self._retired:
+                stored.delete_vertices(np.array(self._retired))
+            if new:
+                stored.insert_vertices(len(new))
+        self._vertices = None if new or self._retired else self._vertices
+        self._gone, self._retired = self._gone + self._retired, []
+        for node in reversed(new):
+            self.index[node] = len(self.nodes)
+            self.nodes.append(node)
+
+    def _follow_edges(self, graph: Any, touched: list[tuple[Any, Any]]) -> None:
+        kept: dict[tuple[int, int], Any] = {}
+        gone: dict[tuple[int, int], None] = {}
+        index, rows = self.index, graph._adj
+        for u, v in touched:
+            at, to = index.get(u), index.get(v)
+            if at is None or to is None:
+                continue
+            pair = (at, to) if self._directed or at <= to else (to, at)
+            data = rows[u].get(v)
+            if data is None:
+                gone[pair] = None
+            else:
+                kept[pair] = data
+                self.weighted = self.weighted or self.attribute in data
+        for (attribute, backwards), answers in list(self._answers.items()):
+            stored = answers.graph
+            if attribute is None or self._can_hold(stored, attribute, kept.values()):
+                _apply(stored, kept, gone, attribute, backwards=backwards)
+            else:
+                del self._answers[attribute, backwards]
+
+    def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
+        """Return whether weights can be written to a graph, which is otherwise made again when it is asked for."""
+        try:
+            found, whole = weights([each.get(attribute, 1) for each in data], attribute)
+        except NotImplementedError:
+            return False
+        return found is None or (found.dtype == stored.weight_dtype and whole) or not self.whole[attribute]
+
+    def all_vertices(self) -> np.ndarray:
+        """Return the vertices in the order of the nodes."""
+        if self._vertices is None:
+            self._vertices = np.fromiter(self.index.values(), np.int64, len(self.index))
+        return self._vertices
+
+    def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
+        """Return a dictionary by node that is decoded when it is read, or before a node in it is removed."""
+        made = super().table(column, vertices)
+        if isinstance(made, Decoded):
+            if len(self._handed_out) >= MOST_HANDED_OUT:
+                self._handed_out = [each for each in self._handed_out if each() is not None]
+            self._handed_out.append(ref(made))
+        return made
+
+    def decode_all(self) -> None:
+        """Decode all dictionaries that were handed out."""
+        for each in self._handed_out:
+            decode(each())
+        self._handed_out.clear()
+
+
+def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
+    """Write edges to a graph of suricate, and delete others, as one change."""
+    order = slice(None, None, -1 if backwards else 1)
+    insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
+    weight = None
+    if attribute is not None:
+        weight = np.array([data.get(attribute, 1) for data in kept.values()], stored.weight_dtype)
+    if not gone:
+        stored.insert_edges(insert[0], insert[1], weight)
+    elif not kept:
+        stored.delete_edges(delete[0], delete[1])
+    else:
+        stored.apply(Batch(insert=(insert[0], insert[1], weight), delete=(delete[0], delete[1])))

@@ -1,0 +1,85 @@
+"""The dependence forest after single edges: its step for ``suricate.replay``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.plugins.step import Step
+from suricate.state.words import Words
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from suricate.graph import Graph
+
+NAMES = ("queue", "spare", "invalid", "touched", "heap", "place")
+REFUSAL = "an offer does not grow, or the graph keeps no in-edges to repair a deletion with"
+
+
+class State(NamedTuple):
+    """What the template ``forest_events`` works on.
+
+    Attributes:
+        tree: the words.
+        before: those of the ``touched`` vertices before the event.
+        queue, spare, invalid, touched, heap, place: ``uint32[n]``; ``place`` is 0 between events.
+        seen, stamp: ``int64[n]``: the event, and the round, in which a vertex was last met.
+        counts: ``int64[5]``: the numbers of the event and of the round, lengths of ``touched`` and ``heap``, work.
+        violated: ``uint32[1]``: whether an offer did not grow.
+        values: the arguments of the functions.
+    """
+
+    tree: np.ndarray
+    before: np.ndarray
+    queue: np.ndarray
+    spare: np.ndarray
+    invalid: np.ndarray
+    touched: np.ndarray
+    heap: np.ndarray
+    place: np.ndarray
+    seen: np.ndarray
+    stamp: np.ndarray
+    counts: np.ndarray
+    violated: np.ndarray
+    values: tuple[Any, ...]
+
+
+class Events:
+    """The steps of one forest; keeps its arrays between pieces."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def step(
+        self,
+        graph: Graph,
+        module: ModuleType,
+        words: Words,
+        violated: np.ndarray,
+        values: tuple[Any, ...],
+        result: Callable[[Words], Any],
+    ) -> Step:
+        """Return the step; ``result`` makes the result of words."""
+        held = self._arrays
+        if not held or len(held["before"]) != len(words.data) or held["before"].ndim != words.data.ndim:
+            n = graph.num_vertices
+            held.update({name: np.zeros(n, np.uint32) for name in NAMES})
+            held.update(seen=np.zeros(n, np.int64), stamp=np.zeros(n, np.int64), counts=np.zeros(5, np.int64))
+            held["before"] = np.empty_like(words.data)
+        state = State(tree=words.data, violated=violated, values=values, **held)
+        shape = words.data.shape[1:]
+        answer = partial(_answer, words, result)
+        return Step(module, state, lambda events, k: (np.empty((events, k, *shape), np.uint64),), answer, REFUSAL)
+
+
+def _answer(words: Words, result: Callable[[Words], Any], recorded: tuple[np.ndarray, ...]) -> Any:
+    """Return the result after each event from its words."""
+    (raw,) = recorded
+    some = words.picked(np.empty(0, np.int64))
+    some.data = raw.reshape(-1, *raw.shape[2:])
+    found = result(some)
+    return type(found)(*(part.reshape(raw.shape[:2]) for part in found))

@@ -1,0 +1,262 @@
+"""CPU template of the dependence forest: single edges, for the compiled loop of ``suricate.replay``.
+
+The functions are those of ``suricate.plugins.step``. The repair is that of ``forest.py`` for one edge, but for the
+order: vertices whose keys changed make offers in the order of their words, from a heap, so that each does so once per
+event, as in Dijkstra's algorithm. The words before the event are kept, to count changes and to restore them where an
+event is refused: an offer whose keys are not above those of the vertex that makes it, or, without in-edges, a deleted
+tree edge.
+
+``state`` is a ``suricate.repair.cpu.events.State``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.cpu.jit import inner, kernel
+from suricate.plugins.step import HEAVIER, INSERTED
+from suricate.repair.cpu.forest import above, best_offer, explained, offer, suspect_below
+from suricate.repair.cpu.forest_bindings import (
+    begin,
+    buckets,
+    commit,
+    degree,
+    edge,
+    end,
+    first,
+    first_key,
+    following,
+    key,
+    less_word,
+    load_word,
+    parent_of,
+    same_keys,
+    store_word,
+    uniform,
+    weight,
+)
+
+EPOCH, STAMP, TOUCHED, HEAP, WORK = 0, 1, 2, 3, 4  #: places of ``state.counts``
+
+
+@inner
+def touch(state, v):
+    """Keep the word of ``v`` before the event."""
+    counts = state.counts
+    if state.seen[v] != counts[EPOCH]:
+        state.seen[v] = counts[EPOCH]
+        t = counts[TOUCHED]
+        state.touched[t] = v
+        store_word(state.before, t, load_word(state.tree, v))
+        counts[TOUCHED] = t + 1
+
+
+# -- the heap: vertices by word; state.place[v] is 1 + the place of v, 0 outside ---------------------------------------
+
+
+@inner
+def rise(state, place):
+    """Move the vertex at ``place`` of the heap up, as far as its word goes."""
+    heap, tree = state.heap, state.tree
+    v = heap[place]
+    word = load_word(tree, v)
+    while place > 0:
+        up = (place - 1) >> 1
+        other = heap[up]
+        if not less_word(word, load_word(tree, other)):
+            break
+        heap[place] = other
+        state.place[other] = place + 1
+        place = up
+    heap[place] = v
+    state.place[v] = place + 1
+
+
+@inner
+def put(state, v):
+    """Put ``v``, whose word has become smaller, into the heap, or at its new place in it."""
+    place = np.int64(state.place[v]) - 1
+    if place < 0:
+        place = state.counts[HEAP]
+        state.heap[place] = v
+        state.counts[HEAP] = place + 1
+    rise(state, place)
+
+
+@inner
+def take_first(state):
+    """Take the vertex with the smallest word out of the heap, which is not empty."""
+    heap, tree, count = state.heap, state.tree, state.counts[HEAP] - 1
+    best, v = heap[0], heap[count]
+    state.counts[HEAP], state.place[best] = count, 0
+    if count == 0:
+        return best
+    word, place = load_word(tree, v), np.int64(0)
+    while True:
+        below = 2 * place + 1
+        if below >= count:
+            break
+        if below + 1 < count and less_word(load_word(tree, heap[below + 1]), load_word(tree, heap[below])):
+            below += 1
+        other = heap[below]
+        if not less_word(load_word(tree, other), word):
+            break
+        heap[place] = other
+        state.place[other] = place + 1
+        place = below
+    heap[place] = v
+    state.place[v] = place + 1
+    return best
+
+
+# -- repairs -----------------------------------------------------------------------------------------------------------
+
+
+@inner
+def improve(state, v, value):
+    """Give ``v`` the word ``value`` if that is smaller; its own offers wait in the heap then if its keys changed."""
+    old = load_word(state.tree, v)
+    if less_word(value, old):
+        touch(state, v)
+        store_word(state.tree, v, value)
+        if not same_keys(value, old):
+            put(state, v)
+
+
+@inner
+def push_all(g, state, u, *args):
+    """Make the offers of ``u``."""
+    tree = state.tree
+    own = load_word(tree, u)
+    value = edge(u, u, 1, *args) if uniform else identity_offer(own)
+    state.counts[WORK] += degree(g, u)
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            for slot in range(begin(g, c), end(g, c)):
+                v = key(g, slot)
+                if v < TOMBSTONE:
+                    if not uniform:
+                        value = edge(u, v, weight(g, slot), *args)
+                    if not above(value, own):
+                        state.violated[0] = 1
+                    else:
+                        improve(state, v, value)
+            c = following(g, c)
+
+
+@inner
+def identity_offer(word):
+    """Return a word, to be replaced."""
+    return word
+
+
+@kernel
+def propagate_heap(g, state, *args):
+    """Make the offers of all in the heap, smallest word first, until it is empty or an offer breaks the order."""
+    while state.counts[HEAP] > 0 and state.violated[0] == 0:
+        push_all(g, state, take_first(state), *args)
+
+
+@kernel
+def detach(graph, state, v, *args):
+    """Repair below ``v``, which lost the offer of its parent: find other parents, or start anew and take offers."""
+    g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
+    queue, spare, invalid, stamp = state.queue, state.spare, state.invalid, state.stamp
+    queue[0] = v
+    count, found = 1, 0
+    while count > 0:
+        before = found
+        for i in range(count):
+            x = queue[i]
+            word = load_word(tree, x)
+            if parent_of(word) == EMPTY:
+                continue
+            counts[WORK] += degree(back, x)
+            best = explained(back, tree, x, word, state.violated, *args)
+            touch(state, x)
+            if parent_of(best) != EMPTY:
+                store_word(tree, x, best)
+            else:
+                store_word(tree, x, commit(x, *args))
+                invalid[found] = x
+                found += 1
+        count = 0
+        counts[STAMP] += 1
+        for i in range(before, found):
+            counts[WORK] += degree(g, invalid[i])
+            count = suspect_below(g, tree, invalid[i], stamp, counts[STAMP], spare, count)
+        queue, spare = spare, queue
+    for i in range(found):
+        x = invalid[i]
+        counts[WORK] += degree(back, x)
+        improve(state, x, best_offer(back, tree, x, state.violated, *args))
+
+
+@inner
+def follow(graph, state, change, u, v, w, *args):
+    """Follow the change of one arc; return False if the event is refused."""
+    tree = state.tree
+    if u == v:
+        return True
+    state.counts[WORK] += 1
+    if change == INSERTED or change >= HEAVIER:
+        value = offer(tree, u, v, w, state.violated, *args)
+        if change != HEAVIER:
+            improve(state, v, value)
+            return True
+        word = load_word(tree, v)
+        if parent_of(word) != u or not (parent_of(value) == EMPTY or above(value, word)):
+            return True
+    elif parent_of(load_word(tree, v)) != u:
+        return True
+    if not graph.has_in:
+        return False
+    detach(graph, state, v, *args)
+    return True
+
+
+@kernel
+def restore(state):
+    """Put back the words before the event, and empty the heap."""
+    for t in range(state.counts[TOUCHED]):
+        store_word(state.tree, state.touched[t], load_word(state.before, t))
+    for i in range(state.counts[HEAP]):
+        state.place[state.heap[i]] = 0
+    state.counts[HEAP] = 0
+    state.violated[0] = 0
+
+
+@inner
+def differing(state):
+    """Return how many vertices have another first key or parent than before the event."""
+    count = 0
+    for t in range(state.counts[TOUCHED]):
+        old, new = load_word(state.before, t), load_word(state.tree, state.touched[t])
+        count += first_key(old) != first_key(new) or parent_of(old) != parent_of(new)
+    return count
+
+
+@inner
+def step(graph, state, change, u, v, w, counting):
+    """Follow one edge; see ``suricate.plugins.step``."""
+    counts = state.counts
+    counts[EPOCH] += 1
+    counts[TOUCHED], counts[WORK] = 0, 0
+    fits = follow(graph, state, change, u, v, w, *state.values)
+    if graph.undirected and fits:
+        fits = follow(graph, state, change, v, u, w, *state.values)
+    if counts[HEAP] > 0:
+        propagate_heap(graph.out, state, *state.values)
+    if not fits or state.violated[0] != 0:
+        restore(state)
+        return np.int64(-1), 0
+    return counts[WORK], differing(state) if counting else 0
+
+
+@inner
+def record(graph, state, at, recorded, i):
+    """Write words."""
+    for j in range(len(at)):
+        store_word(recorded[0][i], j, load_word(state.tree, at[j]))
