@@ -257,7 +257,14 @@ def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> C
 
 
 def as_source(value: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> Source:
-    """Return a source; chunks and iterables of them become one."""
+    """Return a source; chunks and iterables of them become one.
+
+    Raises:
+        ParameterError: columns, or another unit than its own, for a source, which takes them when it is made.
+    """
+    if isinstance(value, Source) and (columns is not None or time_unit not in (None, value.time_unit)):
+        reason = "columns and time_unit are for chunks; this source takes them itself"
+        raise ParameterError(f"{reason}: st.scan(..., time_unit='s'), st.source(fn, columns, 's')")
     return value if isinstance(value, Source) else Chunks(value, columns, time_unit)
 
 

@@ -303,7 +303,7 @@ class Window(Threaded):
             position, chunk = found
             if chunk is MARK:
                 self._mark()
-            else:
+            elif len(chunk["src"]):  # lists without entries have no type
                 self._take(self._intake.events(chunk))
             for each in self._source.refusals:
                 each.put_held()

@@ -6,6 +6,7 @@ import csv
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -413,3 +414,25 @@ def test_sinks(tmp_path: Path) -> None:
     assert [end for end, _ in rows] == [1, 2]
     with pytest.raises(ParameterError, match="a sink is"):
         job.sink("results.xyz")
+
+
+@pytest.mark.parametrize("names", [True, None])
+def test_chunks_without_rows_say_nothing(names: bool | None) -> None:
+    """A consumer that found nothing hands over empty lists, which have no type."""
+    some = {"time": [1, 2, 9], "src": [1, 2, 3], "dst": [2, 3, 1], "weight": [1, 2, 3]}
+    empty: dict[str, list[int]] = {name: [] for name in some}
+    options: dict[str, Any] = {"size": "5s", "slide": "1s", "names": names, "graph": {"device": "cpu"}}
+
+    def slides(*parts: dict[str, list[int]]) -> list[tuple]:
+        source = st.source(lambda position: enumerate(parts[position or 0 :], 1 + (position or 0)), time_unit="s")
+        return [(w.end, w.events, w.graph.num_edges) for w in st.Window(source, combine="sum", **options)]
+
+    assert slides(empty, some, empty, empty) == slides(some)
+    assert slides(empty) == []
+
+
+def test_what_a_source_takes_itself_is_refused() -> None:
+    source = st.source(lambda position: iter([]))
+    for options in ({"time_unit": "s"}, {"columns": {"src": "payer"}}):
+        with pytest.raises(ParameterError, match="takes them itself"):
+            st.Window(source, size="5s", slide="1s", **options)  # type: ignore[arg-type]
