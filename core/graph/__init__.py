@@ -7,7 +7,6 @@ stores. Views for kernels, trackers, and the lock that admits one thread at a ti
 from __future__ import annotations
 
 from collections.abc import Hashable
-from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -21,6 +20,7 @@ from suricate.graph import edge_columns, inspection, interop, lookups, naming, s
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
 from suricate.graph.edge_columns.weighing import advance_weighed, weighing
+from suricate.graph.exchange import igraph, networkit, pyg, tables
 from suricate.graph.inspection import most_arcs
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
@@ -437,19 +437,7 @@ class Graph:
 
     save = snapshot.save
 
-    @classmethod
-    def load(
-        cls, path: str | Path, *, device: str | Device = "auto", backend: str | type[Store] | None = None,
-        checks: str = "eager", memory_limit: int | str | None = None, **backend_options: Any,
-    ) -> Graph:  # fmt: skip
-        """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
-
-        Raises:
-            FileFormatError: the file is not a snapshot, or is damaged.
-        """
-        return snapshot.load(
-            cls, path, device=device, backend=backend, checks=checks, memory_limit=memory_limit, **backend_options
-        )
+    load = classmethod(snapshot.load)
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 
@@ -487,6 +475,11 @@ class Graph:
     from_networkx = classmethod(interop.from_networkx)
     from_pandas_edgelist = classmethod(interop.from_pandas_edgelist)
     from_edge_index = classmethod(interop.from_edge_index)
+    from_igraph = classmethod(igraph.from_igraph)
+    from_networkit = classmethod(networkit.from_networkit)
+    from_arrow = classmethod(tables.from_arrow)
+    from_polars = classmethod(tables.from_polars)
+    from_pyg = classmethod(pyg.from_pyg)
 
     to_coo = edges
     to_csr = interop.to_csr
@@ -494,3 +487,8 @@ class Graph:
     to_networkx = interop.to_networkx
     to_pandas_edgelist = interop.to_pandas_edgelist
     to_edge_index = interop.to_edge_index
+    to_igraph = igraph.to_igraph
+    to_networkit = networkit.to_networkit
+    to_arrow = tables.to_arrow
+    to_polars = tables.to_polars
+    to_pyg = pyg.to_pyg

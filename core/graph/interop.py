@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 #: how graphs of other libraries are converted
 _CONVERSIONS = {
-    "igraph": "from_coo(*np.array(g.get_edgelist()).T, num_vertices=g.vcount(), directed=g.is_directed())",
+    "igraph": "from_igraph(graph)",
     "rustworkx": "from_coo(*np.array(g.edge_list()).T, num_vertices=g.num_nodes())",
     "graph_tool": "from_coo(*g.get_edges().T, num_vertices=g.num_vertices(), directed=g.is_directed())",
-    "networkit": "from_coo(*np.array(list(g.iterEdges())).T, num_vertices=g.numberOfNodes())",
+    "networkit": "from_networkit(graph)",
     "dgl": "from_coo(*g.edges(), num_vertices=g.num_nodes())",
-    "torch_geometric": "from_edge_index(data.edge_index, data.num_nodes)",
+    "torch_geometric": "from_pyg(data)",
     "networkx": "from_networkx(graph)",
     "scipy": "from_scipy_sparse(matrix)",
     "pandas": "from_pandas_edgelist(frame, source, target)",

@@ -119,11 +119,13 @@ def load(
     cls: type[Graph],
     path: str | Path,
     *,
-    device: str | Device,
-    backend: str | type[Store] | None,
+    device: str | Device = "auto",
+    backend: str | type[Store] | None = None,
+    checks: str = "eager",
+    memory_limit: int | str | None = None,
     **options: Any,
 ) -> Graph:
-    """Return the graph of the snapshot at ``path``; see ``Graph.load``.
+    """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
 
     Raises:
         FileFormatError: it is no snapshot, of a later version, truncated or damaged, or of a backend that is not there.
@@ -139,6 +141,7 @@ def load(
         backend = header.backend
         _check_backend(path, header, device)
         options = {**header.options, **options}
+    options |= {"checks": checks, "memory_limit": memory_limit}
     return _build(cls, path, header, arrays, device=device, backend=backend, **options)
 
 

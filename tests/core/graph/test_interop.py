@@ -177,7 +177,7 @@ def test_an_attribute_that_no_edge_has():
 
 @pytest.mark.parametrize(
     ("library", "advice"),
-    [("igraph", "get_edgelist"), ("rustworkx.graph", "edge_list"), ("dgl", "g.edges"), ("scipy.sparse", "from_scipy")],
+    [("igraph", "from_igraph"), ("rustworkx.graph", "edge_list"), ("dgl", "g.edges"), ("scipy.sparse", "from_scipy")],
 )
 def test_graphs_of_other_libraries_name_the_way(library, advice):
     other = type("Other", (), {"__module__": library, "is_directed": lambda self: True})()

@@ -1,0 +1,135 @@
+"""Graphs from and to igraph, NetworKit, Arrow, polars and PyTorch Geometric, with names and attributes.
+
+``Graph.from_x(...)`` and ``graph.to_x()`` call the modules of this folder. Each makes :class:`Parts` of a graph of the
+other library, or the other library's graph of them. What cannot be kept is refused: nothing is left out silently.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.parameters import shown
+from suricate.graph.edge_columns import columns_by_edge
+from suricate.graph.interop import from_coo
+from suricate.graph.naming import names_of
+from suricate.intake.names import Names
+from suricate.state.edge_table import WEIGHT
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+
+class Parts(NamedTuple):
+    """A graph in arrays and lists on the host.
+
+    Attributes:
+        num_vertices: number of vertices, deleted ones included.
+        src, dst: ids, one per edge; an undirected edge once.
+        directed: whether edges have a direction.
+        edges: attributes of edges by name, one value per edge; ``weight`` is that of a weighted graph.
+        vertices: attributes of vertices by name, one value per vertex.
+        names: the name of each vertex, None for those without one; or None if there are no names.
+        deleted: ids of deleted vertices.
+    """
+
+    num_vertices: int
+    src: Any
+    dst: Any
+    directed: bool
+    edges: dict[str, Any]
+    vertices: dict[str, Any]
+    names: list[Any] | None = None
+    deleted: Any = ()
+
+
+def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
+    """Return the graph of ``parts``. A numeric attribute ``weight``, if it is the only one, is the weights.
+
+    Raises:
+        ParameterError: there are parallel edges, names are repeated, or a deleted vertex has edges.
+        DTypeError: attributes are neither numbers nor bools nor texts.
+    """
+    if "num_vertices" in options:
+        raise ParameterError("num_vertices cannot be given: the graph that is converted determines it")
+    src, dst = np.asarray(parts.src, np.int64), np.asarray(parts.dst, np.int64)
+    _refuse_parallel(src, dst, parts.directed)
+    _refuse_deleted_ends(src, dst, parts.deleted)
+    edges = {name: _column(values) for name, values in parts.edges.items()}
+    if options.setdefault("directed", parts.directed) is True and not parts.directed:
+        other = src != dst
+        edges = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
+        src, dst = np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]])
+    weight: Any = edges or None
+    if [*edges] == [WEIGHT] and edges[WEIGHT].dtype.kind in "iuf":
+        weight = edges[WEIGHT]
+    graph = from_coo(cls, src, dst, weight, num_vertices=parts.num_vertices, **options)
+    if parts.names is not None:
+        graph.names = _names(parts.names)
+    for name, values in parts.vertices.items():
+        graph.columns[name] = values
+    if len(parts.deleted):
+        graph.delete_vertices(np.asarray(parts.deleted))
+    return graph
+
+
+def parts_of(graph: Graph) -> Parts:
+    """Return ``graph`` in arrays on the host; columns of texts are lists."""
+    host, edges = graph.device.to_numpy, graph.edges()
+    attributes: dict[str, Any] = {}
+    if graph.edge_table is not None:
+        attributes = {name: column.array for name, column in columns_by_edge(graph, edges.weight).items()}
+    elif edges.weight is not None:
+        attributes = {WEIGHT: host(edges.weight)}
+    every = np.arange(graph.num_vertices)
+    return Parts(
+        graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes,
+        {name: column.to_numpy() for name, column in graph._columns.items()},
+        None if graph.names is None else names_of(graph.names, every).tolist(), host(graph.deleted_vertices),
+    )  # fmt: skip
+
+
+def refuse_attributes(library: str, parts: Parts, names: tuple[str, ...]) -> None:
+    """Raise ``RequirementError`` if an attribute has one of ``names``, which the other library uses itself."""
+    for name in names:
+        if name in parts.vertices or name in parts.edges:
+            raise RequirementError(f"to {library}: a column is called {name!r}, which {library} needs: rename it")
+
+
+def _refuse_parallel(src: np.ndarray, dst: np.ndarray, directed: bool) -> None:
+    ends = (src, dst) if directed else (np.minimum(src, dst), np.maximum(src, dst))
+    order = np.lexsort(ends)
+    one, other = ends[0][order], ends[1][order]
+    twice = np.flatnonzero((one[1:] == one[:-1]) & (other[1:] == other[:-1]))
+    if len(twice):
+        u, v = int(one[twice[0]]), int(other[twice[0]])
+        raise ParameterError(f"there are parallel edges, from {u} to {v} for instance: make them one before")
+
+
+def _refuse_deleted_ends(src: np.ndarray, dst: np.ndarray, deleted: Any) -> None:
+    wrong = np.flatnonzero(np.isin(src, deleted) | np.isin(dst, deleted)) if len(deleted) else ()
+    if len(wrong):
+        raise ParameterError(f"edge {wrong[0]}, from {src[wrong[0]]} to {dst[wrong[0]]}, has an end that is no vertex")
+
+
+def _column(values: Any) -> np.ndarray:
+    """Return values as an array; texts stay texts."""
+    if isinstance(values, (list, tuple)) and any(isinstance(value, str) or value is None for value in values):
+        array = np.empty(len(values), object)
+        array[:] = values
+        return array
+    return np.asarray(values)
+
+
+def _names(given: list[Any]) -> Names:
+    """Return the map of names; vertices whose name is None have none."""
+    nameless = np.array([at for at, name in enumerate(given) if name is None], np.int64)
+    if not len(nameless):
+        return Names.of(given)
+    if not all(isinstance(name, str) for name in given if name is not None):
+        raise ParameterError(f"names must be texts where some vertices have none, got {shown(given)}")
+    names = Names.of([f"\0{at}" if name is None else name for at, name in enumerate(given)])
+    names.forget(nameless, reuse=False)
+    return names

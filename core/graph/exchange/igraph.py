@@ -1,0 +1,67 @@
+"""Graphs from and to igraph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError
+from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
+from suricate.graph.interop import library
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+NAME = "name"  #: the vertex attribute that igraph looks vertices up by
+
+
+def from_igraph(cls: type[Graph], graph: Any, **options: Any) -> Graph:
+    """Return a copy of an ``igraph.Graph``; vertices keep their numbers.
+
+    The vertex attribute ``name`` becomes :attr:`Graph.names`, others :attr:`Graph.columns`. An edge attribute
+    ``weight`` becomes the weights; if there are others, all of them become columns of edges.
+
+    Args:
+        cls: ``Graph``.
+        graph: the graph, which has no parallel edges: ``graph.simplify()`` makes them one.
+        options: options of ``Graph``; ``directed`` is that of the graph.
+
+    Raises:
+        ParameterError: it is no graph of igraph, or has parallel edges, or names that are repeated.
+        DTypeError: an attribute holds neither numbers nor bools nor texts.
+    """
+    if not all(hasattr(graph, name) for name in ("vcount", "get_edgelist", "vs", "es")):
+        raise ParameterError(f"graph must be a graph of igraph, got {type(graph).__name__}")
+    ends = np.array(graph.get_edgelist(), np.int64).reshape(-1, 2)
+    vertices = {name: graph.vs[name] for name in graph.vs.attributes()}
+    names = vertices.pop(NAME, None)
+    edges = {name: graph.es[name] for name in graph.es.attributes()}
+    parts = Parts(graph.vcount(), ends[:, 0], ends[:, 1], graph.is_directed(), edges, vertices, names)
+    return graph_of(cls, parts, options)
+
+
+@on_graph_device
+def to_igraph(graph: Graph) -> Any:
+    """Return an ``igraph.Graph``, whose vertices are numbered like those of this graph.
+
+    Names are the vertex attribute ``name``, columns are attributes, weights the edge attribute ``weight``. Deleted
+    vertices are vertices without edges there, for the numbers of the others to stay.
+
+    Raises:
+        MissingLibraryError: igraph is not installed.
+        RequirementError: a column of vertices is called ``name``.
+    """
+    igraph, parts = library("igraph", "igraph"), parts_of(graph)
+    refuse_attributes("igraph", parts._replace(edges={}), (NAME,))
+    vertices = parts.vertices if parts.names is None else {**parts.vertices, NAME: parts.names}
+    made = igraph.Graph(
+        n=parts.num_vertices, edges=list(zip(parts.src.tolist(), parts.dst.tolist(), strict=True)),
+        directed=parts.directed,
+    )  # fmt: skip
+    for name, values in vertices.items():
+        made.vs[name] = list(values) if isinstance(values, list) else values.tolist()
+    for name, values in parts.edges.items():
+        made.es[name] = values.tolist()
+    return made

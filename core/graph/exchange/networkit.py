@@ -1,0 +1,106 @@
+"""Graphs from and to NetworKit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
+from suricate.graph.interop import library
+from suricate.state.edge_table import WEIGHT
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+NAME = "name"  #: the node attribute with the names
+
+
+def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] | None = None, **options: Any) -> Graph:
+    """Return a copy of a ``networkit.Graph``; nodes keep their numbers, and those that were removed are deleted.
+
+    Args:
+        cls: ``Graph``.
+        graph: the graph, which has no parallel edges: ``graph.removeMultiEdges()`` makes them one.
+        attributes: node attributes to take, with their types: ``{"name": str, "age": int}``. ``name`` becomes
+            :attr:`Graph.names`, others columns. NetworKit does not list the attributes that a graph has.
+        options: options of ``Graph``; ``directed`` is that of the graph. Weights are those of a weighted graph.
+
+    Raises:
+        ParameterError: it is no graph of NetworKit, or has parallel edges, or a node lacks an attribute.
+    """
+    if not all(hasattr(graph, name) for name in ("upperNodeIdBound", "iterEdgesWeights", "hasNode")):
+        raise ParameterError(f"graph must be a graph of NetworKit, got {type(graph).__name__}")
+    size = graph.upperNodeIdBound()
+    rows = np.array(list(graph.iterEdgesWeights()), np.float64).reshape(-1, 3)
+    removed = [node for node in range(size) if not graph.hasNode(node)]
+    edges = {WEIGHT: rows[:, 2]} if graph.isWeighted() else {}
+    src, dst = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)  # floats hold ids below 2 ** 32
+    vertices = {name: _values(graph, name, kind, size) for name, kind in (attributes or {}).items()}
+    names = vertices.pop(NAME, None)
+    return graph_of(cls, Parts(size, src, dst, graph.isDirected(), edges, vertices, names, removed), options)
+
+
+def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
+    """Return an attribute of all nodes; of removed nodes, and of names, it may be missing."""
+    values: list[Any] = [None if kind is str else kind(0)] * size
+    known = dict(graph.getNodeAttribute(name, kind))
+    for node in graph.iterNodes():
+        if node not in known and name != NAME:
+            raise ParameterError(f"attributes: node {node} has no {name!r}")
+        values[node] = known.get(node)
+    return ["" if value is None and name != NAME else value for value in values]
+
+
+@on_graph_device
+def to_networkit(graph: Graph) -> Any:
+    """Return a ``networkit.Graph`` with nodes of the same numbers; deleted vertices are removed nodes.
+
+    Names are the node attribute ``name`` (``str``), columns of vertices are node attributes (``int``, ``float`` or
+    ``str``; bools are ``int``).
+
+    Raises:
+        MissingLibraryError: NetworKit is not installed.
+        RequirementError: the edges have columns other than weights, a column of vertices is called ``name``, or names
+            are no texts.
+    """
+    networkit, parts = library("networkit", "networkit"), parts_of(graph)
+    further = sorted(parts.edges.keys() - {WEIGHT})
+    if further:
+        raise RequirementError(
+            f"to NetworKit: its edges have a weight and no attribute {further[0]!r}: delete this column"
+        )
+    refuse_attributes("NetworKit", parts, (NAME,))
+    weight = parts.edges.get(WEIGHT)
+    if weight is not None and weight.dtype.kind not in "iuf":
+        raise RequirementError(f"to NetworKit: weights are numbers there, but have dtype {weight.dtype}")
+    values = np.ones(len(parts.src)) if weight is None else weight.astype(np.float64)
+    ends = parts.src.astype(np.uint64), parts.dst.astype(np.uint64)
+    made = networkit.GraphFromCoo(
+        (values, ends), n=parts.num_vertices, weighted=weight is not None, directed=parts.directed
+    )
+    for node in np.asarray(parts.deleted).tolist():
+        made.removeNode(node)
+    _attach(made, parts)
+    return made
+
+
+def _attach(made: Any, parts: Parts) -> None:
+    """Attach names and columns to the nodes."""
+    live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64)).tolist()
+    columns = dict(parts.vertices)
+    if parts.names is not None:
+        if not all(name is None or isinstance(name, str) for name in parts.names):
+            raise RequirementError("to NetworKit: names must be texts there: set graph.names = None, or rename them")
+        columns[NAME] = parts.names
+    for name, values in columns.items():
+        plain = values if isinstance(values, list) else values.tolist()
+        kind = next((type(value) for value in plain if value is not None), str)
+        kind = int if kind is bool else kind
+        attribute = made.attachNodeAttribute(name, kind)
+        for node in live:
+            if plain[node] is not None:
+                attribute[node] = kind(plain[node])

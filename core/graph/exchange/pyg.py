@@ -1,0 +1,124 @@
+"""Graphs from and to ``Data`` of PyTorch Geometric."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, ShapeError
+from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
+from suricate.graph.interop import library
+from suricate.intake.arrays import as_array, on_host
+from suricate.state.edge_table import WEIGHT
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+INDEX, COUNT, EDGE_WEIGHT, NAME = "edge_index", "num_nodes", "edge_weight", "name"
+
+
+def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **options: Any) -> Graph:
+    """Return the graph of a ``torch_geometric.data.Data``, or of anything with its attributes.
+
+    ``edge_weight`` becomes the weights, ``name`` (a list of texts) :attr:`Graph.names`. Other attributes with one
+    number per node become columns, those with one per edge columns of edges.
+
+    Args:
+        cls: ``Graph``.
+        data: ``edge_index`` is ``[2, edges]``, ``num_nodes`` the number of nodes; there are no parallel edges.
+        exclude: attributes that are left out, such as a matrix of features.
+        options: options of ``Graph``; ``directed`` is True by default. With False, ``edge_index`` may have an edge in
+            both directions, with equal attributes.
+
+    Raises:
+        ParameterError: it is no ``Data``, or there are parallel edges.
+        ShapeError: an attribute has more than one number per node or edge, or belongs to neither: exclude it.
+    """
+    if not hasattr(data, INDEX) or not hasattr(data, COUNT):
+        raise ParameterError(f"data must be a Data of PyTorch Geometric, got {type(data).__name__}")
+    index = np.asarray(on_host(as_array(data.edge_index, INDEX)))
+    if index.ndim != 2 or index.shape[0] != 2:
+        raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
+    size, count = int(data.num_nodes), index.shape[1]
+    names: list[Any] | None = None
+    vertices: dict[str, Any] = {}
+    edges: dict[str, Any] = {}
+    for name in _attributes(data):
+        if name in exclude or getattr(data, name) is None:
+            continue
+        value = getattr(data, name)
+        if name == NAME and isinstance(value, list):
+            names = value
+            continue
+        array = np.asarray(value, object if isinstance(value, list) else None)
+        array = array if isinstance(value, list) else np.asarray(on_host(as_array(value, name)))
+        column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+        belongs = _owner(name, column.shape, size, count)
+        (edges if belongs == "edge" else vertices)[WEIGHT if name == EDGE_WEIGHT else name] = column
+    if options.get("directed") is False:
+        index, edges = _once(index, edges)
+    parts = Parts(size, index[0], index[1], options.get("directed") is not False, edges, vertices, names)
+    return graph_of(cls, parts, options)
+
+
+def _attributes(data: Any) -> list[str]:
+    """Return the names of the attributes but ``edge_index`` and ``num_nodes``."""
+    keys = data.keys() if callable(getattr(data, "keys", None)) else getattr(data, "keys", vars(data))
+    return [name for name in keys if name not in (INDEX, COUNT)]
+
+
+def _owner(name: str, shape: tuple[int, ...], nodes: int, edges: int) -> str:
+    """Return whether an attribute of this shape belongs to nodes or to edges; by its name where both would do."""
+    fits = [owner for owner, count in (("node", nodes), ("edge", edges)) if shape == (count,)]
+    if not fits:
+        reason = f"{name} has shape {shape}: a column holds one number per node ({nodes}) or edge ({edges})"
+        raise ShapeError(f"{reason}: leave it out with exclude=[{name!r}]")
+    return ("edge" if "edge" in name else "node") if len(fits) == 2 else fits[0]
+
+
+def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return each undirected edge once, where both directions are there with equal attributes."""
+    low, high = np.minimum(*index), np.maximum(*index)
+    order = np.lexsort((index[0], high, low))
+    same = np.r_[False, (low[order][1:] == low[order][:-1]) & (high[order][1:] == high[order][:-1])]
+    same[1:] &= index[0][order][1:] != index[0][order][:-1]  # the same arc twice is no edge in both directions
+    for name, values in edges.items():
+        if not np.array_equal(values[order][same], values[order][np.flatnonzero(same) - 1]):
+            raise ParameterError(f"{name} differs between the two directions of an edge: build a directed graph")
+    kept = order[~same]
+    return index[:, kept], {name: values[kept] for name, values in edges.items()}
+
+
+@on_graph_device
+def to_pyg(graph: Graph) -> Any:
+    """Return a ``torch_geometric.data.Data`` whose nodes have the same numbers; an undirected edge is two arcs.
+
+    Weights are ``edge_weight``, columns are attributes, names the list ``name``. Deleted vertices are nodes without
+    edges there, for the numbers of the others to stay.
+
+    Raises:
+        MissingLibraryError: PyTorch Geometric is not installed.
+        RequirementError: a column has a name that ``Data`` uses itself.
+    """
+    torch, geometric, parts = library("torch", "pyg"), library("torch_geometric.data", "pyg"), parts_of(graph)
+    refuse_attributes("PyTorch Geometric", parts, (INDEX, COUNT, EDGE_WEIGHT, NAME))
+    if parts.vertices.keys() & parts.edges.keys():
+        raise RequirementError("to PyTorch Geometric: vertices and edges have columns of one name: rename one")
+    src, dst, edges = parts.src.astype(np.int64), parts.dst.astype(np.int64), parts.edges
+    if not parts.directed:
+        other = src != dst
+        edges = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
+        src, dst = np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]])
+    columns = {EDGE_WEIGHT if name == WEIGHT else name: values for name, values in edges.items()} | parts.vertices
+    values = {
+        name: column.tolist() if column.dtype == object else torch.as_tensor(column) for name, column in columns.items()
+    }
+    if parts.names is not None:
+        values[NAME] = parts.names
+    made = geometric.Data(edge_index=torch.as_tensor(np.stack([src, dst])), num_nodes=parts.num_vertices)
+    for name, value in values.items():
+        setattr(made, name, value)
+    return made

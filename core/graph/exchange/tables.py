@@ -1,0 +1,177 @@
+"""Graphs from and to tables of Arrow and frames of polars: one of edges, one of vertices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.errors import ParameterError, RequirementError, ShapeError, UnknownNameError
+from suricate.base.parameters import shown
+from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
+from suricate.graph.interop import library
+from suricate.graph.naming import are_texts
+from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.names import Names
+from suricate.state.locks import on_graph_device
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+
+SOURCE, TARGET, VERTEX, NAME = "source", "target", "vertex", "name"
+
+
+class GraphTables(NamedTuple):
+    """A graph as two tables, of Arrow or of polars.
+
+    Attributes:
+        edges: columns ``source`` and ``target`` (uint32), and the attributes of edges, ``weight`` among them; an
+            undirected edge once.
+        vertices: columns ``vertex`` (uint32: the live ids), ``name`` if the graph has names, and the attributes.
+    """
+
+    edges: Any
+    vertices: Any
+
+
+def from_arrow(
+    cls: type[Graph], edges: Any, vertices: Any = None, *, source: str = SOURCE, target: str = TARGET, **options: Any
+) -> Graph:
+    """Return a graph of tables of Arrow, as :meth:`Graph.to_arrow` returns them (``Graph.from_arrow(*tables)``).
+
+    Args:
+        cls: ``Graph``.
+        edges: a table with the ends of the edges: ids, or names. A column ``weight`` becomes the weights; if there are
+            other columns, all of them become columns of edges. There are no parallel edges.
+        vertices: a table of the vertices, which may have none of the edges: ``vertex`` has their ids (without it they
+            are numbered by row), ``name`` their names, other columns become columns. Ids that it leaves out are
+            deleted. None: the vertices are those of the edges.
+        source: the column with the sources.
+        target: the column with the destinations.
+        options: options of ``Graph``; ``directed`` is True by default, as tables do not tell.
+
+    Raises:
+        ParameterError: it is no table, values are missing, there are parallel edges, or an end is no vertex.
+        ShapeError: a column is missing.
+        UnknownNameError: a name of an edge is that of no vertex.
+        DTypeError: a column holds neither numbers nor bools nor texts.
+    """
+    columns = _columns(edges, "edges")
+    for wanted in (source, target):
+        if wanted not in columns:
+            raise ShapeError(f"edges has no column {wanted!r}; it has: {', '.join(map(str, columns))}")
+    src, dst = columns.pop(source), columns.pop(target)
+    directed = options.setdefault("directed", True) is not False
+    if vertices is None:
+        src, dst, appearing = _named(src, dst)
+        size = 1 + max((int(end.max()) for end in (src, dst) if len(end)), default=-1)
+        return graph_of(cls, Parts(size, src, dst, directed, columns, {}, appearing), options)
+    about = _columns(vertices, "vertices", may_miss=(NAME,))
+    rows = len(next(iter(about.values()), ()))
+    ids = _ids(about.pop(VERTEX, np.arange(rows)), VERTEX)
+    _check_ids(ids)
+    size = int(ids.max()) + 1 if rows else 0
+    spread = {name: _spread(values, ids, size) for name, values in about.items()}
+    names = spread.pop(NAME, None)
+    if are_texts(src):
+        src, dst = (_found(end, about.get(NAME), ids, label) for end, label in ((src, source), (dst, target)))
+    deleted = np.setdiff1d(np.arange(size), ids)
+    listed = None if names is None else names.tolist()
+    src, dst = _ids(src, source), _ids(dst, target)
+    return graph_of(cls, Parts(size, src, dst, directed, columns, spread, listed, deleted), options)
+
+
+def from_polars(cls: type[Graph], edges: Any, vertices: Any = None, **options: Any) -> Graph:
+    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; else as :func:`from_arrow`."""
+    return from_arrow(cls, edges, vertices, **options)
+
+
+@on_graph_device
+def to_arrow(graph: Graph) -> GraphTables:
+    """Return the graph as two tables of Arrow (``pyarrow.Table``), of edges and of live vertices.
+
+    Raises:
+        MissingLibraryError: pyarrow is not installed.
+        RequirementError: a column has the name of another column of the tables.
+    """
+    return GraphTables(*map(library("pyarrow", "arrow").table, _tables(graph)))
+
+
+@on_graph_device
+def to_polars(graph: Graph) -> GraphTables:
+    """Return the graph as two frames of polars (``polars.DataFrame``); everything else as :func:`to_arrow`."""
+    return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph)))
+
+
+def _tables(graph: Graph) -> tuple[dict[str, Any], dict[str, Any]]:
+    parts = parts_of(graph)
+    refuse_attributes("tables", parts, (SOURCE, TARGET, VERTEX, NAME))
+    live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64))
+    vertices: dict[str, Any] = {VERTEX: live.astype(np.uint32)}
+    if parts.names is not None:
+        vertices[NAME] = [parts.names[vertex] for vertex in live.tolist()]
+    for name, values in parts.vertices.items():
+        vertices[name] = _plain(values[live])
+    edges = {name: _plain(values) for name, values in parts.edges.items()}
+    return {SOURCE: parts.src, TARGET: parts.dst, **edges}, vertices
+
+
+def _plain(values: np.ndarray) -> Any:
+    """Return texts as a list, which libraries take for texts."""
+    return values.tolist() if values.dtype == object else values
+
+
+def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the columns of a table by name, as arrays; missing values are refused."""
+    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
+    if names is None or not hasattr(table, "__getitem__"):
+        raise ParameterError(f"{label} must be a table of Arrow or a frame of polars, got {type(table).__name__}")
+    found = {}
+    for name in names:
+        column = table[name]
+        count = column.null_count
+        if (count() if callable(count) else count) and name not in may_miss:
+            raise ParameterError(f"{label}: column {name!r} has missing values: fill them, or leave their rows out")
+        has_nulls = type(column).__module__.startswith("pyarrow")
+        found[str(name)] = column.to_numpy(zero_copy_only=False) if has_nulls else column.to_numpy()
+    return found
+
+
+def _named(src: Any, dst: Any) -> tuple[Any, Any, list[str] | None]:
+    """Return ends as ids, and the names that they had in the order of their appearance, if they had any."""
+    if are_texts(src) and are_texts(dst):
+        names = Names("text")
+        ids = names.intern_pairs(src, dst)
+        return ids[0], ids[1], list(names)
+    return _ids(src, "column of ends"), _ids(dst, "column of ends"), None
+
+
+def _ids(values: Any, label: str) -> np.ndarray:
+    return np.asarray(on_host(as_ids(values, label)), np.int64)
+
+
+def _check_ids(ids: np.ndarray) -> None:
+    if len(ids) and int(ids.min()) < 0:
+        raise ParameterError(f"vertices: vertex {int(ids.min())} is negative")
+    if len(np.unique(ids)) < len(ids):
+        raise ParameterError("vertices: an id is in several rows")
+
+
+def _found(ends: Any, names: Any, ids: np.ndarray, label: str) -> np.ndarray:
+    """Return the ids of names."""
+    if names is None:
+        raise RequirementError(f"edges: column {label!r} has names, but vertices has no column {NAME!r}")
+    number = {name: vertex for name, vertex in zip(names.tolist(), ids.tolist(), strict=True) if name is not None}
+    unknown = next((name for name in ends.tolist() if name not in number), None)
+    if unknown is not None:
+        raise UnknownNameError(f"edges: column {label!r} has {shown(unknown)}, which is no name in vertices")
+    return np.array([number[name] for name in ends.tolist()], np.int64)
+
+
+def _spread(values: np.ndarray, ids: np.ndarray, size: int) -> np.ndarray:
+    """Return a column by id; ids that have no row have a value that does not matter."""
+    is_text = values.dtype.kind in "OUT"
+    spread = np.full(size, None if is_text and None in values.tolist() else "", object) if is_text else None
+    spread = np.zeros(size, values.dtype) if spread is None else spread
+    spread[ids] = values
+    return spread
