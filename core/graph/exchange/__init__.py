@@ -99,9 +99,10 @@ def refuse_attributes(library: str, parts: Parts, names: tuple[str, ...]) -> Non
 
 
 def _refuse_parallel(src: np.ndarray, dst: np.ndarray, directed: bool) -> None:
-    ends = (src, dst) if directed else (np.minimum(src, dst), np.maximum(src, dst))
-    order = np.lexsort(ends)
-    one, other = ends[0][order], ends[1][order]
+    if not directed:
+        src, dst = np.minimum(src, dst), np.maximum(src, dst)
+    order = np.lexsort((src, dst))
+    one, other = src[order], dst[order]
     twice = np.flatnonzero((one[1:] == one[:-1]) & (other[1:] == other[:-1]))
     if len(twice):
         u, v = int(one[twice[0]]), int(other[twice[0]])
