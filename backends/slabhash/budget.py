@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from suricate.base.devices import Device
 from suricate.errors import CapacityError
+
+Made = TypeVar("Made")
 
 LARGE = 1 << 26  # bytes from which on an allocation is compared with the memory of the machine
 CGROUP = Path("/sys/fs/cgroup")
@@ -70,6 +73,15 @@ class Budget:
             raise self.out_of_memory(error) from error
         finally:
             self.repay(size)
+
+    def made(self, make: Callable[..., Made], *args: Any) -> Made:
+        """Return ``make(*args)``; running out of real memory raises ``CapacityError``."""
+        try:
+            return make(*args)
+        except CapacityError:
+            raise
+        except MemoryError as error:
+            raise self.out_of_memory(error) from error
 
     def out_of_memory(self, error: MemoryError) -> CapacityError:
         """Return what to raise where real memory has run out."""

@@ -76,6 +76,7 @@ class Reservation:
         quota: those of them that rehashing may use; negative: no rehashing.
         ahead: slabs that a warp takes in advance at a time, or 0.
         ticket: number of the batch, by which the counters that its kernel sends are known.
+        kept: slabs that suffice for the edges to go, rehashing aside.
     """
 
     edges: int
@@ -83,6 +84,7 @@ class Reservation:
     quota: int
     ahead: int
     ticket: int
+    kept: int = 0
 
 
 class Arrived(NamedTuple):
@@ -188,8 +190,14 @@ class Ledger:
 
     # -- what the device says ------------------------------------------------------------------------------------------
 
-    def record(self, counters: Sequence[int], capacity: int) -> None:
-        """Note the counters as they are behind all that was queued, and the capacity of the pool."""
+    def record(self, counters: Sequence[int], capacity: int, inserted: int = 0) -> None:
+        """Note the counters as they are behind all that was queued, and the capacity of the pool.
+
+        ``inserted`` edges have not been noted by :meth:`queued`.
+        """
+        if inserted:
+            self.inserted += inserted
+            self.promised = max(0, self.promised - inserted)
         bump, taken = counters[BUMP], counters[TAKEN]
         self.listed = max(0, counters[LISTED] - taken)
         self.capacity, self.space, self.freed = capacity, capacity - bump, counters[FREED]
@@ -323,7 +331,7 @@ class Ledger:
         self._issued = ticket = self._issued + (slabs or 1) & LOWER_HALF  # another number with each batch
         self.free -= slabs
         self.behind += 1
-        return Reservation(demand.edges, slabs, demand.quota, ahead, ticket)
+        return Reservation(demand.edges, slabs, demand.quota, ahead, ticket, demand.least - demand.quota)
 
     def queued(self, edges: int) -> None:
         """Note that a batch was queued."""

@@ -42,8 +42,5 @@ def single(store: SlabHashStore, num_edges: int) -> SingleEdges | None:
 def end_single(store: SlabHashStore, inserted: int, deleted: int) -> None:
     """See :meth:`suricate.store.Store.end_single`."""
     store.supply.read()
-    store.ledger.queued(inserted)
-    if deleted:
-        store.ledger.has_deleted = True
-        with suppress(CapacityError):
-            store.supply.trim(deleted)
+    with suppress(CapacityError):
+        store.supply.changed(inserted, deleted)

@@ -1,7 +1,7 @@
 """The backend ``slabhash``: the store protocol. README.md says what is stored, ``layout.py`` how.
 
-The store owns a ``Pool`` of arrays, a ``Ledger`` of slabs and a ``Budget`` of bytes in plain integers, the ``Kernels``
-of its device, and the ``Supply``, which gets slabs with all of these. None of them holds the store.
+The store owns a ``Pool`` of arrays, a ``Budget`` of bytes, the ``Kernels`` of its device, and the ``Supply``, which
+changes the arrays by all of these and knows how many slabs are free. None of them holds the store.
 """
 
 from __future__ import annotations
@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.few import insert_few
 from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
 from suricate.backends.slabhash.layout import SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
-from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, POLL_AFTER, Demand, Ledger
+from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations
@@ -33,7 +31,7 @@ from suricate.intake.batches import HostBatch
 from suricate.store import Store
 
 if TYPE_CHECKING:
-    from suricate.intake.batches import DeviceBatch, StoreBatch
+    from suricate.intake.batches import StoreBatch
     from suricate.intake.ingest import UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
@@ -74,7 +72,6 @@ class SlabHashStore(Store):
     }
     budget: Budget
     pool: Pool
-    ledger: Ledger
     kernels: Kernels
     supply: Supply
     fused: FusedKernels  # the same, on CUDA
@@ -126,8 +123,8 @@ class SlabHashStore(Store):
             kernels = CpuKernels(budget, shape.weight_words, shape.keys, per_bucket, hashing=options.hashing)
         pool = Pool(device, shape, budget, kernels, vertices)
         self.budget, self.pool, self.kernels, self.geometry = budget, pool, kernels, shape
-        self.ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
-        self.supply = Supply(pool, self.ledger, budget, kernels)
+        ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
+        self.supply = Supply(pool, ledger, budget, kernels)
 
     def choose_width(self, edges: int) -> None:
         """Before the first batch of an empty store: choose an open slab width if the batch is a bulk load."""
@@ -162,7 +159,7 @@ class SlabHashStore(Store):
 
     def reserve(self, num_edges: int) -> None:
         """Reserve slabs and scratch memory for any ``num_edges`` edges; raises ``CapacityError`` now."""
-        if self.weight_dtype is not None or not self.ledger.keeps(num_edges):
+        if self.weight_dtype is not None or not self.supply.ledger.keeps(num_edges):
             self.supply.reserve(num_edges)
 
     def compact(self) -> None:
@@ -172,29 +169,21 @@ class SlabHashStore(Store):
     def memory(self) -> dict[str, tuple[int, int]]:
         """Return ``{part: (bytes used, bytes allocated)}``; on CUDA reading it waits for the device."""
         self.supply.read()
-        slabs, used, vertices = self.slabs, self.ledger.used, self.num_vertices
+        slabs, ledger, vertices = self.slabs, self.supply.ledger, self.num_vertices
+        used = ledger.used
         parts = {
             "slabs": (used * self.slab_bytes, slabs.pool.nbytes),
             "owners": (used * 4, slabs.owner.nbytes),
             "vertices": (vertices * VERTEX_BYTES, slabs.vertex.nbytes + slabs.buckets.nbytes),
-            "free list": (self.ledger.listed * 4, slabs.free_list.nbytes),
+            "free list": (ledger.listed * 4, slabs.free_list.nbytes),
             "counters": (slabs.counters.nbytes, slabs.counters.nbytes),
             "scratch": (0, self.kernels.cached_bytes),
         }
         if slabs.marked:
-            parts["marks"] = (used * 4 + self.ledger.touched * 4, slabs.fresh.nbytes + slabs.touched.nbytes)
+            parts["marks"] = (used * 4 + ledger.touched * 4, slabs.fresh.nbytes + slabs.touched.nbytes)
         return parts
 
     # -- updates and queries -------------------------------------------------------------------------------------------
-
-    def _made(self, make: Callable[..., Made], *args: Any) -> Made:
-        """Return ``make(*args)``; running out of real memory raises ``CapacityError``."""
-        try:
-            return make(*args)
-        except CapacityError:
-            raise
-        except MemoryError as error:
-            raise self.budget.out_of_memory(error) from error
 
     def _weights(self, size: int) -> Array | None:
         return None if self.weight_dtype is None else self.device.xp.empty(size, self.weight_dtype)
@@ -217,36 +206,14 @@ class SlabHashStore(Store):
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges; see :meth:`suricate.store.Store.insert`."""
         edges = len(src)
-        if edges <= FEW and self._adds_few and guard is None and (few := insert_few(self, src, dst, weight)):
+        supply = self.supply
+        if edges <= FEW and self._adds_few and guard is None and (few := supply.insert_few(src, dst, weight)):
             return few
-        batch = Batch(src, dst, weight, guard)
-        outcome = self._made(self._outcome, edges)
-        if not edges or self._held_back(guard):
-            return outcome
-        self.choose_width(edges)
-        ledger, kernels = self.ledger, self.kernels
-        self.supply.poll()
-        demand = ledger.demand(edges) or self.supply.provide(batch)
-        scratch = self._made(kernels.scratch, self.slabs, edges)
-        reservation = ledger.reserve(demand)
-        done = kernels.insert(self.slabs, batch, reservation, outcome, scratch, 0)
-        kept = demand.least - demand.quota
-        while done < edges:
-            kept, reservation.quota = self.supply.provide_more(edges - done, min(kept, edges - done))
-            done = kernels.insert(self.slabs, batch, reservation, outcome, scratch, done)
-        kernels.release(scratch)
-        ledger.queued(edges)
-        if not self.device.is_cuda:
-            self.supply.read()
-        if demand.sized:
-            self._shed_duplicates()
+        outcome = self.budget.made(self._outcome, edges)
+        if edges and not self._held_back(guard):
+            self.choose_width(edges)
+            self.supply.insert(Batch(src, dst, weight, guard), outcome)
         return outcome
-
-    def _shed_duplicates(self) -> None:
-        """After a batch that all was sized for: compact if most of it were duplicates (events that repeat an edge)."""
-        if 2 * self.num_edges < self.ledger.inserted:
-            with suppress(Exception):  # optional, and the batch is in
-                self.compact()
 
     single, end_single = single, end_single
 
@@ -257,55 +224,15 @@ class SlabHashStore(Store):
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None
-        kernels, slabs = self.fused, self.pool.slabs
-        demand = insertion = None
-        if insert is not None:
-            demand = self._usual_demand(insert)
-            if demand is None:
-                return None
-            if delete is not None:
-                insert.check()
-            insertion = kernels.prepare_insertion(slabs, insert)
-        deletion = None if delete is None else kernels.prepare_deletion(slabs, delete)
-        return partial(self._launch, delete, deletion, insert, insertion, demand)
-
-    def _launch(self, delete: Any, deletion: Any, insert: Any, insertion: Any, demand: Demand | None) -> None:
-        """Carry out the batches that :meth:`apply` has prepared."""
-        ledger = self.ledger
-        if delete is not None:
-            ledger.has_deleted = True
-            self.fused.delete_batch(self.pool.slabs, delete, deletion)
-        if demand is not None:
-            self.fused.insert_batch(insert, insertion, ledger.reserve(demand))
-            ledger.queued(demand.edges)
-            if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
-                self.supply.poll()  # now, while the device is busy with this batch, see what those before it have left
-        if delete is not None:
-            self.supply.trim(delete.size)
-
-    def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
-        """Return the demand of a batch if free slabs cover it; polls the counters if those known do not suffice."""
-        demand = None if self._width_is_open else self.ledger.usual_demand(batch.size)
-        return demand if demand is not None and self.ledger.free >= demand.ample else self._polled_demand(batch)
-
-    def _polled_demand(self, batch: DeviceBatch) -> Demand | None:
-        """Return the demand of a batch if the slabs free by now cover it; waits only if the call waits anyway."""
-        if self._width_is_open:
+        if insert is not None and self._width_is_open:
             return None
-        self.supply.poll()
-        demand = self.ledger.usual_demand(batch.size)
-        if demand is None and batch.waits and self.ledger.pending:
-            self.supply.read()
-            demand = self.ledger.usual_demand(batch.size)
-        return demand
+        return self.supply.prepare(delete, insert)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete edges; see :meth:`suricate.store.Store.delete`."""
-        outcome = self._made(self._outcome, len(src))
+        outcome = self.budget.made(self._outcome, len(src))
         if len(src) and not self._held_back(guard):
-            self.ledger.has_deleted = True
-            self.kernels.delete(self.slabs, Batch(src, dst, None, guard), outcome)
-            self.supply.trim(len(src))
+            self.supply.delete(Batch(src, dst, None, guard), outcome)
         return outcome
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
@@ -318,7 +245,7 @@ class SlabHashStore(Store):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""
-        found, weight = self._made(self._answer, len(src))
+        found, weight = self.budget.made(self._answer, len(src))
         if len(src):
             self.kernels.find(self.slabs, src, dst, found, weight)
         return found, weight
@@ -337,24 +264,14 @@ class SlabHashStore(Store):
     def delete_vertices(self, vertices: Array) -> None:
         """Free the out-adjacency of the distinct ``vertices`` (uint32[k]); their slabs are used again."""
         if len(vertices):
-            self.ledger.has_deleted = True
-            self.kernels.free_vertices(self.slabs, vertices)
-            if not self.device.is_cuda:
-                self.supply.read()
+            self.supply.free_vertices(vertices)
 
     def resize(self, num_vertices: int) -> None:
         """Grow to ``num_vertices``, whose slabs come with their edges; or shrink, and free the slabs of the others."""
-        allocated = self.pool.vertices
         if num_vertices < self.num_vertices:
             self.delete_vertices(self.device.xp.arange(num_vertices, self.num_vertices, dtype=np.uint32))
-        if num_vertices > allocated:
-            self.kernels.forget()
-            try:
-                slabs = self.pool.with_vertices(max(num_vertices, allocated + allocated // 4))
-            except CapacityError:
-                slabs = self.pool.with_vertices(num_vertices)
-            self.pool.adopt(slabs)
-        self.num_vertices = self.ledger.num_vertices = num_vertices
+        self.supply.resize(num_vertices)
+        self.num_vertices = num_vertices
 
     # -- traversal -----------------------------------------------------------------------------------------------------
 
@@ -398,14 +315,14 @@ class SlabHashStore(Store):
         xp = self.device.xp
         offsets = xp.zeros(len(vertices) + 1, np.int64)
         xp.cumsum(self.slabs.vertex[1::2][vertices], dtype=np.int64, out=offsets[1:])
-        _, dst, weight = self._made(self._edge_arrays, int(offsets[-1]))
+        _, dst, weight = self.budget.made(self._edge_arrays, int(offsets[-1]))
         if len(dst):
             self.kernels.gather(self.slabs, vertices, offsets, dst, weight)
         return Adjacency(offsets, dst, weight)
 
     def edges(self) -> EdgeList:
         """Return all edges, ordered by source."""
-        edges = self._made(self._edge_arrays, self.num_edges)
+        edges = self.budget.made(self._edge_arrays, self.num_edges)
         if len(edges.src):
             self.kernels.gather_all(self.slabs, self.num_vertices, *edges)
         return edges
@@ -422,8 +339,8 @@ class SlabHashStore(Store):
         if not self.has_mark:
             return self.edges()
         self.supply.read()
-        touched = self.ledger.touched
-        edges = self._made(self._edge_arrays, touched * self.geometry.keys)
+        touched = self.supply.ledger.touched
+        edges = self.budget.made(self._edge_arrays, touched * self.geometry.keys)
         count = self.kernels.gather_touched(self.slabs, touched, *edges) if touched else 0
         weight = None if edges.weight is None else edges.weight[:count].copy()
         return EdgeList(edges.src[:count].copy(), edges.dst[:count].copy(), weight)
@@ -438,7 +355,7 @@ class SlabHashStore(Store):
         other = type(self)(0, device=device, weight_dtype=self.weight_dtype, memory_limit=limit, **options)
         other.pool.adopt(self.pool.copied_to(other.pool))
         other.num_vertices = self.num_vertices
-        other.ledger.continue_from(self.ledger)
+        other.supply.ledger.continue_from(self.supply.ledger)
         other.supply.read()
         return other
 

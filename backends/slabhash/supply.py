@@ -1,59 +1,207 @@
-"""Getting slabs: carries out what the ledger decides, with the arrays of the pool and the kernels of the device."""
+"""The slabs of a store and its changes, for which slabs are reserved: one object knows how many are free.
+
+It carries out what the ledger decides, with the arrays of the pool and the kernels of the device.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from suricate.backends.slabhash import ledger as steps
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, Kernels
+from suricate.backends.slabhash.kernels import Batch
 from suricate.backends.slabhash.layout import DENIED
-from suricate.backends.slabhash.ledger import Demand, Ledger, Steps
+from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation, Steps
 from suricate.backends.slabhash.pool import Pool
 from suricate.backends.slabhash.rebuild import Sizing, rebuild
+from suricate.base.devices import Array
+from suricate.base.types import Outcome
 from suricate.errors import CapacityError
+
+if TYPE_CHECKING:
+    from suricate.intake.batches import DeviceBatch
 
 
 class Supply:
-    """The slabs of one store: reads counters, sweeps, grows and rebuilds.
+    """Changes a store, and reads counters, sweeps, grows and rebuilds to have slabs for that.
 
     Every method that may need memory raises ``CapacityError`` before anything has changed, but for what is optional.
+
+    Args:
+        pool: the arrays of the store.
+        ledger: the number of its slabs, for nobody else to change.
+        budget: its bytes.
+        kernels: of its device.
     """
 
-    def __init__(self, pool: Pool, ledger: Ledger, budget: Budget, kernels: Kernels) -> None:
-        self._pool, self._ledger, self._budget, self._kernels = pool, ledger, budget, kernels
+    def __init__(self, pool: Pool, ledger: Ledger, budget: Budget, kernels: Any) -> None:
+        self._pool, self.ledger, self._budget, self._kernels = pool, ledger, budget, kernels
         self.read()
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def insert(self, batch: Batch, outcome: Outcome) -> None:
+        """Insert a batch, which is not empty."""
+        self.poll()
+        ledger, kernels, edges = self.ledger, self._kernels, len(batch.src)
+        demand = ledger.demand(edges) or self._provide(batch)
+        scratch = self._budget.made(kernels.scratch, self._pool.slabs, edges)
+        reservation = ledger.reserve(demand)
+        done = kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, 0)
+        if done < edges:
+            self._insert_rest(batch, reservation, outcome, scratch, done)
+        kernels.release(scratch)
+        ledger.queued(edges)
+        if not ledger.warps:
+            self.read()
+        if demand.sized and 2 * self._stored() < ledger.inserted:
+            with suppress(Exception):  # most were duplicates, as events that repeat an edge: optional, the batch is in
+                self.compact()
+
+    def insert_few(self, src: Array, dst: Array, weight: Array | None) -> Outcome | None:
+        """Insert a small batch on the CPU by as few calls of Python as possible; None, and nothing has changed, without
+        free slabs.
+        """
+        edges, ledger = len(src), self.ledger
+        quota = ledger.quota_of_few(edges)
+        if quota < 0:
+            return None
+        slabs, kernels, before, scratch = self._pool.slabs, self._kernels, None, None
+        try:
+            status = np.zeros(edges, np.uint8)
+            if weight is not None:
+                before, scratch = np.empty(edges, weight.dtype), kernels.scratch(slabs, edges)
+        except CapacityError:
+            raise
+        except MemoryError as error:
+            raise self._budget.out_of_memory(error) from error
+        outcome = Outcome(status, before)
+        done = kernels.insert_few(slabs, src, dst, weight, quota, outcome, scratch)
+        if done < edges:
+            batch, reservation = Batch(src, dst, weight, None), Reservation(edges, edges + quota, quota, 0, 0, edges)
+            done = kernels.insert(slabs, batch, reservation, outcome, scratch, done)
+            self._insert_rest(batch, reservation, outcome, scratch, done)
+            slabs = self._pool.slabs
+        if scratch is not None:
+            kernels.release(scratch)
+        ledger.record(slabs.counters.tolist(), slabs.capacity, edges)
+        return outcome
+
+    def _insert_rest(self, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int) -> None:
+        """Go on behind an edge whose vertex has outgrown its buckets (CPU), with more slabs or without rehashing."""
+        edges = len(batch.src)
+        while done < edges:
+            left = edges - done
+            kept = min(reservation.kept, left)
+            try:
+                reservation.kept, reservation.quota = self._run(self.ledger.provide_more(left, kept))
+            except Exception:  # rehashing is optional, and in the middle of a batch nothing may be raised
+                reservation.kept, reservation.quota = kept, -1
+            done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
+
+    def delete(self, batch: Batch, outcome: Outcome) -> None:
+        """Delete a batch."""
+        self._kernels.delete(self._pool.slabs, batch, outcome)
+        self.changed(0, len(batch.src))
+
+    def changed(self, inserted: int, deleted: int) -> None:
+        """Note that edges were inserted and deleted; free slabs behind a deletion."""
+        if inserted:
+            self.ledger.queued(inserted)
+        if deleted:
+            self.ledger.has_deleted = True
+            self._trim(deleted)
+
+    def free_vertices(self, vertices: Array) -> None:
+        """Free the slabs of distinct vertices."""
+        self.ledger.has_deleted = True
+        self._kernels.free_vertices(self._pool.slabs, vertices)
+        if not self.ledger.warps:
+            self.read()
+
+    def prepare(self, delete: DeviceBatch | None, insert: DeviceBatch | None) -> Callable[[], None] | None:
+        """On CUDA: prepare a change, if enough slabs are free for whatever is in it; return what carries it out.
+
+        Of both kinds, the insertion is checked by a launch of its own, ahead of the deletion.
+        """
+        kernels, slabs = self._kernels, self._pool.slabs
+        demand = insertion = None
+        if insert is not None:
+            demand = self._usual_demand(insert)
+            if demand is None:
+                return None
+            if delete is not None:
+                insert.check()
+            insertion = kernels.prepare_insertion(slabs, insert)
+        deletion = None if delete is None else kernels.prepare_deletion(slabs, delete)
+        return partial(self._launch, delete, deletion, insert, insertion, demand)
+
+    def _launch(self, delete: Any, deletion: Any, insert: Any, insertion: Any, demand: Demand | None) -> None:
+        ledger, kernels = self.ledger, self._kernels
+        if delete is not None:
+            kernels.delete_batch(self._pool.slabs, delete, deletion)
+        if demand is not None:
+            kernels.insert_batch(insert, insertion, ledger.reserve(demand))
+            ledger.queued(demand.edges)
+            if ledger.free < demand.ample or ledger.behind >= POLL_AFTER:
+                self.poll()  # now, while the device is busy with this batch, see what those before it have left
+        if delete is not None:
+            self.changed(0, delete.size)
+
+    def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
+        """Return the demand of a batch if the slabs free by now cover it; waits only if the call waits anyway."""
+        ledger, edges = self.ledger, batch.size
+        demand = ledger.usual_demand(edges)
+        if demand is None or ledger.free < demand.ample:
+            self.poll()
+            demand = ledger.usual_demand(edges)
+            if demand is None and batch.waits and ledger.pending:
+                self.read()
+                demand = ledger.usual_demand(edges)
+        return demand
+
+    def resize(self, num_vertices: int) -> None:
+        """Have arrays for more vertices; those that are no more have no slabs."""
+        pool, allocated = self._pool, self._pool.vertices
+        if num_vertices > allocated:
+            self._kernels.forget()
+            try:
+                slabs = pool.with_vertices(max(num_vertices, allocated + allocated // 4))
+            except CapacityError:
+                slabs = pool.with_vertices(num_vertices)
+            pool.adopt(slabs)
+        self.ledger.num_vertices = num_vertices
+
+    # -- counters, and more slabs --------------------------------------------------------------------------------------
 
     def read(self) -> None:
         """Read the counters, waiting for the device."""
         slabs = self._pool.slabs
-        self._ledger.record(self._kernels.read_counters(slabs), slabs.capacity)
+        self.ledger.record(self._kernels.read_counters(slabs), slabs.capacity)
 
     def poll(self) -> None:
         """Take over counters that have arrived, without waiting."""
-        if self._ledger.pending:
-            self._ledger.take_over(self._kernels.poll())
+        if self.ledger.pending:
+            self.ledger.take_over(self._kernels.poll())
 
-    def provide(self, batch: Batch) -> Demand:
+    def _provide(self, batch: Batch) -> Demand:
         """Get the slabs for a batch, and leave memory for its scratch arrays."""
         edges, slabs = len(batch.src), self._pool.slabs
         self._drop_cache()
-        scratch = self._kernels.scratch_bytes(slabs, max(edges, self._ledger.promised))
+        scratch = self._kernels.scratch_bytes(slabs, max(edges, self.ledger.promised))
         if not self._budget.allows(scratch):
             scratch = self._kernels.scratch_bytes(slabs, edges)
         with self._budget.allocating(scratch):
-            return self._run(self._ledger.provide(edges), batch)
-
-    def provide_more(self, edges: int, need: int) -> tuple[int, int]:
-        """Within a batch on the CPU: get slabs for rehashing; return those kept for the edges to go, and the quota."""
-        try:
-            return self._run(self._ledger.provide_more(edges, need))
-        except Exception:  # rehashing is optional, and in the middle of a batch nothing may be raised
-            return need, -1
+            return self._run(self.ledger.provide(edges), batch)
 
     def reserve(self, edges: int) -> None:
         """Reserve slabs and scratch memory for any ``edges`` edges, at their worst."""
-        ledger, kernels, slabs = self._ledger, self._kernels, self._pool.slabs
+        ledger, kernels, slabs = self.ledger, self._kernels, self._pool.slabs
         self.poll()
         self._drop_cache()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
@@ -67,26 +215,26 @@ class Supply:
         """Get slabs for any ``edges`` single edges to come, without scratch memory."""
         self.read()
         self._drop_cache()
-        self._run(self._ledger.provide_for(edges))
+        self._run(self.ledger.provide_for(edges))
 
     def compact(self) -> None:
         """Give every vertex buckets for its degree, and cut the pool to what that takes."""
-        stored, vertices = self._stored(), self._ledger.num_vertices
+        stored, vertices = self._stored(), self.ledger.num_vertices
         self._kernels.forget()
         if stored:
             with self._budget.allocating(4 * vertices):
                 self.rebuild(Sizing(self._pool.degrees(vertices), stored))
         else:
             self._pool.clear()
-            self._ledger.rebuilt(0, 0, 0)
+            self.ledger.rebuilt(0, 0, 0)
         self.read()
 
-    def trim(self, edges: int) -> None:
+    def _trim(self, edges: int) -> None:
         """Free slabs after the deletion of ``edges`` edges: as many as that pays for are looked at.
 
         On CUDA nothing waits, so what is free by now becomes known later.
         """
-        ledger = self._ledger
+        ledger = self.ledger
         begin, end = ledger.trimming(edges)
         if begin >= end:
             return
@@ -99,7 +247,7 @@ class Supply:
     def rebuild(self, sizing: Sizing) -> int:
         """Move all edges to a new pool; return the slabs that the batch of ``sizing`` may need."""
         self._kernels.forget()  # what it has cached would count while both pools are there
-        return rebuild(self._pool, self._kernels, self._ledger, self._budget, sizing)
+        return rebuild(self._pool, self._kernels, self.ledger, self._budget, sizing)
 
     def _drop_cache(self) -> None:
         """Have the kernels drop scratch memory before it is accounted for anew, where there is a limit."""
@@ -146,7 +294,7 @@ class Supply:
         return None
 
     def _count(self, batch: Batch) -> int:
-        slabs, bump = self._pool.slabs, self._ledger.capacity - self._ledger.space
+        slabs, bump = self._pool.slabs, self.ledger.capacity - self.ledger.space
         with self._budget.allocating(self._kernels.counting_bytes(slabs, bump)):
             return self._kernels.count_batch(slabs, bump, batch, fresh=False)
 
@@ -157,12 +305,12 @@ class Supply:
             slabs = self._pool.with_free_list(length)
         except CapacityError:
             return
-        self._kernels.list_free(slabs, self._ledger.capacity - self._ledger.space, slabs.free_list)
+        self._kernels.list_free(slabs, self.ledger.capacity - self.ledger.space, slabs.free_list)
         self._pool.adopt(slabs)
         self.read()
 
     def _grow(self, step: steps.Grow) -> bool:
-        capacity, free = self._pool.slabs.capacity, self._ledger.free
+        capacity, free = self._pool.slabs.capacity, self.ledger.free
         self._kernels.forget()  # what it has cached would count while both pools are there
         try:
             try:
@@ -174,14 +322,14 @@ class Supply:
                 return False
             raise
         self._pool.adopt(slabs)
-        self._ledger.grown(slabs.capacity)
+        self.ledger.grown(slabs.capacity)
         return True
 
     def _size(self, step: NamedTuple, batch: Batch | None) -> int | bool:
         """Size all buckets anew; raises ``CapacityError`` before anything has changed."""
-        vertices = self._ledger.num_vertices
+        vertices = self.ledger.num_vertices
         with self._budget.allocating(4 * vertices):
-            expected = self._pool.degrees(vertices) if self._ledger.inserted else self._pool.no_degrees(vertices)
+            expected = self._pool.degrees(vertices) if self.ledger.inserted else self._pool.no_degrees(vertices)
             if batch is not None and not isinstance(step, steps.Repack):
                 self._kernels.count_sources(batch, expected)
             match step:
@@ -190,7 +338,7 @@ class Supply:
                     self.read()
                     return True
                 case steps.SizeForBatch(later):
-                    stored = self._stored() if self._ledger.inserted else 0
+                    stored = self._stored() if self.ledger.inserted else 0
                     return self.rebuild(Sizing(expected, stored, batch, later=later))
                 case steps.SizeAhead(stored, spare, growth):
                     self.rebuild(Sizing(expected, stored, spare=spare, growth=growth))

@@ -66,10 +66,10 @@ def test_slabs_are_reserved_once(checks: str, monkeypatch: pytest.MonkeyPatch) -
         src, dst = rng.integers(0, n, (2, 100))
         graph.insert_edges(*map(graph.device.xp.asarray, (src, dst)))
         model.update(zip(src.tolist(), dst.tolist(), strict=True))
-        frees.append(store.ledger.free)
+        frees.append(store.supply.ledger.free)
         counters = graph.device.to_numpy(store.slabs.counters).astype(int)
         listed = max(0, counters[layout.LISTED] - counters[layout.TAKEN])
-        assert store.ledger.free <= store.slabs.capacity - counters[layout.BUMP] + listed
+        assert store.supply.ledger.free <= store.slabs.capacity - counters[layout.BUMP] + listed
     assert min(np.diff(frees)) < 0 < max(np.diff(frees))  # reserved, and read where that was not enough
     graph.check()
     assert pairs_of(graph.edges(), graph.device) == model
@@ -91,10 +91,10 @@ def test_what_a_small_batch_takes_in_advance(spread: int, monkeypatch: pytest.Mo
     for first in range(half, n - 1000, 3000):
         src = np.concatenate((np.arange(half), first + rng.integers(0, spread, half)))
         order, dst = rng.permutation(2 * half), rng.integers(keys, n, 2 * half)
-        before, free = int(store.slabs.counters[layout.BUMP]), store.ledger.free
+        before, free = int(store.slabs.counters[layout.BUMP]), store.supply.ledger.free
         graph.insert_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
         taken = int(store.slabs.counters[layout.BUMP]) - before
-        assert half < taken <= min(free - store.ledger.free, 2 * half + 2 * half // keys + 1)
+        assert half < taken <= min(free - store.supply.ledger.free, 2 * half + 2 * half // keys + 1)
         graph.delete_edges(xp.asarray(src[order]), xp.asarray(dst[order]))
         graph.delete_vertices(xp.arange(half, n))
         graph.compact()
@@ -112,7 +112,7 @@ def test_counters_are_polled_now_and_then() -> None:
     behind = []
     for shift in range(3 * POLL_AFTER):
         graph.insert_edges(ids, ids + shift)
-        behind.append(store.ledger.behind)
+        behind.append(store.supply.ledger.behind)
     assert POLL_AFTER // 2 < max(behind) <= POLL_AFTER + 2
 
 

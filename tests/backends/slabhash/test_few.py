@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.backends.slabhash import few
+from suricate.backends.slabhash import supply
 from suricate.errors import CapacityError, VertexRangeError, WeightError
 
 N = 700
@@ -70,7 +70,7 @@ def test_a_refused_batch_changes_nothing_and_an_empty_one_no_version(monkeypatch
     def fail(*args: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(few.np, "zeros", fail)
+    monkeypatch.setattr(supply.np, "zeros", fail)
     with pytest.raises(CapacityError):
         graph.insert_edges(np.array([3]), np.array([0]))
     monkeypatch.undo()

@@ -288,7 +288,7 @@ def test_cached_scratch_memory_is_not_counted_twice(case: Any) -> None:
     assert budget.held == budget.limit
     ledger.provide = lambda edges: iter(())  # type: ignore[assignment,method-assign]
     supply._run = lambda plan, batch: "provided"  # type: ignore[assignment,method-assign]
-    assert supply.provide(batch) == "provided"
+    assert supply._provide(batch) == "provided"
     assert budget.held == 0
     k.scratch(case.slabs, EDGES)
 

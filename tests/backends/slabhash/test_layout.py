@@ -94,7 +94,7 @@ def test_edges_that_fit_one_slab_take_one_bucket(device: Device) -> None:
     store = SlabHashStore(4, device=device, degree_hints=hints, slab_bytes=32, load_factor=0.35)
     assert bucket_counts(store).tolist() == [1, 4, 1, 1]
     assert store.kernels.plan_buckets(device.xp.array(hints, np.uint32), 2.0).codes.tolist() == [6, 7, 1, 4]
-    assert SlabHashStore(4, device=device, degree_hints=hints, slab_bytes=32, load_factor=2.0).ledger.used == 4
+    assert SlabHashStore(4, device=device, degree_hints=hints, slab_bytes=32, load_factor=2.0).supply.ledger.used == 4
 
 
 def test_vertices_without_edges_take_no_slab(device: Device) -> None:

@@ -105,13 +105,6 @@ def test_reservations_are_taken_from_what_is_free_until_counters_arrive() -> Non
     assert (books.free, books.pending, books.denied) == (98_980, 0, 3)
 
 
-def test_a_cancelled_reservation_never_was() -> None:
-    books = ledger(100_000, bump=1000)
-    kept, gone = books.reserve(books.demand(50)), books.reserve(books.demand(50))
-    books.cancel(gone)
-    assert (books.pending, books.behind, books.free) == (kept.slabs, 1, 99_000 - kept.slabs)
-
-
 def test_tickets_wrap_around() -> None:
     books = ledger(100_000, bump=1000)
     books._issued = books._seen = 2**32 - 3

@@ -249,7 +249,7 @@ def test_reserving_beyond_the_limit_changes_nothing() -> None:
     with pytest.raises(CapacityError):
         store.reserve(50_000)
     assert store.memory() == before
-    assert store.ledger.promised == 0
+    assert store.supply.ledger.promised == 0
     assert all(np.array_equal(one, two) for one, two in zip(edges, store.edges(), strict=True))
     store.check()
 
@@ -274,7 +274,7 @@ def test_an_empty_store_is_compacted_at_the_limit() -> None:
 def test_no_reference_cycle_keeps_the_parts_of_a_store() -> None:
     store = SlabHashStore(300, degree_hints=np.full(300, 5))
     store.insert(*random_batch(store, 1, 3_000))
-    parts = [weakref.ref(part) for part in (store, store.pool, store.ledger, store.supply, store.kernels)]
+    parts = [weakref.ref(part) for part in (store, store.pool, store.supply.ledger, store.supply, store.kernels)]
     gc.disable()
     try:
         del store

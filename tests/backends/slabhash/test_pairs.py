@@ -36,6 +36,9 @@ class Launches:
     def delete_batch(self, slabs: Any, batch: Any, prepared: str) -> None:
         self.launch("delete", batch)
 
+    def poll(self) -> None:
+        """No counters have arrived."""
+
     def launch(self, operation: str, batch: Any) -> None:
         if self.fails == operation:
             raise RuntimeError(operation)
@@ -67,12 +70,12 @@ def pair(noted: list[str], *, free: tuple[bool, bool] = (True, True), fails: tup
         if has_slabs:
             store.insert(np.arange(50, dtype=np.uint32), np.arange(50, dtype=np.uint32))
             store.reserve(1000)
-        store.fused = Launches(noted, name, fails=failing)  # type: ignore[assignment]
+        store.supply._kernels = Launches(noted, name, fails=failing)
     return Stores(stores, symmetric=False)
 
 
 def state(stores: Stores) -> list[tuple[int, int, int, int]]:
-    ledgers = [store.ledger for store in stores.all]  # type: ignore[attr-defined]
+    ledgers = [store.supply.ledger for store in stores.all]  # type: ignore[attr-defined]
     return [(ledger.free, ledger.pending, ledger.behind, ledger.inserted) for ledger in ledgers]
 
 
@@ -87,7 +90,7 @@ def test_both_stores_take_the_batch(operation: str) -> None:
     stores.carry_out(steps or [], removed, added)
     assert noted == [f"{operation} out", f"{operation} in turned"]
     for (*_, inserted), (free, pending, _, now), store in zip(before, state(stores), stores.all, strict=True):
-        assert store.ledger.has_deleted == (operation == "delete")  # type: ignore[attr-defined]
+        assert store.supply.ledger.has_deleted == (operation == "delete")  # type: ignore[attr-defined]
         assert now == inserted + EDGES * (operation == "insert")
         assert (pending > 0) == (operation == "insert")
         assert free > 0

@@ -38,7 +38,7 @@ def trim_by_kernels(kernels: CpuKernels, slabs: Slabs, quota: int, begin: int, e
 
 def trim(store: SlabHashStore, quota: int = 1 << 20) -> None:
     """Trim all slabs."""
-    store.kernels.trim(store.slabs, quota, 0, store.ledger.capacity - store.ledger.space)
+    store.kernels.trim(store.slabs, quota, 0, store.supply.ledger.capacity - store.supply.ledger.space)
     store.supply.read()
     store.check()
 
