@@ -31,6 +31,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Frontier": "suricate.state.frontier",
     "Graph": "suricate.graph",
     "Names": "suricate.intake.names",
+    "Repeated": "suricate.operators.repeated",
     "Requirements": "suricate.plugins.algorithm",
     "Scalar": "suricate.state.scalar",
     "Step": "suricate.plugins.step",
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from suricate.operators import neighbor_reduce as neighbor_reduce
     from suricate.operators import propagate as propagate
     from suricate.operators import vertex_map as vertex_map
+    from suricate.operators.repeated import Repeated as Repeated
     from suricate.plugins import hookimpl as hookimpl
     from suricate.plugins.advice import Advice as Advice
     from suricate.plugins.advice import advise as advise

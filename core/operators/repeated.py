@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from suricate import operators
+from suricate.base.errors import ParameterError
 from suricate.edgefn import bounds
 from suricate.operators import binding, checks
 from suricate.operators.call import driver_of
@@ -23,17 +24,26 @@ MOST = 16  #: launches that are kept
 
 
 class Repeated:
-    """Calls of operators on one graph, over all of its vertices, under its lock.
+    """Calls of operators on one graph, over all of its vertices, under its lock; on the CPU they are the plain calls.
 
-    The values that functions take from outside do not change, nor do types and lengths of arrays.
+    A call is known by the functions, arrays and scalars in it, up to 16 of which are kept: pass the same ones again.
+    What functions take from closures and globals must not change meanwhile. The graph may.
+
+    Args:
+        graph: the graph.
+
+    Raises:
+        ParameterError: it is no graph.
     """
 
     def __init__(self, graph: Graph) -> None:
+        if not hasattr(graph, "exclusive"):
+            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}")
         self._graph = graph
         self._made: dict[tuple[int, ...], tuple[Any, Any]] = {}
 
     def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        """Call ``fn(v, *args)`` for every vertex; what it returns is passed over."""
+        """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; what it returns is passed over."""
         graph = self._graph
         if not self._prepares():
             operators.vertex_map(graph, None, fn, args=args)
@@ -59,7 +69,10 @@ class Repeated:
         swap: tuple[tuple[Any, Any], ...],
         after: Propagated | None = None,
     ) -> Propagated:
-        """Sum up over in-edges in rounds over all vertices, as ``converge`` does with ``swap``."""
+        """Sum up ``fn`` over in-edges in rounds over all vertices.
+
+        The parameters are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and ``wake=None``.
+        """
         graph, (scalar, bound) = self._graph, until
 
         def make() -> Any:

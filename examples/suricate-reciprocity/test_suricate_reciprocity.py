@@ -5,12 +5,12 @@ import pytest
 from suricate_reciprocity import Reciprocity
 
 import suricate as su
-from suricate.testing import AlgorithmConformance
+from suricate.testing import OwnKernelsConformance
 from suricate.testing.nvrtc import compile_program, no_nvrtc
 
 
-class TestReciprocity(AlgorithmConformance):
-    """The edges of an undirected graph are all answered."""
+class TestReciprocity(OwnKernelsConformance):
+    """The edges of an undirected graph are all answered. Kernels are compared with operators, too."""
 
     algorithm = Reciprocity
 

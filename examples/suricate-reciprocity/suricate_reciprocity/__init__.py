@@ -1,7 +1,7 @@
 """Reciprocity: how many out-edges of each vertex are answered by an edge in the other direction.
 
-A count per vertex, with loops and kernels of its own instead of operators. A batch changes the counts of the ends of
-its edges and no others, so that an update counts there again.
+A count per vertex, with loops and kernels of its own, or with ``kernels=False`` by operators alone. A batch changes the
+counts of the ends of its edges and no others, so that an update counts there again.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import suricate as su
+from suricate.base.parameters import flag
 from suricate.kernels.arcs import ARCS, packed_arcs, plain_arcs
 from suricate.kernels.walking import assembled, loops_over, packed, program_over, resident_blocks, without_weights
 
@@ -18,16 +19,40 @@ LOOPS, SOURCE = (Path(__file__).with_name(name) for name in ("loops.py", "kernel
 BLOCK = 256  #: threads
 
 
+def is_answered(u, v, w, graph, count):
+    """Return 1 if there is an edge in the other direction."""
+    return 1 if (v, u) in graph else 0
+
+
+def store(u, value, graph, count):
+    """Keep the count of ``u``."""
+    count[u] = value
+
+
+def always(v):
+    """Take every vertex."""
+    return True
+
+
 class Reciprocity(su.Algorithm):
-    """Number of out-edges ``(u, v)`` of each vertex ``u`` for which ``(v, u)`` is an edge, uint32."""
+    """Number of out-edges ``(u, v)`` of each vertex ``u`` for which ``(v, u)`` is an edge, uint32.
+
+    Args:
+        kernels: False: by operators alone.
+    """
 
     name = "reciprocity"
     update_kind = "dynamic"
 
+    def __init__(self, kernels=True):
+        self.kernels = flag("kernels", kernels)
+
     def compute(self, graph):
         """Count at all vertices."""
         self._count = graph.device.xp.zeros(graph.num_vertices, np.uint32)
-        if graph.device.is_cuda:
+        if not self.kernels:
+            self._count_by_operators(graph, None)
+        elif graph.device.is_cuda:
             self._launch(graph, "count_all", np.uint32(graph.num_vertices))
         else:
             self._run(graph, "count_all", graph.num_vertices)
@@ -37,6 +62,10 @@ class Reciprocity(su.Algorithm):
         xp, missing = graph.device.xp, graph.num_vertices - len(self._count)
         if missing:
             self._count = xp.concatenate([self._count, xp.zeros(missing, np.uint32)])
+        if not self.kernels:
+            changed = delta.edges("inserted"), delta.edges("deleted")
+            self._count_by_operators(graph, su.vertex_map(graph, changed, always))
+            return
         for arcs in map(delta.arc_list, ("inserted", "deleted")):
             if arcs.size and graph.device.is_cuda:
                 self._launch(graph, "count_ends", packed_arcs(arcs))
@@ -59,6 +88,10 @@ class Reciprocity(su.Algorithm):
         src, dst = (part.astype(np.uint64) for part in (src, dst))
         answered = np.isin(src * num_vertices + dst, dst * num_vertices + src)
         return np.bincount(src[answered].astype(np.int64), minlength=num_vertices).astype(np.uint32)
+
+    def _count_by_operators(self, graph, vertices):
+        """Count at some vertices, None: at all."""
+        su.neighbor_reduce(graph, is_answered, args=(graph, self._count), vertices=vertices, then=store)
 
     def _run(self, graph, loop, *args):
         """Call a loop over the cursor of the graph's backend."""
