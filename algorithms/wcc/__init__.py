@@ -25,6 +25,7 @@ from suricate.algorithms._matrices import adjacency
 from suricate.algorithms.wcc import afforest, by_operators, component_forest
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest
+from suricate.algorithms.wcc.event_forest import EventForest
 from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from suricate.cuda.program import Program
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
+    from suricate.plugins.step import Step
 
 #: A large deletion is computed for, which drops the forest. To make it again costs as much as 20 to 35 computations, so
 #: so many small deletions are computed for first: where large ones come in between, it would be made for each.
@@ -77,13 +79,14 @@ class WCC(Algorithm):
         self._sets: UnionFind = None  # type: ignore[assignment]
         self._largest: Array = None
         self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
+        self._events: EventForest | None = None  # between a replay and the next batch: all else is not kept current
         self._deleted = DeletedCount()
         self._count: int | None = None  # of the sets; None: not known
         self._anew = 0  # deletions to compute anew for, before there is a forest again
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
-        self._graph, self._forest, self._count = graph, None, None
+        self._graph, self._forest, self._count, self._events = graph, None, None, None
         self._deleted.note(graph)
         if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
             self._sets = UnionFind(graph.num_vertices, graph.device)
@@ -100,6 +103,11 @@ class WCC(Algorithm):
         if not self.kernels:
             self._update_by_operators(graph, delta)
             return
+        if self._events is not None:
+            if self._events.follow(graph, delta):
+                self._deleted.note(graph)
+                return
+            self._unite_again(self._events)
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
@@ -167,9 +175,32 @@ class WCC(Algorithm):
         if self.pace is not None:
             self.pace.discard()
 
+    def event_step(self, graph: Graph) -> Step | str:
+        """Return the step of the spanning forest, which takes the place of the other states until the next batch."""
+        if not self.kernels:
+            return "wcc has no step without its kernels"
+        if not graph.has_in_edges:
+            return "wcc needs in-edges for a step"
+        if self._events is None:
+            self._events = EventForest(graph)
+        return self._events.step(graph, self._answer_after)
+
+    def _answer_after(self, label: Array, count: Array) -> WCCResult:
+        """Return the result after some events, of which none deletes a vertex or brings one back."""
+        return WCCResult(label, count - int(self._deleted))
+
+    def _unite_again(self, events: EventForest) -> None:
+        """Put the components of a replay into the union-find, to go on from there."""
+        label, count = events.labels(self._graph)
+        self._sets.resize(len(label))
+        self._sets.parent[:] = label
+        self._events, self._forest, self._count = None, None, count
+
     @property
     def result(self) -> WCCResult:
         """The smallest vertex of each component, in a new array, and the number of components; waits."""
+        if self._events is not None:
+            return self._answer_after(*self._events.labels(self._graph))
         if self._forest is None:
             label, count = self._sets.labels(), self._sets.component_count
         else:
@@ -180,7 +211,7 @@ class WCC(Algorithm):
 
     def at(self, vertices: Array) -> WCCResult | None:
         """Return the labels of some vertices, on the CPU and before there are deletions; else None."""
-        if self._forest is not None or self._graph.device.is_cuda:
+        if self._forest is not None or self._events is not None or self._graph.device.is_cuda:
             return None
         if self._count is None:
             self._count = int(self._sets.flatten()[0])
