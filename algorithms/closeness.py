@@ -169,7 +169,7 @@ def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: i
     with np.errstate(over="ignore"):
         others, distance = xp.maximum(count * scale - 1, 0), total * scale
     result = others / xp.where(total > 0, distance, 1) * (total > 0)
-    return result * others / max(num_live - 1, 1) if wf_improved else result
+    return result * (others / max(num_live - 1, 1)) if wf_improved else result
 
 
 @hookimpl

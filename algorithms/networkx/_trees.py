@@ -13,7 +13,8 @@ import numpy as np
 from suricate.errors import WeightError
 from suricate.networkx.converted import Converted
 
-FROM_3_5 = tuple(map(int, nx.__version__.split(".")[:2])) >= (3, 5)
+VERSION = tuple(map(int, nx.__version__.split(".")[:2]))
+FROM_3_5 = VERSION >= (3, 5)
 
 
 class Paths(NamedTuple):
@@ -95,18 +96,29 @@ def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np
     return ordered
 
 
-def levels(graph: Converted, source: int, *, towards: bool = False, keep: bool = True) -> Tree:
-    """Return the tree of fewest edges from a vertex, or ``towards`` it."""
-    found = graph.answer("bfs", backwards=towards, keep=keep, source=source)
+def levels(graph: Converted, source: int | list[int], *, towards: bool = False, keep: bool = True) -> Tree:
+    """Return the tree of fewest edges from a vertex, or ``towards`` it, or that of the nearest of several."""
+    found = graph.answer("bfs", backwards=towards, keep=keep, **_roots(source))
     reached = np.flatnonzero(found.level >= 0)
     order = reached[np.argsort(found.level[reached], kind="stable")]
     return Tree(found.level, found.parent, order, towards)
 
 
+def _roots(source: int | list[int]) -> dict[str, Any]:
+    """Return the parameter of a search from a vertex or several."""
+    return {"sources": source} if isinstance(source, list) else {"source": source}
+
+
 def lightest(
-    graph: Converted, source: int, weight: Any, *, towards: bool = False, keep: bool = True, negative: str = "dijkstra"
+    graph: Converted,
+    source: int | list[int],
+    weight: Any,
+    *,
+    towards: bool = False,
+    keep: bool = True,
+    negative: str = "dijkstra",
 ) -> Tree:
-    """Return the tree of least weights from a vertex, or ``towards`` it; ``weight=None``: of fewest edges.
+    """Return the tree of least weights from a vertex or several, or ``towards`` one; ``weight=None``: of fewest edges.
 
     Raises:
         ValueError: an edge that is reached has a negative weight, and ``negative`` is ``"dijkstra"``.
@@ -115,7 +127,7 @@ def lightest(
     if weight is None:
         return levels(graph, source, towards=towards, keep=keep)
     try:
-        found = graph.answer("sssp", weight, backwards=towards, keep=keep, source=source)
+        found = graph.answer("sssp", weight, backwards=towards, keep=keep, **_roots(source))
     except WeightError as error:
         if negative == "dijkstra":
             raise ValueError("Contradictory paths found:", "negative weights?") from error
@@ -126,19 +138,3 @@ def lightest(
     reached = np.flatnonzero(found.parent >= 0)
     order = reached[np.argsort(distance[reached], kind="stable")]
     return Tree(distance, found.parent, order, towards)
-
-
-def nearest(trees: list[Tree]) -> Tree:
-    """Return the tree of several roots: each vertex belongs to the nearest one."""
-    if len(trees) == 1:
-        return trees[0]
-    parents = np.stack([tree.parent for tree in trees])
-    distances = np.stack([tree.distance.astype(np.float64) for tree in trees])
-    distances[parents < 0] = np.inf
-    roots = [int(tree.order[0]) for tree in trees]
-    best = np.argmin(distances, axis=0)
-    best[roots] = range(len(roots))
-    places = np.arange(parents.shape[1])
-    distance, parent = np.stack([tree.distance for tree in trees])[best, places], parents[best, places]
-    reached = np.flatnonzero(parent >= 0)
-    return Tree(distance, parent, reached[np.argsort(distance[reached], kind="stable")])

@@ -8,7 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels, lightest, nearest
+from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels, lightest
 from suricate.algorithms.networkx.searches import FIRST, bidirectional_shortest_path
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, named, served
@@ -42,7 +42,11 @@ def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, 
 def _several(graph: Converted, sources: Iterable[Any], cutoff: Any, weight: Any) -> Tree:
     if not sources:
         raise ValueError("sources must not be empty")
-    return nearest([_tree(graph, source, weight) for source in dict.fromkeys(sources)]).within(cutoff)
+    for source in sources:
+        if source not in graph:
+            raise nx.NodeNotFound(f"Node {source} not found in graph")
+    roots = [graph.index[source] for source in dict.fromkeys(sources)]
+    return lightest(graph, roots if len(roots) > 1 else roots[0], weight).within(cutoff)
 
 
 @served("sssp", cost="linear", limits=WEIGHT)

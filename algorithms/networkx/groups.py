@@ -8,6 +8,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from suricate.errors import ParameterError
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, served
 
@@ -125,7 +126,7 @@ def _core(graph: Converted) -> np.ndarray:
     if _loops(graph).any():
         remedy = "Consider using G.remove_edges_from(nx.selfloop_edges(G))."
         raise nx.NetworkXNotImplemented(f"Input graph has self loops which is not permitted; {remedy}")
-    return graph.answer("kcore").core
+    return graph.answer("directed_kcore" if graph.is_directed() else "kcore").core
 
 
 def _cores(graph: Converted, given: Any) -> np.ndarray:
@@ -147,34 +148,34 @@ def _largest(graph: Converted, core: np.ndarray) -> int:
     return max(core[graph.all_vertices()].tolist())
 
 
-@served("kcore", cost="linear", directed=False)
+@served("kcore", "directed_kcore", cost="linear")
 def core_number(G: Converted) -> dict[Any, int]:
     """Return the largest k for which each node is in the k-core."""
     return G.table(_core(G))
 
 
-@served("kcore", cost="linear", directed=False)
+@served("kcore", "directed_kcore", cost="linear")
 def k_core(G: Converted, k: Any = None, core_number: Any = None) -> Any:
     """Return the subgraph of core numbers of at least k."""
     core = _cores(G, core_number)
     return _subgraph(G, core >= (_largest(G, core) if k is None else k))
 
 
-@served("kcore", cost="linear", directed=False)
+@served("kcore", "directed_kcore", cost="linear")
 def k_shell(G: Converted, k: Any = None, core_number: Any = None) -> Any:
     """Return the subgraph of core numbers k."""
     core = _cores(G, core_number)
     return _subgraph(G, core == (_largest(G, core) if k is None else k))
 
 
-@served("kcore", cost="linear", directed=False)
+@served("kcore", "directed_kcore", cost="linear")
 def k_crust(G: Converted, k: Any = None, core_number: Any = None) -> Any:
     """Return the subgraph of core numbers of at most k."""
     core = _cores(G, core_number)
     return _subgraph(G, (core <= (_largest(G, core) - 1 if k is None else k)) & (core >= 0))
 
 
-@served("kcore", cost="linear", directed=False)
+@served("kcore", "directed_kcore", cost="linear")
 def k_corona(G: Converted, k: Any, core_number: Any = None) -> Any:
     """Return the subgraph of core numbers k of nodes that have k neighbours in the k-core."""
     core = _cores(G, core_number)
@@ -212,12 +213,23 @@ def fast_label_propagation_communities(
     yield from _sets(G, G.answer("label_propagation", max_iter=ROUNDS, seed=drawn(seed)))
 
 
-@served("independent_set", cost="linear", directed=False, limits={"nodes": absent}, note=SEEDS)
+@served("independent_set", cost="linear", directed=False, note=SEEDS)
 def maximal_independent_set(G: Converted, nodes: Any = None, seed: Any = None) -> list[Any]:
     """Return nodes of which no two are neighbours, and to which none can be added."""
     if not len(G):
         raise IndexError("Cannot choose from an empty sequence")
-    return G.nodes_of(np.flatnonzero(G.answer("independent_set", seed=drawn(seed))))
+    held = list(set(nodes)) if nodes else []
+    if not all(node in G for node in held):
+        raise nx.NetworkXUnfeasible(f"{nodes} is not a subset of the nodes of G")
+    ids = [G.index[node] for node in held]
+    params: dict[str, Any] = {"nodes": sorted(ids)} if ids else {}
+    try:
+        found = G.answer("independent_set", seed=drawn(seed), **params)
+    except ParameterError as error:
+        raise nx.NetworkXUnfeasible(f"{nodes} is not an independent set of G") from error
+    if ids and _loops(G)[ids].any():
+        raise nx.NetworkXUnfeasible(f"{nodes} is not an independent set of G")
+    return G.nodes_of(np.flatnonzero(found))
 
 
 def drawn(seed: Any) -> int:

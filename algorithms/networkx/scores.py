@@ -8,9 +8,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import lightest
+from suricate.algorithms.networkx._trees import VERSION, lightest
 from suricate.algorithms.networkx.searches import nodes_among
-from suricate.errors import ConvergenceError, WeightError
+from suricate.errors import ConvergenceError, ParameterError, WeightError
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, named, served
 
@@ -42,8 +42,8 @@ def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enou
         if error.change is not None and error.change < enough:
             return graph.on_host(error.result)
         raise nx.PowerIterationFailedConvergence(steps) from error
-    except WeightError as error:
-        raise NotImplementedError(f"suricate does not serve these weights: {error}") from error
+    except (ParameterError, WeightError) as error:
+        raise NotImplementedError(f"suricate does not serve this: {error}") from error
 
 
 def _steps(max_iter: int) -> int | None:
@@ -51,7 +51,7 @@ def _steps(max_iter: int) -> int | None:
     return None if max_iter >= 100 else PATIENCE * max_iter
 
 
-@served("pagerank", cost="iterations", limits={"weight": named, "nstart": absent, "dangling": absent}, note=DIGIT)
+@served("pagerank", cost="iterations", limits={"weight": named}, note=DIGIT)
 def pagerank(
     G: Converted,
     alpha: float = 0.85,
@@ -65,16 +65,14 @@ def pagerank(
     """Return the ranks of all nodes."""
     if not len(G):
         return {}
-    jumps = _by_vertex(G, personalization)
+    jumps, start, sinks = (_by_vertex(G, values) for values in (personalization, nstart, dangling))
     if jumps is not None and sum(jumps.values()) == 0:
         raise ZeroDivisionError("the personalization of the nodes in G sums to 0")
+    if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
+        raise nx.PowerIterationFailedConvergence(max_iter)
+    values = {"personalization": jumps, "nstart": start, "dangling": sinks}
     bound = tol * len(G)  # of NetworkX; updates of live graphs remain as exact with a tenth of it
-    params: dict[str, Any] = {
-        "alpha": alpha,
-        "personalization": jumps,
-        "tol": max(bound / CLOSER, LEAST),
-        "max_iter": max_iter,
-    }
+    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound / CLOSER, LEAST), "max_iter": max_iter, **values}
     return G.table(_iterated(G, "pagerank", weight, max_iter, enough=bound, **params))
 
 
@@ -146,7 +144,7 @@ def eigenvector_centrality(
     return G.table(_iterated(G, "eigenvector", weight, max_iter, tol=bound, **params))
 
 
-@served("closeness", "bfs", cost="heavy", limits={"distance": absent})
+@served("closeness", "bfs", "sssp", cost="heavy", limits={"distance": named})
 def closeness_centrality(
     G: Converted,
     u: Any = None,
@@ -155,7 +153,7 @@ def closeness_centrality(
 ) -> Any:
     """Return closeness of all nodes, or of one."""
     if u is None:
-        return G.table(G.answer("closeness", wf_improved=bool(wf_improved)))
+        return G.table(_by_paths(G, "closeness", distance, wf_improved=bool(wf_improved)))
     if u not in G:
         raise nx.NodeNotFound(f"Source {u} is not in G")
     tree = lightest(G, G.index[u], distance, towards=True)
@@ -165,7 +163,21 @@ def closeness_centrality(
     return others / total * (others / (n - 1) if wf_improved else 1)
 
 
-@served("betweenness", cost="heavy", limits={"weight": absent, "k": absent}, note=DIGIT)
+def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> np.ndarray:
+    """Return a centrality by paths, which are the shortest by weight if there is one."""
+    if weight is not None and graph.graph(weight).weight_dtype is not None:
+        params["weighted"] = True
+    try:
+        return graph.answer(algorithm, weight, **params)
+    except WeightError as error:
+        raise NotImplementedError(f"suricate does not serve this: {error}") from error
+
+
+def _sampled(k: Any) -> str | None:
+    return None if k is None or VERSION >= (3, 5) else "NetworkX scales samples otherwise since 3.5, as suricate does"
+
+
+@served("betweenness", cost="heavy", limits={"weight": named, "k": _sampled}, note=DIGIT)
 def betweenness_centrality(
     G: Converted,
     k: Any = None,
@@ -175,7 +187,12 @@ def betweenness_centrality(
     seed: Any = None,
 ) -> dict[Any, float]:
     """Return betweenness of all nodes."""
-    return G.table(G.answer("betweenness", normalized=bool(normalized), endpoints=bool(endpoints)))
+    params: dict[str, Any] = {"normalized": bool(normalized), "endpoints": bool(endpoints)}
+    if k == 0 and len(G):
+        raise ZeroDivisionError("k is 0: there is nothing to scale by")
+    if k is not None and k != len(G):
+        params["sources"] = [G.index[node] for node in seed.sample(list(G), k)]
+    return G.table(_by_paths(G, "betweenness", weight, **params))
 
 
 # -- triangles ---------------------------------------------------------------------------------------------------------
@@ -193,24 +210,23 @@ def triangles(G: Converted, nodes: Any = None) -> Any:
     return _of_nodes(G, G.answer("triangles").triangles, nodes)
 
 
-@served("triangles", cost="heavy", directed=False, limits={"weight": absent})
+def _clustering(graph: Converted) -> np.ndarray:
+    return graph.answer("directed_triangles" if graph.is_directed() else "triangles").clustering
+
+
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent})
 def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
     """Return the share of pairs of neighbours that are neighbours, of each node, or of one."""
-    return _of_nodes(G, G.answer("triangles").clustering, nodes)
+    return _of_nodes(G, _clustering(G), nodes)
 
 
-@served("triangles", cost="heavy", directed=False, limits={"weight": absent})
-def average_clustering(
-    G: Converted,
-    nodes: Any = None,
-    weight: Any = None,
-    count_zeros: bool = True,
-) -> float:
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent})
+def average_clustering(G: Converted, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
     """Return the mean of the clustering of nodes."""
     vertices, is_one = nodes_among(G, nodes)
     if is_one:
         raise AttributeError("average_clustering takes a container of nodes")
-    found = G.answer("triangles").clustering[vertices].tolist()
+    found = _clustering(G)[vertices].tolist()
     counted = found if count_zeros else [value for value in found if value]
     return sum(counted) / len(counted)
 

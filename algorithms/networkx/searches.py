@@ -9,7 +9,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels, nearest
+from suricate.algorithms.networkx._trees import FROM_3_5, Tree, levels
 from suricate.networkx.converted import Converted
 from suricate.networkx.functions import absent, served
 
@@ -198,7 +198,7 @@ def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
             raise nx.NetworkXError(f"The node {source} is not in the graph.")
     if not sources:
         return
-    tree = nearest([levels(G, G.index[source]) for source in sources])
+    tree = levels(G, [G.index[source] for source in sources])
     yield list(sources)
     bounds = np.searchsorted(tree.distance[tree.order], np.arange(1, int(tree.distance[tree.order[-1]]) + 2)).tolist()
     for begin, end in pairwise(bounds):

@@ -14,7 +14,7 @@ from typing import Any
 import networkx as nx
 import pytest
 from networkx.utils.backends import _registered_algorithms
-from networkx_calls import CALLS, DRAWN, Call, assert_same, graphs
+from networkx_calls import CALLS, DRAWN, FROM_3_5, Call, assert_same, graphs
 from plugin_sites import python
 
 from suricate import plugins
@@ -88,6 +88,18 @@ def test_independent_sets_are_maximal_and_follow_the_seed() -> None:
 
 
 @pytest.mark.plain
+def test_independent_sets_with_given_nodes() -> None:
+    graph = graphs("undirected")[0]
+    u, v = next(edge for edge in graph.edges if edge[0] != edge[1])
+    apart = next(node for node in graph if node not in graph[u] and node != u and not graph.has_edge(node, node))
+    assert {u, apart} <= set(nx.maximal_independent_set(graph, [u, apart], backend="suricate"))
+    for wrong in ([u, v], ["nobody"], ["n3"]):
+        for backend_name in (None, "suricate"):
+            with pytest.raises(nx.NetworkXUnfeasible):
+                nx.maximal_independent_set(graph, wrong, backend=backend_name)
+
+
+@pytest.mark.plain
 @pytest.mark.parametrize("name", ["label_propagation_communities", "asyn_lpa_communities"])
 def test_communities_are_stable(name: str) -> None:
     graph = graphs("undirected")[0]
@@ -134,10 +146,13 @@ WRONG = [
     Call("pagerank", (), {"max_iter": 0}),
     Call("pagerank", (), {"max_iter": 1, "tol": 1e-12}),
     Call("pagerank", (), {"personalization": {"nobody": 1}}),
+    Call("pagerank", (), {"dangling": {"nobody": 1}}),
+    Call("pagerank", (), {"nstart": {"nobody": 1}}),
     Call("eigenvector_centrality", (), {"max_iter": 0}),
     Call("eigenvector_centrality", (), {"nstart": {"n0": 0}}),
     Call("closeness_centrality", ("nobody",)),
-    Call("core_number", kind="undirected"),
+    *([Call("betweenness_centrality", (k,)) for k in (0, -1, 99)] if FROM_3_5 else []),
+    Call("core_number"),
     Call("node_connected_component", ("nobody",), kind="undirected"),
     Call("triangles", (7,), kind="undirected"),
     Call("reciprocity", ("isolated",), kind="directed"),
@@ -197,10 +212,10 @@ def _converges(graph: Any, steps: int, backend: str | None) -> dict[Any, float] 
     ("name", "graph", "args", "kwargs", "sentence"),
     [
         ("pagerank", nx.MultiGraph, (), {}, "it does not serve multigraphs"),
-        ("pagerank", nx.Graph, (), {"dangling": {}}, "pagerank: only None is served"),
+        ("clustering", nx.Graph, (), {"weight": "cost"}, "weight='cost' in clustering: only None is served"),
         ("dijkstra_path", nx.Graph, (0, 1, len), {}, "weights that a function returns are not served"),
-        ("betweenness_centrality", nx.Graph, (), {"weight": "cost"}, "does not serve weight='cost' in"),
-        ("core_number", nx.DiGraph, (), {}, "serves core_number of undirected graphs only"),
+        ("betweenness_centrality", nx.Graph, (), {"weight": len}, "does not serve weight=<built-in function len> in"),
+        ("transitivity", nx.DiGraph, (), {}, "serves transitivity of undirected graphs only"),
         ("bfs_edges", nx.Graph, (0,), {"sort_neighbors": sorted}, "only None is served"),
         ("no_such_function", nx.Graph, (), {}, "suricate has no function no_such_function"),
     ],
@@ -262,6 +277,18 @@ def test_weights_that_cannot_be_used_are_refused(cost: Any) -> None:
     with pytest.raises(NotImplementedError) as refused:
         nx.dijkstra_path_length(weighted(1, cost), 0, 2, weight="cost", backend="suricate")
     assert "'cost'" in str(refused.value.__cause__)
+
+
+@pytest.mark.plain
+def test_parameters_that_the_algorithms_refuse_are_left_to_networkx() -> None:
+    graph = weighted(1, 2, 0)
+    with pytest.raises(NotImplementedError):
+        nx.betweenness_centrality(graph, weight="cost", backend="suricate")
+    with pytest.raises(NotImplementedError):
+        nx.pagerank(graph, nstart={0: -1, 1: 3}, backend="suricate")
+    right = nx.betweenness_centrality(graph, weight="cost")
+    with nx.config.backend_priority(algos=["suricate", "networkx"]):
+        assert nx.betweenness_centrality(graph, weight="cost") == right
 
 
 @pytest.mark.plain
