@@ -12,11 +12,11 @@ import numpy as np
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.base.files import as_path
 from suricate.base.parameters import shown
-from suricate.stream.attributes import AttributeIntake, Rules
 from suricate.stream.columns import Texts
 from suricate.stream.events import DELETE, Events, bad_id, checked_ids, checked_weights, kinds_of
 from suricate.stream.naming import VertexNames
 from suricate.stream.outputs import cut_to, size_on_disk, write_rows
+from suricate.stream.ring.attributes import AttributeIntake, Rules
 from suricate.stream.times import moment, ticks_of
 
 CHOICES = "drop", "skip", "raise"  #: words that are no file's name

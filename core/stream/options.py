@@ -8,8 +8,8 @@ from typing import Any
 
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
-from suricate.stream.attributes import checked_rules
-from suricate.stream.ring_loops import COMBINE
+from suricate.stream.ring.attributes import checked_rules
+from suricate.stream.ring.loops import COMBINE
 from suricate.stream.rule import Grid, Rule
 from suricate.stream.times import duration
 

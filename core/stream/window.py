@@ -19,7 +19,6 @@ from suricate.graph.frames import Frame
 from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
 from suricate.state.edge_table import WEIGHT
-from suricate.stream.attributes import EdgeValues, columns_needed
 from suricate.stream.background import Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
@@ -29,6 +28,7 @@ from suricate.stream.intake import Intake, Refusals, refuse_late
 from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ring import Change, Ring, ends_of, fitted
+from suricate.stream.ring.attributes import EdgeValues, columns_needed
 from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import CheckFailed, WeightError
-from suricate.stream import ring_loops as loops
-from suricate.stream.attributes import EdgeValues
 from suricate.stream.events import Events
-from suricate.stream.ring_loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
+from suricate.stream.ring import loops
+from suricate.stream.ring.attributes import EdgeValues
+from suricate.stream.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
 
 EXACT = 2**53  #: up to here float64 holds every whole number
 _LEAST = 1024  #: entries of a new ring

@@ -11,7 +11,7 @@ from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.stream.columns import as_numbers
-from suricate.stream.ring_loops import (
+from suricate.stream.ring.loops import (
     COMBINE,
     COUNT,
     FIRST,
