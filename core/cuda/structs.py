@@ -70,6 +70,10 @@ class Struct:
         fields, size, _ = self._layout
         return _packer(fields, size)
 
+    def packed(self, *values: int) -> np.void:
+        """Return a struct of these values, one per field, as kernels take it by value."""
+        return np.frombuffer(self.packer.pack(*values), self.dtype)[0]
+
     @cached_property
     def values(self) -> Callable[..., tuple]:
         """Returns the values of its own fields, all given by keyword, in the order that the packer takes them.

@@ -11,27 +11,35 @@ from suricate.cuda.structs import Struct
 
 ARCS = Struct(
     "Arcs",
-    {"src": "const uint32_t*", "dst": "const uint32_t*", "status": "const uint8_t*", "size": "long long",
-     "wanted": "uint32_t", "unused": "uint32_t"},
+    {"src": "const uint32_t*", "dst": "const uint32_t*", "weight": "const void*", "status": "const uint8_t*",
+     "size": "long long", "wanted": "uint32_t"},
 )  # fmt: skip
-SIZE = 3  #: place of the size in ``Arcs``
+SIZE = 4  #: place of the size in ``Arcs``
+NO_VALUES = (0, 0, 0, 0, 0, 0)  #: of ``Arcs``: none
 NO_ARCS = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0, 0)
 
 
 def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
-    """Return the values of the struct ``Arcs``; entry ``i`` counts if ``status`` is null or ``wanted`` there."""
+    """Return the values of the struct ``Arcs``; entry ``i`` counts if ``status`` is null or ``wanted`` there.
+
+    ``weight`` is null where the arcs have none.
+    """
     if arcs is None or not arcs.size:
-        return 0, 0, 0, 0, 0, 0
+        return NO_VALUES
     if isinstance(arcs, PlacedArcs):
-        at, to, _, states = arcs.addresses
-        return at, to, states, arcs.size, arcs.wanted, 0
-    src, dst, _, status, wanted, size = arcs
-    return src.data.ptr, dst.data.ptr, 0 if status is None else status.data.ptr, size, wanted, 0
+        return *arcs.addresses, arcs.size, arcs.wanted
+    src, dst, weight, status, wanted, size = arcs
+    return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
 
 
-def packed_arcs(arcs: ArcList) -> Any:
+def address(array: Any) -> int:
+    """Return where an array lies on the device, 0 for None."""
+    return 0 if array is None else array.data.ptr
+
+
+def packed_arcs(arcs: ArcList | None) -> np.void:
     """Return the struct ``Arcs`` of kernels."""
-    return np.array(arc_values(arcs), ARCS.dtype)[()]
+    return ARCS.packed(*arc_values(arcs))
 
 
 def plain_arcs(arcs: ArcList) -> tuple[Any, ...]:

@@ -86,10 +86,10 @@ def rows_written_out(text: str) -> str:
     return "\n".join(lines[:-1]) if lines else text
 
 
-def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) -> str:
+def cursor_functions(view: StoreView, names: set[str]) -> str:
     """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is ``absent_weight`` where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
+    ``weight`` is 1 where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
     ``owner(g, c, slot)`` is that of the segment or the slot; for ``neighbors`` see :func:`rows_written_out`.
     """
     names, functions = set(names), []
@@ -98,7 +98,7 @@ def cursor_functions(view: StoreView, names: set[str], *, absent_weight: int) ->
         functions.append("from suricate.base.types import TOMBSTONE")
     if "weight" in names and view.weight_dtype is None:
         names.remove("weight")
-        functions.append(f"@inner\ndef weight(g, slot):\n    return {absent_weight}")
+        functions.append("@inner\ndef weight(g, slot):\n    return 1")
     for name, function in IF_ABSENT.items():
         if name in names and not offers(view, name):
             names.remove(name)

@@ -11,8 +11,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -43,8 +42,8 @@ _WALKING = frozenset(
 
 _modules: dict[tuple, ModuleType] = {}
 _programs: dict[tuple, Program] = {}
-_structs: dict[tuple, ViewStruct] = {}
-_walks: dict[int, tuple[weakref.ref[StoreView], _Walk]] = {}
+_shapes: dict[tuple, tuple[str, ViewStruct]] = {}
+_walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
 _lock = renewed(threading.Lock())  # of adding to _modules and _programs: each is made once, whichever threads ask
 
 
@@ -88,7 +87,7 @@ def _module(view: StoreView, template: Path) -> ModuleType:
     text = template.read_text()
     found = BINDINGS_IMPORT.search(text)
     assert found is not None, f"{template.name} imports no bindings"
-    functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED, absent_weight=1)
+    functions = cursor_functions(view, set(found[1].split(", ")) - OFFERED)
     offered = f"copies = {offers(view, 'copied')}\njoins = {offers(view, 'common') and view.find != 'linear'}\n"
     bindings = f"from suricate.cpu.jit import inner\n\n{functions}\n{offered}"
     return load_module(template.stem, text.replace(found[0], bindings))
@@ -108,7 +107,7 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
 
 def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
     """Return :func:`assembled`, made once per kind of view; ``prelude(view)`` is its own prelude."""
-    key = source, _walk_of(view).kind
+    key = source, view.header, walk_of(view).prelude, view.find
     program = _programs.get(key)
     if program is None:
         with _lock:
@@ -118,39 +117,50 @@ def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], s
 
 def packed(view: StoreView) -> Any:
     """Return the struct ``View`` of kernels for ``view``, packed once per view."""
-    walk = _walk_of(view)
-    if walk.packed is None:
-        walk.packed = walk.struct.pack(view.data)
-    return walk.packed
+    return walk_of(view).packed
 
 
-@dataclass(slots=True)
-class _Walk:
-    """Of a view: what programs depend on, the packer of its arrays, and these packed when first needed."""
+class Walk:
+    """What launches need of a view: worked out once per view, and its text once per kind of view."""
 
-    kind: tuple
-    struct: ViewStruct
-    packed: Any = None
+    def __init__(self, view: StoreView) -> None:
+        self.num_vertices = view.num_vertices
+        self.bound = np.uint32(view.num_vertices)  # as kernels take it
+        self.header = view.header
+        self.prelude, self._struct = _shape_of(view)
+        self._view = weakref.ref(view)
+
+    @cached_property
+    def packed(self) -> np.void:
+        """The struct ``View`` of the kernels."""
+        view = self._view()
+        assert view is not None
+        packed: np.void = self._struct.pack(view.data)
+        return packed
 
 
-def _walk_of(view: StoreView) -> _Walk:
+def walk_of(view: StoreView) -> Walk:
+    """Return what launches need of ``view``, worked out once."""
     key = id(view)
     held = _walks.get(key)
     if held is not None and held[0]() is view:
         return held[1]
-    from suricate.cuda.structs import view_struct
-
-    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
-    kind = (
-        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
-        view.find, *view.constants.items(),
-    )  # fmt: skip
-    struct = _structs.get(kind)
-    if struct is None:
-        struct = _structs[kind] = view_struct(view.data)
-    walk = _Walk(kind, struct)
+    walk = Walk(view)
     _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
     return walk
+
+
+def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
+    """Return the prelude and the packer of a view, made once for all views of the same types and constants."""
+    from suricate.cuda.structs import view_prelude, view_struct
+
+    dtypes = tuple([getattr(part, "dtype", None) for part in view.data])
+    flags = (view.weight_dtype, view.can_scan, view.has_updated, view.owner_per, view.by_row)
+    key = (type(view.data), dtypes, view.header, view.declarations, flags, *view.constants.items())
+    shape = _shapes.get(key)
+    if shape is None:
+        shape = _shapes[key] = view_prelude(view), view_struct(view.data)
+    return shape
 
 
 @cache

@@ -7,7 +7,6 @@ The work is proportional to the answer, on both devices: Numba loops (``cursors/
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -19,16 +18,15 @@ from suricate.base.devices import Array, Device
 from suricate.base.errors import require
 from suricate.base.types import Adjacency, EdgeList, StoreView, edge_keys
 from suricate.cpu import threads
+from suricate.kernels.walking import loops_over, walk_of
 from suricate.primitives import copy_segments
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
-    from suricate.cuda.structs import ViewStruct
     from suricate.primitives.located import LocatedBatch
 
 CURSORS = Path(__file__).parents[1] / "cursors"
 PRIMITIVES = CURSORS.with_name("primitives")
-BINDINGS_IMPORT = re.compile(r"^from suricate\.cursors\.bindings import (.+)$", re.MULTILINE)
 CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
@@ -167,54 +165,23 @@ def program(view: StoreView) -> Program:
     return Program(CURSORS / "loops.cu", prelude, defines=(("WEIGHT_BITS", 0),), include=include)
 
 
-_walks: dict[tuple, tuple[Program, ViewStruct]] = {}
-
-
-def _walk_of(view: StoreView) -> tuple[Program, ViewStruct]:
-    """Return the program over the cursor of ``view`` and the packer of its data, made once per kind of view."""
-    from suricate.cuda.structs import view_struct
-
-    dtypes = tuple(getattr(part, "dtype", None) for part in view.data)
-    key = (
-        view.header, type(view.data), dtypes, view.weight_dtype, view.can_scan, view.has_updated, view.owner_per,
-        *view.constants.items(),
-    )  # fmt: skip
-    walk = _walks.get(key)
-    if walk is None:
-        walk = _walks[key] = program(view), view_struct(view.data)
-    return walk
+_programs: dict[tuple, Program] = {}
 
 
 def _launch(view: StoreView, kernel: str, size: int, *args: Any) -> None:
     """Launch a kernel of ``loops.cu`` over ``view``, with a grid-stride loop for ``size`` threads; nothing for 0."""
     if size:
-        code, struct = _walk_of(view)
+        walk = walk_of(view)
+        key = view.header, walk.prelude
+        code = _programs.get(key) or _programs.setdefault(key, program(view))
         grid = (min(size, MOST_THREADS) + BLOCK - 1) // BLOCK
         values = tuple(np.uint64(0) if arg is None else arg for arg in args)
-        code.kernel(kernel)((grid,), (BLOCK,), (struct.pack(view.data), *values))
-
-
-_instances: dict[tuple[str, str, bool, str], ModuleType] = {}
+        code.kernel(kernel)((grid,), (BLOCK,), (walk.packed, *values))
 
 
 def _loops(view: StoreView, template: str) -> ModuleType:
     """Return the Numba module of a template in ``cursors`` over the cursor of ``view``."""
-    key = (template, view.cursor, view.weight_dtype is not None, view.owner_per)
-    module = _instances.get(key)
-    if module is None:
-        module = _instances[key] = _instance(view, template)
-    return module
-
-
-def _instance(view: StoreView, template: str) -> ModuleType:
-    from suricate.kernels.generated import cursor_functions, load_module
-
-    text = (CURSORS / f"{template}.py").read_text()
-    found = BINDINGS_IMPORT.search(text)
-    assert found is not None, f"{template}.py imports no bindings"
-    functions = cursor_functions(view, set(found[1].split(", ")), absent_weight=0)
-    bindings = f"from suricate.cpu.jit import inner\n\n{functions}\n"
-    return load_module(template, text.replace(found[0], bindings))
+    return loops_over(view, CURSORS / f"{template}.py")
 
 
 def _or_none(weight: Array | None) -> Array:

@@ -157,7 +157,7 @@ def _module_text(template: str, walk: Walk, call: Call, *, shared: bool) -> str:
     parts = [*_imports(call), *([ATOMICS] if shared else [])]
     from_cursor = (wanted - _OWN) | call.function.cursor_names
     if walk.view is not None and from_cursor:
-        parts.append(cursor_functions(walk.view, from_cursor, absent_weight=1))
+        parts.append(cursor_functions(walk.view, from_cursor))
     parts += _functions(walk, call, wanted)
     parts += _reduction(call, wanted, shared=shared)
     parameters = "".join(f", a{i}" for i in range(len(call.function.arguments)))

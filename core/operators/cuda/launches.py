@@ -10,10 +10,11 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, ArcList
+from suricate.kernels.walking import Walk
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
 from suricate.operators.cuda.loops.replay import cleared_counters
-from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS, Walk
+from suricate.operators.cuda.programs import BLOCK, HEAVY_BYTES, LIST, MERGE, WARPS
 from suricate.state.frontier import DeviceCount, Frontier
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
     """Return a frontier as ``merge_vertices`` takes it, and its number of entries; ``capacity`` if that is unknown."""
     ids, number, size = frontier_arguments(frontier)
     address = 0 if ids is NULL else ids.data.ptr
-    return _packed_list(address, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
+    return LIST.packed(address, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
 
 
 def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
@@ -158,14 +159,10 @@ def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
     if not arcs.size:
         return NO_LIST
     status = 0 if arcs.status is None else arcs.status.data.ptr
-    return _packed_list(arcs.src.data.ptr, arcs.dst.data.ptr, 0, status, arcs.size, arcs.wanted), arcs.size
+    return LIST.packed(arcs.src.data.ptr, arcs.dst.data.ptr, 0, status, arcs.size, arcs.wanted), arcs.size
 
 
-def _packed_list(*values: int) -> np.void:
-    return np.frombuffer(LIST.packer.pack(*values), LIST.dtype)[0]
-
-
-NO_LIST = _packed_list(0, 0, 0, 0, 0, 0), 0
+NO_LIST = LIST.packed(0, 0, 0, 0, 0, 0), 0
 
 
 def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:

@@ -15,6 +15,7 @@ import numpy as np
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
 from suricate.edgefn.compile import translations_of
+from suricate.kernels.walking import walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, Call, identity_of, stamps_of
 from suricate.operators.checks import belongs
@@ -28,7 +29,7 @@ from suricate.operators.cuda.launches import (
     split_list,
 )
 from suricate.operators.cuda.maps.maps import EVERYWHERE
-from suricate.operators.cuda.programs import BLOCK, WARPS, program_of, walk_of
+from suricate.operators.cuda.programs import BLOCK, WARPS, program_of
 from suricate.operators.cuda.pull.pull import TURNS, value_macros
 from suricate.operators.prepared import MISSED
 from suricate.state.frontier import Frontier

@@ -6,8 +6,6 @@ Assembling a program needs no CuPy and no GPU: see ``samples``, which lists some
 from __future__ import annotations
 
 import threading
-import weakref
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +13,10 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.forks import renewed
-from suricate.base.types import StoreView
 from suricate.cuda.program import Program, c_type
-from suricate.cuda.structs import Struct, ViewStruct, enum, view_prelude, view_struct
+from suricate.cuda.structs import Struct, enum
 from suricate.edgefn import bounds
+from suricate.kernels.walking import Walk
 from suricate.operators.call import AT_ONCE, REDUCTIONS, Call
 from suricate.operators.cuda import push_structs
 from suricate.state.words import Words
@@ -62,53 +60,6 @@ LIST = Struct(  # of vertices to merge
 )
 #: puts the vertices that an operator starts from into one list without repeats
 MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.declaration)))
-
-
-class Walk:
-    """What launches need of a view: worked out once per view, and its text once per kind of view."""
-
-    def __init__(self, view: StoreView) -> None:
-        self.num_vertices = view.num_vertices
-        self.bound = np.uint32(view.num_vertices)  # as kernels take it
-        self.header = view.header
-        self.prelude, self._struct = _shape_of(view)
-        self._view = weakref.ref(view)
-
-    @cached_property
-    def packed(self) -> np.void:
-        """The struct ``View`` of the kernels."""
-        view = self._view()
-        assert view is not None
-        packed: np.void = self._struct.pack(view.data)
-        return packed
-
-
-_shapes: dict[tuple, tuple[str, ViewStruct]] = {}
-
-
-def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
-    """Return the prelude and the packer of a view, made once for all views of the same types and constants."""
-    dtypes = tuple([getattr(part, "dtype", None) for part in view.data])
-    flags = (view.weight_dtype, view.can_scan, view.has_updated, view.owner_per)
-    key = (type(view.data), dtypes, view.header, view.declarations, flags, *view.constants.items())
-    shape = _shapes.get(key)
-    if shape is None:
-        shape = _shapes[key] = view_prelude(view), view_struct(view.data)
-    return shape
-
-
-_walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
-
-
-def walk_of(view: StoreView) -> Walk:
-    """Return what launches need of ``view``, worked out once."""
-    key = id(view)
-    held = _walks.get(key)
-    if held is not None and held[0]() is view:
-        return held[1]
-    walk = Walk(view)
-    _walks[key] = weakref.ref(view, lambda _: _walks.pop(key, None)), walk
-    return walk
 
 
 def call_text(call: Call) -> str:

@@ -1,8 +1,9 @@
-"""What launches of pushes pass to kernels in structs: vertices, arcs, the memory of loops, and their outcome."""
+"""What launches of pushes pass to kernels in structs besides arcs: vertices, the memory of loops, their outcome."""
 
 from __future__ import annotations
 
 from suricate.cuda.structs import Struct, enum
+from suricate.kernels.arcs import ARCS
 
 #: threads of a block of a loop, as its macro; one block per multiprocessor: a barrier gets dearer with every block
 PROPAGATE_BLOCK = 512
@@ -11,17 +12,6 @@ DENSE = 8  #: arcs per vertex from which a graph is dense
 LOOP_WORDS = 64  #: of 32 bits: the memory of a ``LoopState`` (``loop.cuh``)
 
 VERTICES = Struct("Vertices", {"ids": "const uint32_t*", "count": "const uint32_t*", "size": "uint32_t"})
-ARCS = Struct(
-    "Arcs",
-    {
-        "src": "const uint32_t*",
-        "dst": "const uint32_t*",
-        "weight": "const void*",
-        "status": "const uint8_t*",
-        "size": "long long",
-        "wanted": "uint32_t",
-    },
-)
 LOOP_MEMORY = Struct(
     "LoopMemory",
     {

@@ -11,9 +11,10 @@ from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.edgefn import EdgeFunction, argument_of, compile_function
 from suricate.edgefn.layout import layout_of
+from suricate.kernels.walking import Walk
 from suricate.operators.call import Call, Until
 from suricate.operators.cuda.loops.recording import rounds_program
-from suricate.operators.cuda.programs import MERGE, Walk, program_of
+from suricate.operators.cuda.programs import MERGE, program_of
 from suricate.operators.cuda.pull.converge import converge_program, passes_program
 from suricate.operators.cuda.pull.layers import layers_program
 from suricate.operators.cuda.pull.pull import value_macros

@@ -289,7 +289,7 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
     parts = [
         "import math\n\nimport numpy as np\nfrom numba import njit\n\nfrom suricate.cpu.jit import inner",
         *dict.fromkeys((call.function.numba_imports, call.commit.numba_imports)),
-        cursor_functions(view, _CURSOR, absent_weight=1),
+        cursor_functions(view, _CURSOR),
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
         f"uniform = {uniform}\nboth = False",

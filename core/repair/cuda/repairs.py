@@ -12,20 +12,19 @@ from suricate.base.types import ArcList, PlacedArcs, StoreView
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, c_type
 from suricate.edgefn import bounds
+from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.loops.loops import (
-    NO_ARCS,
-    NO_VALUES,
     NO_VERTICES,
     LoopMemory,
     Outcomes,
-    arc_values,
     loop_grid,
     packed_vertices,
     propagated,
 )
-from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
-from suricate.operators.cuda.push_structs import ARCS, DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
+from suricate.operators.cuda.programs import launch_values, program_of
+from suricate.operators.cuda.push_structs import DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.operators.results import Propagated
 from suricate.state.frontier import Frontier
 
@@ -200,7 +199,7 @@ class _Launches:
         self._kind, self._memory, self._width, self._tree = kind, None, None, None
         self._arcs = [NO_VALUES, NO_VALUES, NO_VALUES]
         arguments = (
-            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, NO_ARCS, NO_ARCS, NO_ARCS, self._words.data,
+            walk.packed, back_walk.packed, walk.bound, NO_VERTICES, *[packed_arcs(None)] * 3, self._words.data,
             self._loop_memory.of(self._graph), self._key(0), self._violated, np.uint64(0), *launch_values(call),
         )  # fmt: skip
         (blocks,), (threads,) = loop_grid(self._graph.device, self._threads)

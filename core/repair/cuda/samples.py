@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
-from suricate.operators.cuda.programs import Walk
+from suricate.kernels.walking import Walk
 from suricate.operators.cuda.push.push_samples import call_by_distance, call_by_hops
 from suricate.operators.cuda.push_structs import DENSE_BLOCK
 from suricate.repair.cuda.repairs import program

@@ -12,11 +12,11 @@ from operator_launches import FakeGraph, _faked, call_of, launched
 import suricate as su
 from suricate.base.types import EMPTY, ArcList
 from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.kernels.walking import walk_of
 from suricate.operators import binding
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda import driver
 from suricate.operators.cuda.loops.loops import LoopMemory
-from suricate.operators.cuda.programs import walk_of
 from suricate.repair.cuda import repairs as forest
 from suricate.state.frontier import Frontier
 

@@ -166,7 +166,7 @@ def test_assembling_needs_no_cupy():
 
 def test_views_of_one_kind_share_their_text():
     """A graph has a new view after every batch; only the first one is described."""
-    from suricate.operators.cuda.programs import Walk
+    from suricate.kernels.walking import Walk
 
     graph = su.Graph(4, backend="slabhash", device=CPU)
     first = graph.view()

@@ -144,7 +144,7 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
         wanted = wanted - {f"{RIGHT}neighbors"} | {f"{RIGHT}{name}" for name in ROW}
     second = {name for name in wanted if name.startswith(RIGHT)}
     asked = call.function.cursor_names
-    parts = [cursor_functions(left, (wanted - second) | asked, absent_weight=1)]
+    parts = [cursor_functions(left, (wanted - second) | asked)]
     if second:
         renamed = (f"{name.removeprefix(RIGHT)} as {name}" for name in sorted(second))
         parts.append(f"from {right.cursor} import {', '.join(renamed)}")

@@ -15,20 +15,11 @@ from suricate.base.types import EMPTY, ArcList, StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
 from suricate.edgefn import argument_of, compile_function
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.binding import one
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, blocks, full_grid
-from suricate.operators.cuda.programs import (
-    BLOCK,
-    COMMON,
-    FOLDERS,
-    PAIR_TILE,
-    WARPS,
-    Walk,
-    call_text,
-    launch_values,
-    walk_of,
-)
+from suricate.operators.cuda.programs import BLOCK, COMMON, FOLDERS, PAIR_TILE, WARPS, call_text, launch_values
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
-from suricate.base.types import ArcList, PlacedArcs
 from suricate.cuda.pinned import PinnedCounters
-from suricate.cuda.structs import Struct
+from suricate.kernels.arcs import address
 from suricate.operators.cuda.launches import WideArray, multiprocessors
-from suricate.operators.cuda.push_structs import ARCS, LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.cuda.push_structs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.state.frontier import Frontier
 
@@ -30,19 +29,7 @@ NEAR = [*LOOP_MEMORY.fields].index("near")
 TWICE = "layers keep a vertex only once, but some joined several times: call without layers=True"
 
 
-def packed(struct: Struct, *values: int) -> np.void:
-    """Return a struct as kernels take it by value."""
-    return np.frombuffer(struct.packer.pack(*values), struct.dtype)[0]
-
-
-def address(array: Array | None) -> int:
-    """Return where an array lies, 0 for None."""
-    return 0 if array is None else array.data.ptr
-
-
-NO_VERTICES = packed(VERTICES, 0, 0, 0)
-NO_VALUES = (0, 0, 0, 0, 0, 0)  # of ARCS
-NO_ARCS = packed(ARCS, *NO_VALUES)
+NO_VERTICES = VERTICES.packed(0, 0, 0)
 
 
 def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
@@ -58,22 +45,7 @@ def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
 
 def packed_vertices(frontier: Frontier | None) -> np.void:
     """Return a frontier as kernels take it."""
-    return packed(VERTICES, *vertices_values(frontier))
-
-
-def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
-    """Return the values of the struct ``ARCS``."""
-    if arcs is None or not arcs.size:
-        return NO_VALUES
-    if isinstance(arcs, PlacedArcs):
-        return *arcs.addresses, arcs.size, arcs.wanted
-    src, dst, weight, status, wanted, size = arcs
-    return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
-
-
-def packed_arcs(arcs: ArcList | None) -> np.void:
-    """Return arcs as kernels take them."""
-    return packed(ARCS, *arc_values(arcs))
+    return VERTICES.packed(*vertices_values(frontier))
 
 
 def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
@@ -112,7 +84,7 @@ class LoopMemory:
             addresses = {name: address(array) for name, array in self._arrays(graph, size).items()}
             addresses["abort"] = self._abort.address
             self._values = [addresses[name] for name in LOOP_MEMORY.fields]
-            self._packed = packed(LOOP_MEMORY, *self._values)
+            self._packed = LOOP_MEMORY.packed(*self._values)
             self._size = size
         return self._packed
 
@@ -121,7 +93,7 @@ class LoopMemory:
         self.of(graph)
         values = self._values.copy()
         values[NEAR] = queue.data.ptr
-        return packed(LOOP_MEMORY, *values)
+        return LOOP_MEMORY.packed(*values)
 
     def _arrays(self, graph: Graph, size: int) -> dict[str, Array]:
         workspace = graph.workspace

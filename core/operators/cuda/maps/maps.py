@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, blocks, frontier_arguments, full_grid, merged, split_list
-from suricate.operators.cuda.programs import BLOCK, Walk, launch_values, program_of, skip_scalars, walk_of
+from suricate.operators.cuda.programs import BLOCK, launch_values, program_of, skip_scalars
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.cuda.program import Program
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, multiprocessors
 from suricate.operators.cuda.loops.loops import LoopMemory
-from suricate.operators.cuda.programs import Walk, launch_values, program_of, walk_of
+from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
 

@@ -9,6 +9,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, Call, Start, identity_of
 from suricate.operators.cuda.launches import (
@@ -23,7 +24,7 @@ from suricate.operators.cuda.launches import (
     wide_array,
 )
 from suricate.operators.cuda.loops.recording import fill
-from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, launch_values, program_of, skip_scalars, walk_of
+from suricate.operators.cuda.programs import BLOCK, WARPS, launch_values, program_of, skip_scalars
 from suricate.operators.cuda.pull.layers import reduce_layers
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier

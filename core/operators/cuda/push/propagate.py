@@ -13,22 +13,21 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList
 from suricate.cuda.kernel import PreparedKernel
+from suricate.kernels.arcs import ARCS, NO_VALUES, arc_values, packed_arcs
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call, Start
 from suricate.operators.cuda.launches import NULL, Counters, distinct_vertices
 from suricate.operators.cuda.loops.loops import (
-    NO_ARCS,
-    NO_VALUES,
     NO_VERTICES,
     LoopMemory,
     Outcome,
     Outcomes,
-    arc_values,
     loop_grid,
     propagated,
     vertices_values,
 )
-from suricate.operators.cuda.programs import Walk, array_of, launch_values, program_of, walk_of
-from suricate.operators.cuda.push_structs import ARCS, PROPAGATE_BLOCK, VERTICES
+from suricate.operators.cuda.programs import array_of, launch_values, program_of
+from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
 
@@ -151,8 +150,8 @@ class _Loop:
         self._memory, self._steps = graph.workspace.state(LoopMemory).of(graph), (0, 0)
         out, values = target
         arguments = (
-            walks[0].packed, walks[-1].packed, walks[0].bound, NO_VERTICES, *[NO_ARCS] * ARC_LISTS, out, self._memory,
-            np.uint32(0), np.int32(0), *_by_layer(layers), NULL, NULL, *values,
+            walks[0].packed, walks[-1].packed, walks[0].bound, NO_VERTICES, *[packed_arcs(None)] * ARC_LISTS, out,
+            self._memory, np.uint32(0), np.int32(0), *_by_layer(layers), NULL, NULL, *values,
         )  # fmt: skip
         (blocks,), (threads,) = loop_grid(graph.device)
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)

@@ -8,6 +8,8 @@ import numpy as np
 
 from suricate.base.types import ArcList
 from suricate.cuda.program import Program
+from suricate.kernels.arcs import packed_arcs
+from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, stamps_of
 from suricate.operators.cuda.launches import (
@@ -19,8 +21,7 @@ from suricate.operators.cuda.launches import (
     heavy_arrays,
     nobody,
 )
-from suricate.operators.cuda.loops.loops import packed_arcs
-from suricate.operators.cuda.programs import BLOCK, WARPS, Walk, array_of, launch_values, program_of, walk_of
+from suricate.operators.cuda.programs import BLOCK, WARPS, array_of, launch_values, program_of
 from suricate.operators.cuda.push.propagate import VIEWS, advance_in_two_phases
 from suricate.state.frontier import Frontier
 

@@ -11,8 +11,9 @@ from suricate.base.types import EMPTY, StoreView
 from suricate.cuda.program import Program
 from suricate.edgefn import EDGE, Argument, argument_of, compile_function
 from suricate.edgefn.layout import Layout, layout_of
+from suricate.kernels.walking import Walk
 from suricate.operators.call import Call
-from suricate.operators.cuda.programs import Walk, program_of
+from suricate.operators.cuda.programs import program_of
 from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
 
 LOOP = {"PROPAGATE_BLOCK": PROPAGATE_BLOCK}
