@@ -56,13 +56,18 @@ class Fixture:
         self.cache: dict[Any, Any] = {}  #: what else tasks share, until :meth:`reset`
         self._graphs: dict[tuple[bool, bool, bool], Any] = {}
 
-    def empty_graph(self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True) -> Any:
-        """Return a new graph without edges; an undirected one has in-edges in any case."""
+    def empty_graph(
+        self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True, **settings: Any
+    ) -> Any:
+        """Return a new graph without edges; an undirected one has in-edges in any case.
+
+        ``settings`` take the place of those of the fixture.
+        """
         from suricate.graph import Graph
 
         dtype = "float32" if self._is_weighted(weighted) else None
         in_edges = in_edges and directed
-        options = {**(self._degree_hints(in_edges, directed) if self.hints else {}), **self.settings}
+        options = {**(self._degree_hints(in_edges, directed) if self.hints else {}), **self.settings, **settings}
         return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:

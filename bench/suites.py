@@ -35,6 +35,7 @@ from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.short import ShortCalls
+from suricate.bench.workloads.short_cuda import HostTime
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
 from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
@@ -329,11 +330,14 @@ def _memory(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _short(selection: Selection, fixture: Fixture) -> list[Task]:
-    sizes = selection.updates or constants.SHORT_BATCHES
+    kind, usual = (
+        (HostTime, constants.BESIDE_BATCHES) if fixture.device.is_cuda else (ShortCalls, constants.SHORT_BATCHES)
+    )
+    sizes = selection.updates or usual
     return [
-        *(ShortCalls(fixture, size) for size in sizes),
-        *(ShortCalls(fixture, size, in_edges=True) for size in sizes),
-        *(ShortCalls(fixture, size, name) for name in selection.algorithms_of("short") for size in sizes),
+        *(kind(fixture, size) for size in sizes),
+        *(kind(fixture, size, in_edges=True) for size in sizes),
+        *(kind(fixture, size, name) for name in selection.algorithms_of("short") for size in sizes),
     ]
 
 

@@ -21,6 +21,7 @@ from suricate.bench.workloads import (
     operators,
     schemes,
     short,
+    short_cuda,
     streams,
     usage,
     vertices,
@@ -47,7 +48,7 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     "window": (windows.LongWindow,),
     "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
-    "short": (short.ShortCalls,),
+    "short": (short.ShortCalls, short_cuda.HostTime),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
         ablations.ComponentsByEdges,

@@ -50,15 +50,19 @@ class ShortCalls(FixtureTask):
             params = kind.sample_params(self.fixture.data.num_vertices, self.fixture.data.source)
             self.trackers.append(self.graph.track(kind, **params))
 
-    def _new_graph(self) -> Any:
+    def _new_graph(self, **settings: Any) -> Any:
         needs = Requirements() if self.algorithm is None else algorithm(self.algorithm).requires
         in_edges, weighted = self.in_edges or needs.in_edges, bool(needs.weighted)
-        return self.fixture.empty_graph(weighted=weighted, in_edges=in_edges, directed=not needs.undirected)
+        return self.fixture.empty_graph(weighted=weighted, in_edges=in_edges, directed=not needs.undirected, **settings)
 
     def prepare(self) -> list[tuple[np.ndarray, ...]]:
-        """Draw all batches, as NumPy draws ids."""
+        """Draw all batches."""
+        return self.draw(constants.SHORT_CALLS + 1)
+
+    def draw(self, count: int) -> list[tuple[np.ndarray, ...]]:
+        """Return so many batches, with ids as NumPy draws them."""
         batches = Batches(self.fixture, self.size, f"short calls, {self.detail}")
-        drawn = [batches.draw("uniform") for _ in range(constants.SHORT_CALLS + 1)]
+        drawn = [batches.draw("uniform") for _ in range(count)]
         weights = [np.ones(self.size, self.graph.weight_dtype)] if self.graph.weight_dtype is not None else []
         return [(one.src.astype(np.int64), one.dst.astype(np.int64), *weights) for one in drawn]
 
@@ -70,8 +74,8 @@ class ShortCalls(FixtureTask):
             insert(*batch)
             seconds.append(1e-9 * (clock() - began))
         self.graph.synchronize()
-        self.seconds = seconds[constants.SHORT_CALLS // 20 :]
-        self.files = _files_of_calls(lambda: insert(*batches[-1]))
+        self.seconds = seconds[len(seconds) // 20 :]
+        self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[np.ndarray, ...]], result: None) -> None:
         """Compare the content, if it is that of a directed graph."""
@@ -90,7 +94,7 @@ class ShortCalls(FixtureTask):
         return {**times, "calls": len(self.files), "files": len(set(self.files))}
 
 
-def _files_of_calls(action: Any) -> list[str]:
+def files_of_calls(action: Any) -> list[str]:
     """Return the file of each Python function that an action calls."""
     files: list[str] = []
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of, text_of
 
-from suricate.base.devices import CPU
+from suricate.base.devices import CPU, resolve_device
 from suricate.bench import constants
 from suricate.bench.machine.allocations import metering
 from suricate.bench.reports import tables
@@ -13,7 +13,7 @@ from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import keys_of
-from suricate.bench.workloads import ablations, short, usage
+from suricate.bench.workloads import ablations, short, short_cuda, usage
 from suricate.errors import RequirementError
 from suricate.operators.closed_triples import closed_triples
 
@@ -61,6 +61,18 @@ def test_short_calls_are_timed_and_counted(data, broken_backends, monkeypatch):
         assert 0 < told["files"] < told["calls"]
     assert rows[1].extra()["calls"] > rows[0].extra()["calls"]
     assert measure(short.ShortCalls(fixture_of("forgetful", data), 3), QUICK).status == "FAIL"
+
+
+@pytest.mark.gpu
+def test_short_calls_of_a_device_are_timed_between_other_work(data, monkeypatch):
+    monkeypatch.setattr(constants, "BESIDE_CALLS", 12)
+    for given in ((), ("bfs",)):
+        task = short_cuda.HostTime(fixture_of("slabhash", data, resolve_device("cuda")), 16, *given)
+        found = measure(task, QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+        told = task.extra()
+        assert 0 < told["host_p50_s"] <= told["host_p99_s"] <= told["host_p999_s"]
+        assert 0 < told["files"] < told["calls"]
 
 
 def test_batches_that_are_too_large(data):

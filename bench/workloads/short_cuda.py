@@ -1,0 +1,101 @@
+"""Short calls on CUDA: the time that one small insertion takes the host, between other work of host and device."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suricate.bench import constants
+from suricate.bench.fixtures import Fixture
+from suricate.bench.workloads.short import QUANTILES, ShortCalls, files_of_calls
+from suricate.cuda.program import Program
+
+BUSY = Program(Path(__file__).with_name("busy.cu"))
+FIRST_ROUNDS = 1 << 16  #: that the kernel is timed with
+
+
+class HostTime(ShortCalls):
+    """Insertions of batches of device arrays, each with Python at work before it and a kernel in flight meanwhile.
+
+    In a tight loop code and data of the host stay in its caches, and the device waits for the host; a user's program
+    has work of its own. Checks are deferred: a call that waits for the answer would wait for the kernel in flight.
+
+    Args: as of ``ShortCalls``.
+    """
+
+    workload = "host time of short calls"
+    does = (
+        "inserts batches of device arrays, checks deferred, each after Python work of 0.1 ms and with a kernel of 1 ms "
+        "in flight: quantiles of the host's time in the call, and the calls and files of Python in one of them"
+    )
+
+    def __init__(self, fixture: Fixture, batch: int, name: str | None = None, *, in_edges: bool = False) -> None:
+        super().__init__(fixture, batch, name, in_edges=in_edges)
+        self._table: dict[int, str] = {}
+        self._keys = self._rounds = 0
+
+    def _new_graph(self) -> Any:
+        return super()._new_graph(checks="deferred")
+
+    def setup(self) -> None:
+        """Build a graph of its own, track, and find out how much work takes as long as it should."""
+        super().setup()
+        xp = self.device.xp
+        self._kernel, self._out = BUSY.kernel("busy"), xp.empty(1, np.uint64)
+        self._table = {key: str(key) for key in range(1 << 12)}
+        self._keys, self._rounds = 1 << 8, FIRST_ROUNDS
+        self._occupy()
+        self._wait()  # compiled
+        self._keys = int(self._keys * constants.BESIDE_HOST / self._timed(self._work))
+        self._rounds = int(self._rounds * constants.BESIDE_DEVICE / self._timed(self._occupy, self._wait))
+
+    def _timed(self, *actions: Any) -> float:
+        began = time.perf_counter()
+        for action in actions:
+            action()
+        return time.perf_counter() - began
+
+    def _occupy(self) -> None:
+        """Launch the kernel that keeps the device busy."""
+        self._kernel((1,), (1,), (np.int64(self._rounds), self._out))
+
+    def _wait(self) -> None:
+        self.device.xp.cuda.get_current_stream().synchronize()
+
+    def _work(self) -> int:
+        """Do Python work of the same amount each time, in memory of its own."""
+        table, total = self._table, 0
+        for number in range(self._keys):
+            total += len(table[number * 2654435761 & 0xFFF])
+        return total
+
+    def prepare(self) -> list[tuple[Any, ...]]:
+        """Draw all batches, and move them to the device."""
+        asarray = self.device.xp.asarray
+        return [tuple(map(asarray, batch)) for batch in self.draw(constants.BESIDE_CALLS + 1)]
+
+    def action(self, batches: list[tuple[Any, ...]]) -> None:
+        """Insert them; note the host's time of each call but those that warm up, and what one more of them calls."""
+        seconds, insert, clock = [], self.graph.insert_edges, time.perf_counter_ns
+        for batch in batches[:-1]:
+            self._occupy()
+            self._work()
+            began = clock()
+            insert(*batch)
+            seconds.append(1e-9 * (clock() - began))
+            self._wait()
+        self.graph.synchronize()
+        self.seconds = seconds[len(seconds) // 20 :]
+        self.files = files_of_calls(lambda: insert(*batches[-1]))
+
+    def check(self, batches: list[tuple[Any, ...]], result: None) -> None:
+        """Compare the content, if it is that of a directed graph."""
+        super().check([tuple(self.device.to_numpy(part) for part in batch) for batch in batches], result)
+
+    def extra(self) -> dict[str, Any]:
+        """Return the quantiles, in seconds, and the numbers of calls and of files that they are in."""
+        told = super().extra()
+        return {name.replace("cpu_", "host_") if name in QUANTILES else name: value for name, value in told.items()}
