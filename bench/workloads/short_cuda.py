@@ -37,8 +37,8 @@ class HostTime(ShortCalls):
         self._table: dict[int, str] = {}
         self._keys = self._rounds = 0
 
-    def _new_graph(self) -> Any:
-        return super()._new_graph(checks="deferred")
+    def _new_graph(self, **settings: Any) -> Any:
+        return super()._new_graph(checks="deferred", **settings)
 
     def setup(self) -> None:
         """Build a graph of its own, track, and find out how much work takes as long as it should."""
