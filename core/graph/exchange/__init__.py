@@ -110,7 +110,9 @@ def _refuse_parallel(src: np.ndarray, dst: np.ndarray, directed: bool) -> None:
 
 
 def _refuse_deleted_ends(src: np.ndarray, dst: np.ndarray, deleted: Any) -> None:
-    wrong = np.flatnonzero(np.isin(src, deleted) | np.isin(dst, deleted)) if len(deleted) else ()
+    if not len(deleted):
+        return
+    wrong = np.flatnonzero(np.isin(src, deleted) | np.isin(dst, deleted))
     if len(wrong):
         raise ParameterError(f"edge {wrong[0]}, from {src[wrong[0]]} to {dst[wrong[0]]}, has an end that is no vertex")
 
