@@ -141,7 +141,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """See :meth:`suricate.store.Store.apply`: on CUDA a launch checks, copies and sorts each batch at once."""
-        if self.sorter is None:
+        if self.sorter is None or (delete is None and insert is None):
             return None
         batches: list[DeviceBatch] = []
         for batch in (delete, insert):
