@@ -170,7 +170,10 @@ class JobAlone(FixtureTask):
             next(job)
         stream.slide(job.past.events - stream.window)
         graph = self.fixture.empty_graph(weighted=False)
-        graph.insert_edges(*self.fixture.upload(*stream.content()))
+        src, dst = stream.events()
+        for begin in range(0, stream.window, self.size):  # it grows as that of the job does
+            part = slice(begin, begin + self.size)
+            graph.insert_edges(*self.fixture.upload(src[part], dst[part]))
         self.job_s, self.batch_s, self.window_s = [], [], []
         ring, first = Ring("last", None), stream.window - self.size
         ring.slide(self.events_of(stream, stream.end - stream.window, stream.window), None)

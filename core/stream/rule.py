@@ -113,6 +113,10 @@ class Rule:
 
     def judge(self, time: np.ndarray) -> np.ndarray:
         """Return the verdict of each event, ``uint8[n]``."""
+        if self.delay < 0 and len(time):  # positions: all are in time, so the first and the last one say everything
+            verdict = np.full(len(time), TAKEN, np.uint8)
+            judge(time[[0, -1]], self.delay, -1, self.grid.origin, self.grid.slide, self.state, verdict[:2])
+            return verdict
         verdict = np.empty(len(time), np.uint8)
         judge(time, self.delay, self.ahead, self.grid.origin, self.grid.slide, self.state, verdict)
         return verdict
