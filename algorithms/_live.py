@@ -30,7 +30,7 @@ class NamedVertices:
     def note(self, graph: Graph) -> None:
         """Note whether they are live in ``graph`` now; they are vertices of it. Does not wait."""
         self._live = None
-        if not graph.most_deleted:
+        if not graph.most_deleted or (graph.reserved is not None and np.isin(self.vertices, graph.reserved).all()):
             return
         if self._device != graph.device:
             self._device = graph.device

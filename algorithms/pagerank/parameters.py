@@ -86,7 +86,7 @@ class Jumps:
     def _of_live(self, graph: Graph, name: str) -> Array:
         """Return ``float64[num_vertices]`` that sum to 1, 0 at deleted vertices; all NaN if none that it names is live.
 
-        NaN makes all ranks NaN, which is noticed when they are read.
+        NaN makes all ranks NaN, which is noticed when they are read. Where the graph reserves vertices, 0 is right.
         """
         xp, values = graph.device.xp, self._parts[name]
         if values is None:
@@ -96,7 +96,7 @@ class Jumps:
             return found
         found = found * graph.live_arrays.mask
         total = found.sum()
-        return found / xp.where(total > 0, total, math.nan)
+        return found / xp.where(total > 0, total, math.nan if graph.reserved is None else 1)
 
     def lost(self, graph: Graph) -> str | None:
         """Return the name of a parameter of which no vertex is live, or None; waits for the device."""

@@ -119,6 +119,7 @@ class Graph:
         self._columns: dict[str, Column] = {}
         kinds = options.edge_columns
         self.edge_table = EdgeTable(self.device, kinds) if kinds else None  #: rows of edges, None without columns
+        self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
         rehearse_updates(self)

@@ -144,7 +144,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
     for name in ("combine", "attributes", "order", "empty"):
         found[name] = [str(getattr(options, name))] * 2
     for name, default in GRAPH.items():
-        value = job._graph_options.get(name, default)
+        value = job.graphs.options.get(name, default)
         found[name] = [str(getattr(value, "name", None) or getattr(value, "__name__", value))] * 2  # dtypes have names
     found["source"], found["time_unit"] = [job._source.describe()] * 2, [str(job._source.time_unit)] * 2
     ids = "ids" if job.names is None else "names, all of them kept" if job.names.keep else "names"
@@ -153,7 +153,7 @@ def identity_of(job: Window) -> dict[str, list[str]]:
 
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the state of a job between two slides, as JSON and arrays."""
-    intake, ring = job._intake, job._ring
+    intake, ring, graph = job._intake, job._ring, job.graphs.graph
     about: dict[str, Any] = {
         "job": identity_of(job),
         "position": as_json(job._position),
@@ -163,12 +163,12 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "late": job._late.save(),
         "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
         "last": job.rule.last,
-        "num_vertices": 0 if job._graph is None else job._graph.num_vertices,
+        "num_vertices": 0 if graph is None else graph.num_vertices,
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
-        "trackers": [[tracker.identity, tracker.slides] for tracker in job._trackers],
+        "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
     }  # fmt: skip
     none = np.empty(0, np.uint32)
-    arrays = {"rule": job.rule.state, "deleted": none if job._graph is None else job._graph.deleted_vertices}
+    arrays = {"rule": job.rule.state, "deleted": none if graph is None else graph.deleted_vertices}
     arrays.update({f"history.{name}": part for name, part in job.past.save().items()})
     if job._names is not None:
         arrays.update(job._names.save())
@@ -176,7 +176,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays.update({f"ring.{name}": part for name, part in ring.save().items()})
         columns = job._by_time()._asdict().items()
         arrays.update({f"waiting.{name}": part for name, part in columns if part is not None})
-    for number, tracker in enumerate(job._trackers):
+    for number, tracker in enumerate(job.graphs.trackers):
         if tracker.kept is not None:
             fields = {name: job.graph.device.to_numpy(part) if hasattr(part, "device") else np.asarray(part)
                       for name, part in fields_of(tracker.kept).items()}  # fmt: skip
@@ -210,7 +210,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         refusals.load(counts)
     job.past.load(parts_of(arrays, "history."))
     if job._names is not None:
-        job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."))
+        job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."), arrays["reserved"])
     saved = parts_of(arrays, "ring.")
     if saved:
         job._begin()

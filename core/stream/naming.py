@@ -85,6 +85,9 @@ class VertexNames:
         self.names, self._directed = names, directed
         self._tokens = Names(names.dtype)
         self._ids = np.full(1 << 10, UNSEEN, np.int64)  # by token, within a slide
+        self.reserved = np.empty(0, np.uint32)  #: ids of names that parameters of trackers have, held once more
+        self._wanted: set[int] = set()  # those of this run
+        self._fresh = np.empty(0, np.uint32)  # of the reserved, those that a slide has to delete
 
     def tokens(self, column: Any) -> np.ndarray:
         """Return the tokens of a column of names, ``uint32[n]``, each held once more per occurrence.
@@ -154,13 +157,43 @@ class VertexNames:
         self.names.next_slide()
         return free[:0] if self.names.keep else free
 
+    def reserve(self, values: Any) -> np.ndarray:
+        """Return the ids of names, ``int64[n]``, which are theirs from now on, with events or without.
+
+        Raises:
+            DTypeError, ParameterError: they are no names.
+        """
+        ids = self.names.intern(values)
+        new = np.setdiff1d(ids, self.reserved)
+        self._fresh = np.concatenate((self._fresh, new[self.names.counts(new) == 0]))
+        self.names.retain(new)
+        self.reserved = np.concatenate((self.reserved, new))
+        self._wanted.update(ids.tolist())
+        return ids
+
+    def idle(self) -> np.ndarray:
+        """Return the reserved ids whose vertices are not to live: they have no live event."""
+        return self._fresh if self.names.keep else self.reserved[self.names.counts(self.reserved) == 1]
+
+    def note_idle(self) -> None:
+        """Take note that the graph has heard of :meth:`idle`."""
+        self._fresh = self._fresh[:0]
+
+    def drop_unwanted(self) -> None:
+        """After a job went on: let go of names that no tracker names any more."""
+        left = np.setdiff1d(self.reserved, [*self._wanted])
+        self.names.release(left)
+        self.reserved = np.setdiff1d(self.reserved, left)
+
     def save(self) -> dict[str, np.ndarray]:
         """Return everything that :meth:`load` needs, as arrays."""
         maps = {"names": self.names, "tokens": self._tokens}
-        return {f"{label}.{name}": part for label, each in maps.items() for name, part in each.state().items()}
+        arrays = {f"{label}.{name}": part for label, each in maps.items() for name, part in each.state().items()}
+        return {**arrays, "reserved": self.reserved}
 
-    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray]) -> None:
+    def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
         """Take over what :meth:`save` returned of both maps."""
+        self.reserved = reserved
         self.names, self._tokens = Names.restore(names), Names.restore(tokens)
 
     @property

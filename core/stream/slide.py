@@ -56,10 +56,14 @@ class Slide:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes of the parts: ``graph`` on its device, ``window`` on the host."""
+        """Bytes of the parts: ``graph``, and ``symmetric`` if there is one, on the device, ``window`` on the host."""
         self._demand_current()
         graph = sum(allocated for _, allocated in inspection.parts_of(self._job.graph).values())
-        return {"graph": graph, "window": self._job.bytes_on_host}
+        found = {"graph": graph, "window": self._job.bytes_on_host}
+        twin = self._job.graphs.twin
+        if twin is not None:
+            found["symmetric"] = sum(allocated for _, allocated in inspection.parts_of(twin.graph).values())
+        return found
 
     def _demand_current(self) -> None:
         if self._job.current is not self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from suricate.graph.edge_columns.weighing import weighing
 from suricate.graph.frames import fields_of
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
+from suricate.stream.naming import VertexNames
 
 
 class JobTracker:
@@ -23,19 +25,40 @@ class JobTracker:
     With ``every`` above 1 the result is computed anew after so many slides, and stays as it is meanwhile.
     """
 
-    def __init__(self, algorithm: Any, params: dict[str, Any], every: int) -> None:
+    def __init__(self, algorithm: Any, params: dict[str, Any], every: int, symmetric: bool = False) -> None:
         if isinstance(every, bool) or not isinstance(every, numbers.Integral) or every < 1:
             raise ParameterError(f"every must be a number of slides of at least 1, got {shown(every)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
-        self._params: dict[str, Any] = params
+        self._given: dict[str, Any] = params
+        self._params: dict[str, Any] = params  # the same with ids in place of names
+        self.symmetric: bool = symmetric  #: whether it is of the undirected twin of the graph
         self.every: int = int(every)
         self.slides: int = 0  #: that it has seen
         self._tracker: Tracker | None = None
         self._result: Any = None
         self.begun: bool = False  #: whether it knows its graph
 
+    def name_vertices(self, names: VertexNames) -> None:
+        """Put ids in place of the names in parameters: sources and the like, and the keys of mappings.
+
+        Raises:
+            ParameterError: an array by position, where ids are recycled.
+        """
+        self._params = dict(self._given)
+        for name, value in self._given.items():
+            if isinstance(value, Mapping):
+                ids = names.reserve(list(value))
+                self._params[name] = dict(zip(ids.tolist(), value.values(), strict=True))
+            elif name in naming.VERTICES and value is not None:
+                is_one = isinstance(value, str | numbers.Integral)
+                ids = names.reserve([value] if is_one else list(value))
+                self._params[name] = int(ids[0]) if is_one else ids
+            elif hasattr(value, "__len__") and not isinstance(value, str):
+                raise ParameterError(f"{self.kind.name}: {name} is an array by position, but ids change: give a dict")
+
     def begin(self, graph: Graph) -> None:
-        """Track the algorithm on the graph of the job."""
+        """Track the algorithm on the graph of the job, or its twin."""
+        self._graph = graph
         self.begun = True
         if self.every == 1:
             self._tracker = graph.track(self.kind, **self._params)
@@ -49,30 +72,30 @@ class JobTracker:
     @property
     def identity(self) -> list[Any]:
         """What must be the same for a kept result to be of use: algorithm, slides and parameters."""
-        return [self.kind.name, self.every, repr(sorted(self._params.items()))]
+        return [self.kind.name, self.every, self.symmetric, repr(sorted(self._given.items()))]
 
     @property
     def kept(self) -> Any:
         """The result of an earlier slide that a checkpoint has to hold, None if there is none."""
         return self._result
 
-    def load(self, graph: Graph, slides: int, fields: dict[str, np.ndarray]) -> None:
+    def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
         """Go on after so many slides, with the fields of the result of an earlier one."""
         self.slides = slides
         if not fields:
             return
-        pattern, xp = graph.compute(self.kind, **self._params), graph.device.xp
+        pattern, xp = self._graph.compute(self.kind, **self._params), self._graph.device.xp
         for name, part in fields_of(pattern).items():
             is_array = hasattr(part, "shape") and part.shape
             value = fields[name] if isinstance(part, np.ndarray) or not is_array else xp.asarray(fields[name])
             fields[name] = value if is_array else value.item()
         self._result = pattern._replace(**fields) if hasattr(pattern, "_replace") else fields["value"]
 
-    def advance(self, graph: Graph) -> None:
+    def advance(self) -> None:
         """Take note of a slide."""
         self.slides += 1
         if self.every > 1 and self.slides % self.every == 0:
-            self._result = graph.compute(self.kind, **self._params)
+            self._result = self._graph.compute(self.kind, **self._params)
 
     @property
     def tracker(self) -> Tracker:

@@ -12,22 +12,20 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
-from suricate.base.parameters import shown
+from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
-from suricate.graph.delta import Delta
 from suricate.graph.frames import Frame
-from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
-from suricate.state.edge_table import WEIGHT
 from suricate.stream.background import Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
+from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
 from suricate.stream.intake import Intake, Refusals, refuse_late
 from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
-from suricate.stream.ring import Change, Ring, ends_of, fitted
+from suricate.stream.ring import Change, Ring
 from suricate.stream.ring.attributes import EdgeValues, columns_needed
 from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
@@ -36,7 +34,6 @@ from suricate.stream.sources import MARK, as_source
 from suricate.stream.times import moment
 from suricate.stream.tracking import JobTracker
 
-BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges
 WHOLE = "all"  #: the position behind a source that was sorted
 
 
@@ -120,19 +117,17 @@ class Window(Threaded):
         self._source.want(columns_needed(self._options.attributes))
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
-        self._graph_options = dict(graph or {})
         self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
-        self._directed = bool(self._graph_options.get("directed", True))
-        self._names = vertex_names(names, directed=self._directed)
+        options = dict(graph or {})
+        self._names = vertex_names(names, directed=bool(options.get("directed", True)))
+        self.graphs = Graphs(options, self._names)  #: what the window keeps: its graph, and what follows it
         self._intake = Intake(
             self._options.mode, self._source.time_unit, self._bad, self._names, self._options.attributes
         )
         self.rule = self._options.rule(None)  #: when slides close
         self._ring: Ring | None = None
-        self._graph: Graph | None = None
         self._waiting: list[Events] = []  # taken, not yet in a slide
         self._sorted: Events | None = None  # the same, by time, once they were sorted
-        self._trackers: list[JobTracker] = []
         self._sinks: list[Sink] = []
         self._pending: tuple[int, Change, np.ndarray, int] | None = None  # a slide that the graph does not hold yet
         self._reader: Iterator[tuple[Any, Any]] | None = None
@@ -155,9 +150,9 @@ class Window(Threaded):
     @property
     def graph(self) -> Graph:
         """The graph of the window; raises ``RequirementError`` before the first slide."""
-        if self._graph is None:
+        if self.graphs.graph is None:
             raise RequirementError("there is no graph before the first slide")
-        return self._graph
+        return self.graphs.graph
 
     @property
     def has_unit(self) -> bool:
@@ -191,7 +186,7 @@ class Window(Threaded):
         names = 0 if self._names is None else self._names.memory
         return waiting + names + (0 if self._ring is None else self._ring.memory)
 
-    def track(self, algorithm: Any, *, every: int = 1, **params: Any) -> JobTracker:
+    def track(self, algorithm: Any, *, every: int = 1, symmetric: bool = False, **params: Any) -> JobTracker:
         """Keep an algorithm's result current; see ``Graph.track``.
 
         A directed graph keeps in-edges if the algorithm needs them or is updated by their help, unless its options say
@@ -199,19 +194,31 @@ class Window(Threaded):
 
         Args:
             algorithm: name or class. every: the result is brought up to date after so many slides.
-            params: its parameters.
+            symmetric: of a directed window, whether it is tracked on a second graph, which is undirected and has no
+                weights: an edge where there is an arc in either direction.
+            params: its parameters. Where vertices have names, these are names: sources and the like, and the keys of
+                mappings. Their ids are kept for them; without events they are no live vertices, and reach nothing.
 
         Raises:
             RequirementError: the job has begun, or the graph's options exclude it.
         """
-        if self._graph is not None:
-            raise RequirementError("track algorithms before the loop begins")
-        tracker = JobTracker(algorithm, params, every)
-        helps = tracker.kind.requires.in_edges or tracker.kind.update_kind in BY_IN_EDGES
-        if helps and self._graph_options.get("directed", True):
-            self._graph_options.setdefault("in_edges", True)
-        self._trackers.append(tracker)
+        tracker = JobTracker(algorithm, params, every, flag("symmetric", symmetric))
+        self.graphs.track(tracker)
         return tracker
+
+    def vertices(self, name: str, frame: Any, *, on: str = "id", missing: Any = None) -> None:
+        """Give vertices an attribute by name, also those that come later: a column of ``w.graph.columns``.
+
+        Args:
+            name: the column of the frame, and of the graph.
+            frame: a frame, an Arrow table or a dict of arrays, a row per vertex.
+            on: the column with the names of the vertices, or their ids where they have no names.
+            missing: the value of vertices that the frame lacks; None: NaN, 0, False or ``""``.
+
+        Raises:
+            ParameterError, ShapeError, DTypeError: the frame does not fit.
+        """
+        self.graphs.add_column(VertexColumn(name, frame, on, missing))
 
     def sink(self, target: Any) -> Sink:
         """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
@@ -391,7 +398,7 @@ class Window(Threaded):
         size, cancelled, unmatched = self.rule.grid.size, 0, 0
         if self._names is not None:
             events, cancelled, unmatched = self._names.named(events)
-        if not self._directed:
+        if not self.graphs.directed:
             events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
         change = self._ring.slide(events, None if size is None else end - size)
         if self._names is None:
@@ -417,61 +424,31 @@ class Window(Threaded):
         """Bring the graph up to date; if that raises, the next call tries again."""
         self._pending = end, change, free, entered
         begin = time.perf_counter()
-        graph = self._graph if self._graph is not None else self._make_graph()
-        delta = self._change_graph(graph, change, free)
+        graph = self.graphs.graph or self._make_graph()
+        delta = self.graphs.change(change, free)
         self._pending, self.slides = None, self.slides + 1
-        for tracker in self._trackers:
-            if not tracker.begun:  # not before: a source is a vertex of the first slide
-                tracker.begin(graph)
-            tracker.advance(graph)
+        self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
+        for tracker in self.graphs.trackers:
+            tracker.advance()
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
         self.current = Slide(self, end, change, entered, delta, took)
-        ring, drops = self._ring, self._graph_options.get("self_loops", "allow") != "allow"
+        ring, drops = self._ring, self.graphs.options.get("self_loops", "allow") != "allow"
         self.past.add(self.current, graph.num_edges if drops or ring is None else ring.num_pairs)  # to count takes time
         return self.current
 
-    def _make_graph(self) -> Graph:
-        """Make the graph."""
-        weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
-        default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
-        options = {"weight_dtype": default, "num_vertices": 0, **self._graph_options}
-        if self._ring is not None and self._ring.attributes is not None:
-            options["edge_columns"] = {**self._ring.attributes.kinds(), **(options.get("edge_columns") or {})}
-        graph = Graph(**options)
-        if options["weight_dtype"] is not None and not weighted:
-            raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
-        self._graph = graph
-        return graph
-
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
-        change = self._ring.held()  # type: ignore[union-attr]  # it was restored
-        graph = self._make_graph()
-        graph.insert_vertices(max(about["num_vertices"] - graph.num_vertices, 0))
-        self._change_graph(graph, change, change.gone)
-        graph.delete_vertices(arrays["deleted"])
-        graph.names = self.names
-        for number, tracker in enumerate(self._trackers):
-            tracker.begin(graph)
-            identity, slides = (*about["trackers"], *[(None, 0)] * len(self._trackers))[number]
+        assert self._ring is not None
+        self._make_graph()
+        self.graphs.restore(self._ring.held(), about["num_vertices"], arrays["deleted"])
+        for number, tracker in enumerate(self.graphs.trackers):
+            identity, slides = (*about["trackers"], *[(None, 0)] * len(self.graphs.trackers))[number]
             if identity == tracker.identity:
-                tracker.load(graph, slides, parts_of(arrays, f"tracker{number}."))
+                tracker.load(slides, parts_of(arrays, f"tracker{number}."))
 
-    def _change_graph(self, graph: Graph, change: Change, free: np.ndarray) -> Delta:
-        """Make the net changes: one batch with the vertices that come, and those that go with their names."""
-        gone, new = ends_of(change.gone), ends_of(change.new)
-        value: Any = None
-        kinds = graph.options.edge_columns
-        dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else graph.weight_dtype
-        if change.value is not None and dtype is not None:
-            value = fitted(change.value, dtype, new)
-        if change.attributes is not None:
-            columns = {name: change.attributes[name] for name in self._options.attributes}
-            value = columns if value is None else {WEIGHT: value, **columns}
-        most = 1 + max(int(new[0].max()), int(new[1].max())) if len(new[0]) else 0
-        coming = Coming(max(most - graph.num_vertices, 0), free)
-        delta = graph._update((*gone, None), (*new, value), (1, 2), coming if coming.more or len(free) else None)
-        if graph.names is not self.names:
-            graph.names = self.names
-        return delta
+    def _make_graph(self) -> Graph:
+        weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
+        default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
+        attributes = None if self._ring is None else self._ring.attributes
+        return self.graphs.make(default, {} if attributes is None else attributes.kinds())

@@ -247,7 +247,7 @@ def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
 
 
-def fitted(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
     if dtype.kind == "f":
         limit = EXACT if dtype == np.float64 else 2**24

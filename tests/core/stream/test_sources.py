@@ -330,7 +330,7 @@ def test_malformed_rows_of_files(named: bool, tmp_path: Path) -> None:
 def test_trackers_take_vertices_of_the_first_slide() -> None:
     events = {"time": [1, 2, 3], "src": ["ann", "bob", "ann"], "dst": ["bob", "cid", "dan"]}
     job = st.Window(events, size=None, slide="1", names=True, graph=CPU)
-    search = job.track("bfs", source=0)
+    search = job.track("bfs", source="ann")
     assert [max(search.result.level.tolist()) for _ in job] == [1, 2, 2]
 
 

@@ -68,7 +68,7 @@ def test_a_slide_that_fails_leaves_vertices_as_they_were(device, monkeypatch):
 
     monkeypatch.setattr(su.graph.update.Updater, "apply", apply)
     while True:
-        live = None if job._graph is None else (job.graph.num_live, job.graph.num_vertices)
+        live = None if job.graphs.graph is None else (job.graph.num_live, job.graph.num_vertices)
         try:
             w = next(job)
         except StopIteration:

@@ -1,0 +1,230 @@
+"""The graph of a window and what follows it: an undirected twin, columns of vertices, trackers and their vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import ParameterError, RequirementError, ShapeError
+from suricate.base.parameters import shown
+from suricate.graph import Graph
+from suricate.graph.delta import Delta
+from suricate.graph.vertices import Coming
+from suricate.intake.names import Names
+from suricate.state.attributes import as_values, dtype_of, fitted
+from suricate.state.edge_table import WEIGHT
+from suricate.stream.naming import VertexNames
+from suricate.stream.ring import Change, ends_of, fitted_weights
+from suricate.stream.tracking import JobTracker
+
+BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges
+
+
+class Graphs:
+    """The graph of a job; it is made with the first slide.
+
+    Args:
+        options: those of the graph.
+        names: the names of its vertices, None where ids are vertices.
+    """
+
+    def __init__(self, options: dict[str, Any], names: VertexNames | None) -> None:
+        self.options, self._names = options, names
+        self.graph: Graph | None = None
+        self.twin: Twin | None = None
+        self.trackers: list[JobTracker] = []
+        self._columns: list[VertexColumn] = []
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return bool(self.options.get("directed", True))
+
+    def track(self, tracker: JobTracker) -> None:
+        """Keep a tracker current from the first slide on; in-edges are kept if it needs them."""
+        if self.graph is not None:
+            raise RequirementError("track algorithms before the loop begins")
+        tracker.symmetric = tracker.symmetric and self.directed
+        helps = tracker.kind.requires.in_edges or tracker.kind.update_kind in BY_IN_EDGES
+        if helps and self.directed and not tracker.symmetric:
+            self.options.setdefault("in_edges", True)
+        self.trackers.append(tracker)
+
+    def add_column(self, column: VertexColumn) -> None:
+        """Have vertices the values of a column, those that come later, too."""
+        self._columns.append(column)
+        if self.graph is not None:
+            column.begin(self.graph)
+
+    def make(self, default: str | None, kinds: Mapping[str, Any]) -> Graph:
+        """Make the graph.
+
+        Args:
+            default: the dtype of weights unless options say otherwise; None: events have none.
+            kinds: the dtypes of columns of edges.
+
+        Raises:
+            RequirementError: the graph has weights and the events have none.
+        """
+        options = {"weight_dtype": default, "num_vertices": 0, **self.options}
+        if kinds:
+            options["edge_columns"] = {**kinds, **(options.get("edge_columns") or {})}
+        graph = Graph(**options)
+        if options["weight_dtype"] is not None and default is None:
+            raise RequirementError("the graph has weights, the events have none: combine='count' makes some")
+        if any(tracker.symmetric for tracker in self.trackers):
+            self.twin = Twin(graph)
+        self.graph = graph
+        return graph
+
+    def change(self, change: Change, free: np.ndarray) -> Delta:
+        """Make the net changes of a slide: one batch with the vertices that come, and those that go with their names.
+
+        Raises:
+            WeightError: a weight does not fit the dtype of the graph's. CapacityError: there is not enough memory.
+        """
+        graph = self.graph
+        assert graph is not None
+        gone, new, before = ends_of(change.gone), ends_of(change.new), graph.version
+        reserved = self._reserve()
+        most = 1 + max((int(part.max()) for part in (*new, reserved) if len(part)), default=-1)
+        idle = reserved if self._names is None else self._names.idle()
+        coming = Coming(max(most - graph.num_vertices, 0), np.union1d(free, idle).astype(np.uint32))
+        needed = coming if coming.more or len(coming.gone) else None
+        delta = graph._update((*gone, None), (*new, self._weights(change, new)), (1, 2), needed)
+        if self._names is not None:
+            graph.names = self._names.names
+            self._names.note_idle()
+        for column in self._columns:
+            column.follow(graph, delta)
+        if self.twin is not None:
+            self.twin.follow(graph, delta, before)
+        return delta
+
+    def _weights(self, change: Change, new: tuple[np.ndarray, np.ndarray]) -> Any:
+        """Return the weights of a change as the graph takes them, or its columns of edges."""
+        assert self.graph is not None
+        kinds, value = self.graph.options.edge_columns, None
+        dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
+        if change.value is not None and dtype is not None:
+            value = fitted_weights(change.value, dtype, new)
+        if change.attributes is None:
+            return value
+        columns = {name: change.attributes[name] for name in change.attributes.dtype.names or ()}
+        return columns if value is None else {WEIGHT: value, **columns}
+
+    def _reserve(self) -> np.ndarray:
+        """Return the vertices that parameters of trackers name, which have ids before they have events."""
+        if self._names is None:
+            return np.empty(0, np.uint32)
+        for tracker in self.trackers:
+            if not tracker.begun:
+                tracker.name_vertices(self._names)
+        return self._names.reserved
+
+    def begin_trackers(self) -> None:
+        """Begin those trackers that do not know their graph: their vertices are there now."""
+        assert self.graph is not None
+        for tracker in self.trackers:
+            if not tracker.begun:
+                graph = self.twin.graph if tracker.symmetric and self.twin is not None else self.graph
+                if self._names is not None:
+                    graph.reserved = self._names.reserved
+                tracker.begin(graph)
+
+    def restore(self, change: Change, num_vertices: int, deleted: np.ndarray) -> None:
+        """Bring a new graph to what it was: the pairs of the window, its number of vertices, those that are deleted."""
+        graph = self.graph
+        assert graph is not None
+        graph.insert_vertices(max(num_vertices - graph.num_vertices, 0))
+        self.change(change, deleted)
+        for column in self._columns:
+            column.begin(graph)
+        if self._names is not None:
+            self._names.drop_unwanted()
+        self.begin_trackers()
+
+
+class Twin:
+    """An undirected, unweighted graph with an edge wherever a directed one has an arc, in either direction."""
+
+    def __init__(self, graph: Graph) -> None:
+        options = graph.options
+        self.graph = Graph(
+            graph.num_vertices, backend=options.backend, device=graph.device, directed=False, threads=options.threads,
+            memory_limit=options.memory_limit, self_loops=options.self_loops, **options.backend_options,
+        )  # fmt: skip
+        self._version = graph.version
+
+    def follow(self, graph: Graph, delta: Delta, before: int) -> None:
+        """Make the change that ``delta`` made of ``graph``, whose version before it was ``before``."""
+        gone, new, twin = delta.deleted, delta.inserted, self.graph
+        if self._version != before:  # an earlier change failed here
+            gone, new = twin.edges(), graph.edges()
+        elif len(gone.src):
+            left = ~graph.has_edges(gone.dst, gone.src)
+            gone = gone._replace(src=gone.src[left], dst=gone.dst[left])
+        deleted: Any = graph.deleted_vertices if self._version != before else delta.deleted_vertices
+        coming = Coming(graph.num_vertices - twin.num_vertices, graph.device.to_numpy(deleted))
+        twin._update((gone.src, gone.dst, None), (new.src, new.dst, None), (1, 2), coming)
+        if twin.names is not graph.names:
+            twin.names = graph.names
+        self._version = graph.version
+
+
+class VertexColumn:
+    """Values of vertices by name (or by id, without names), for those that come later, too.
+
+    Args:
+        name: the column of the frame, and of the graph.
+        frame: a frame, an Arrow table or a dict of arrays.
+        on: the column with the names. missing: the value of vertices without one.
+
+    Raises:
+        ParameterError: the frame has no such column, or one name twice. ShapeError: columns differ in length.
+        DTypeError: values are neither numbers nor bools nor texts, or ``missing`` is none that the column can hold.
+    """
+
+    def __init__(self, name: str, frame: Any, on: str, missing: Any) -> None:
+        known = [str(each) for each in getattr(frame, "column_names", getattr(frame, "columns", frame))]
+        for column in (name, on):
+            if column not in known:
+                raise ParameterError(f"vertices: the frame has no column {shown(column)}; it has {', '.join(known)}")
+        keys = frame[on]
+        self.name, self._keys = name, Names.of(keys)
+        values = frame[name]
+        if len(values) != len(keys):
+            raise ShapeError(f"vertices: columns {name!r} and {on!r} differ in length")
+        values = as_values(values, name, len(keys))
+        self._values = fitted(values, dtype_of(values), name)
+        self._missing = missing
+
+    def begin(self, graph: Graph) -> None:
+        """Give the vertices of a graph their values."""
+        graph.columns.add(self.name, dtype=str if self._values.dtype == object else self._values.dtype,
+                          missing=self._missing)  # fmt: skip
+        self._put(graph, graph.device.to_numpy(graph.live_vertices))
+
+    def follow(self, graph: Graph, delta: Delta) -> None:
+        """Give the vertices that came with a change their values."""
+        if self.name not in graph.columns:
+            self.begin(graph)
+            return
+        added = np.arange(delta.num_vertices_before, delta.num_vertices_after)
+        came = np.concatenate((added, graph.device.to_numpy(delta.revived_vertices)))
+        self._put(graph, np.setdiff1d(came, graph.deleted_vertices))
+
+    def _put(self, graph: Graph, vertices: Array) -> None:
+        if graph.names is not None:
+            vertices = vertices[graph.names.has(vertices)]
+        if not len(vertices):
+            return
+        given = vertices if graph.names is None else graph.names.values_of(vertices)
+        if graph.names is not None and graph.names.dtype != self._keys.dtype:
+            raise ParameterError(f"vertices: names are {graph.names.dtype}, those of the frame {self._keys.dtype}")
+        found = self._keys.find(given.astype(np.int64) if isinstance(given, np.ndarray) else given)
+        known = found >= 0
+        graph.columns.put(self.name, vertices[known], self._values[found[known]])
