@@ -54,6 +54,7 @@ class Rebuilt(Task):
         size = min(size, window_of(fixture.data))
         self.fixture, self.items, self.batch, self.algorithm = fixture, size, size, algorithm
         self.subject, self.data = Subject(fixture, algorithm), fixture.data
+        self.error: float | None = None
 
     def setup(self) -> None:
         """Begin the stream."""
@@ -68,9 +69,17 @@ class Rebuilt(Task):
             src, dst = np.concatenate((src, dst)), np.concatenate((dst, src))
         return src.astype(np.int32), dst.astype(np.int32)
 
+    def check(self, events: tuple[np.ndarray, np.ndarray], result: Any) -> None:
+        """Note the error of an answer that has one; others come in forms of their own."""
+        kind, model = self.subject.kind, self.stream.model()
+        if isinstance(result, list | np.ndarray) and len(result) == self.data.num_vertices:
+            right = kind.reference(*model.arcs(), self.data.num_vertices, model.directed, **self.subject.params)
+            self.error = kind.error(np.asarray(result), right)
+
     def extra(self) -> dict[str, Any]:
-        """Return the size of the window and the share of the edges."""
-        return {"window": self.stream.window, "share": self.items / len(self.data.src)}
+        """Return the size of the window, the share of the edges, and the error where there is one."""
+        told = {"window": self.stream.window, "share": self.items / len(self.data.src)}
+        return told | ({} if self.error is None else {"error": self.error})
 
 
 class ScipyRebuilt(Rebuilt):

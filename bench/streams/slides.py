@@ -53,6 +53,7 @@ class Sliding(FixtureTask):
             self.oracle = f"{FixtureTask.oracle}; {self.subject.oracle}"
         self.rng = fixture.rng("roots", size)
         self.stream: EventStream
+        self.error: float | None = None
 
     @property
     def directed(self) -> bool:
@@ -90,8 +91,9 @@ class Sliding(FixtureTask):
         self.tracker = track(self.subject.kind, **self.subject.params) if self.way == CURRENT and self.subject else None
 
     def extra(self) -> dict[str, Any]:
-        """Return the size of the window and, of an answer that is kept current, how many slides computed it anew."""
+        """Return the size of the window, the error, and how many slides computed anew what is kept current."""
         told: dict[str, Any] = {"window": self.stream.window, "share": self.items / len(self.fixture.data.src)}
+        told |= {} if self.error is None else {"error": self.error}
         if self.tracker is not None:
             told |= {"updated": self.tracker.updates.updated, "computed": self.tracker.updates.computed}
         return told
