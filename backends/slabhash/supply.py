@@ -186,8 +186,9 @@ class Supply:
 
     def poll(self) -> None:
         """Take over counters that have arrived, without waiting."""
-        if self.ledger.pending:
-            self.ledger.take_over(self._kernels.poll())
+        ledger = self.ledger
+        if ledger.pending:
+            ledger.take_over(self._kernels.poll())
 
     def _provide(self, batch: Batch) -> Demand:
         """Get the slabs for a batch, and leave memory for its scratch arrays."""

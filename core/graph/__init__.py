@@ -203,8 +203,9 @@ class Graph:
 
     @on_graph_device
     def _new_view(self, direction: str) -> StoreView:
-        symmetric = self.store(direction) is self._stores[0] and direction == "in"
-        view = self._views[direction] = self.view("out") if symmetric else self._walked(self.store(direction).view())
+        store = self.store(direction)
+        symmetric = store is self._stores[0] and direction == "in"
+        view = self._views[direction] = self.view("out") if symmetric else self._walked(store.view())
         return view
 
     def capabilities(self) -> dict[str, str]:

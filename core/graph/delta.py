@@ -243,7 +243,8 @@ class Delta:
     @property
     def is_known_empty(self) -> bool:
         """Whether the host knows, without waiting for a device, that nothing changed."""
-        if self._device.is_cuda and any(half is not None for half in self._changes):
+        removed, added, deleted = self._changes
+        if self._device.is_cuda and not (removed is None and added is None and deleted is None):
             return False
         if self.live_may_differ:
             return False

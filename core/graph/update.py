@@ -222,15 +222,15 @@ class Updater:
         if insert is not None and self.live.most_deleted:
             revival = self.live.revival(*insert[:2])
         try:
-            with self.whole(live=revival is not None):
-                try:
+            if revival is None:
+                self._all.carry_out(steps, removed, added)
+            else:
+                with self.whole(live=True):
                     self._all.carry_out(steps, removed, added)
-                except MemoryError:
-                    self.raise_pending()
-                    raise
-                if revival is not None and added is not None:
+                    assert added is not None
                     revived = self.live.revive(revival, added.change, ingest.guard)
-            ingest.allocate_next()
+            if self._eager:
+                ingest.allocate_next()
             self._added += 0 if added is None else added.size
             delta = self._delta(
                 removed=removed and removed.change, added=added and added.change, revived_vertices=revived
@@ -240,6 +240,9 @@ class Updater:
             self.version += 1
         except KeyboardInterrupt:
             self.version += 1  # the batch may have been launched; the end of a wait does not end it
+            raise
+        except MemoryError:
+            self.raise_pending()  # if the batch is invalid as well, say that
             raise
         return delta
 

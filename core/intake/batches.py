@@ -84,7 +84,7 @@ class DeviceBatch:
 
 def device_batches(
     removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, held: np.dtype | None, memory: Any,
-    offsets: tuple[int, ...], copy: Copy, *, paired: bool,
+    offsets: tuple[int, ...], guard: int, copy: Copy, *, paired: bool,
 ) -> tuple[DeviceBatch | None, DeviceBatch | None]:  # fmt: skip
     """Return the batches of a deletion and an insertion for stores, in ``memory`` divided at ``batch_offsets``.
 
@@ -96,26 +96,26 @@ def device_batches(
         start + src, start + dst, start + weight, start + status, start + before, start + second, start + old,
     )  # fmt: skip
     if removed is None:
-        return None, None if added is None else _device_batch(added, held, held, memory, first, copy, paired)
-    gone, n = _device_batch(removed, None, held, memory, first, copy, paired), removed.size
+        return None, None if added is None else _device_batch(added, held, held, memory, first, guard, copy, paired)
+    gone, n = _device_batch(removed, None, held, memory, first, guard, copy, paired), removed.size
     if added is None:
         return gone, None
     src, dst, weight, status, before, second, old = first
     behind = (
         src + 4 * n, dst + 4 * n, weight, status + n, before + width * n, second + n, old + width * n,
     )  # fmt: skip
-    return gone, _device_batch(added, held, held, memory, behind, copy, paired)
+    return gone, _device_batch(added, held, held, memory, behind, guard, copy, paired)
 
 
 def _device_batch(
     batch: UnvalidatedBatch, weight: np.dtype | None, held: np.dtype | None, memory: Any, addresses: tuple[int, ...],
-    copy: Copy, paired: bool,
+    guard: int, copy: Copy, paired: bool,
 ) -> DeviceBatch:  # fmt: skip
     operation, variant, size, _, waits = batch
     change = LazyChange(size, variant.mirrored, weight, held, memory, addresses)
     src, dst, weights, status, before, _, _ = addresses
     return DeviceBatch(
-        operation, size, src, dst, weights, status, before, batch.guard, waits, not paired, batch, change, copy
+        operation, size, src, dst, weights, status, before, guard, waits, not paired, batch, change, copy
     )
 
 

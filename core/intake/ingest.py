@@ -71,6 +71,7 @@ UNVALIDATED_STRUCT = Struct("Unvalidated", {  # a batch as the caller gave it
     "mode": "uint32_t",  # PART: which part of the call it is (1: delete, 2: insert, 0: all of it); *_PART(S): flags
 })  # fmt: skip
 UNVALIDATED = UNVALIDATED_STRUCT.packer
+STATUS_BYTES = STATUS.size
 STATUS_WORD, SIZE_WORD, CALL_WORD = (list(UNVALIDATED_STRUCT.fields).index(name) for name in ("status", "n", "call"))
 BAD_SRC, BAD_DST, BAD_LOOP, BAD_WEIGHT, UNSIGNED_VALUE = 1, 2, 3, 4, 8  # reasons in a key; the last is a flag
 REASON_BITS, KEY_INDEX, KEY_PART = 15, 4, 60  # of a key: the mask of the reason, where the index and the part begin
@@ -186,7 +187,7 @@ class UnvalidatedBatch(NamedTuple):
     @property
     def guard(self) -> int:
         """Address of the guard, ``uint32``, which is not zero if an entry was found invalid."""
-        return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS.size
+        return self.words[STATUS_WORD] + (self.words[CALL_WORD] & 1) * STATUS_BYTES
 
 
 class Fill(int):
@@ -316,12 +317,13 @@ class Ingest:
         if memory[0] is not offsets:
             memory = offsets, self._alloc(offsets[-1])
         self._last = offsets
-        return device_batches(removed, added, held, memory[1], offsets, self.launch_copy, paired=paired)
+        guard = self._addresses[0] + (self._calls & 1) * STATUS_BYTES
+        return device_batches(removed, added, held, memory[1], offsets, guard, self.launch_copy, paired=paired)
 
     def allocate_next(self) -> None:
-        """Allocate memory for another change like the last one, if it is small: now, while the device is at work."""
+        """Allocate memory for another change like the last one, if it is small: in a call that waits for the device."""
         size = self._last[-1]
-        if size <= MOST_NEXT and not self._deferred:
+        if size <= MOST_NEXT:
             try:  # suppress() would take half a microsecond
                 self._next = self._last, self._alloc(size)
             except MemoryError:

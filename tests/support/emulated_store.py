@@ -33,8 +33,8 @@ def batches_of(
     """Return the batches for a store of a deletion and an insertion, with memory for the outcomes."""
     sizes = (0 if half is None else half.size for half in (removed, added))
     offsets = batch_offsets(*sizes, 0 if dtype is None else dtype.itemsize, int(paired))
-    memory = device.xp.cuda.alloc(offsets[-1])
-    return device_batches(removed, added, dtype, memory, offsets, lambda *_: None, paired=paired)
+    memory, guard = device.xp.cuda.alloc(offsets[-1]), next(half.guard for half in (removed, added) if half is not None)
+    return device_batches(removed, added, dtype, memory, offsets, guard, lambda *_: None, paired=paired)
 
 
 class Twin:

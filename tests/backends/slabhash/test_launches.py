@@ -248,7 +248,9 @@ def device_batch(case: Any, unchecked: UnvalidatedBatch) -> DeviceBatch:
     """The batch for a store that has a second one beside it."""
     offsets = batch_offsets(*batch_sizes(case, unchecked.operation))
     halves = (unchecked, None) if unchecked.operation == "delete" else (None, unchecked)
-    made = device_batches(*halves, case.dtype, allocate(offsets[-1]), offsets, lambda *_: None, paired=True)
+    made = device_batches(
+        *halves, case.dtype, allocate(offsets[-1]), offsets, unchecked.guard, lambda *_: None, paired=True
+    )
     return next(batch for batch in made if batch is not None)
 
 

@@ -131,10 +131,6 @@ def test_memory_for_the_next_change_is_that_of_an_equal_one(validation):
     made.allocate_next()
     kept = made._next[1]
     assert memory(*range(9)) is not kept  # 9 ids take as much, but another division
-    deferred = validation(checks="deferred")
-    deferred.batches((column(1), column(2), None), None, (0, 0), paired=False)
-    deferred.allocate_next()
-    assert deferred._next[1] is None
 
 
 @pytest.mark.parametrize(
