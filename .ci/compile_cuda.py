@@ -31,13 +31,11 @@ from suricate.cuda.program import Program
 from suricate.graph import revive
 from suricate.graph.edge_columns.weighing import by_row
 from suricate.intake import id_checks, ingest
-from suricate.operators.cuda import samples as operators
-from suricate.operators.cuda.intersect import intersect
-from suricate.repair.cuda import samples as forests
 from suricate.state import union_find, words
 from suricate.state.edges import edge_set_cuda
 from suricate.store import fallbacks
 from suricate.testing.nvrtc import compile_program, cursor_program
+from suricate.testing.programs import forests, intersections, operators
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
@@ -74,7 +72,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
             view = store.view()
             generic = cursor_program(view), fallbacks.program(view), *operators.programs(view), *forests.programs(view)
             structures = (program for kind in su.plugins.algorithms().values() for program in kind.programs(view))
-            pairs = intersect.programs(view, edge_set(None))
+            pairs = intersections.programs(view, edge_set(None))
             own = VARIED if options or weight not in VARIED_WEIGHTS else ARCHES
             over_cursor = own if name == default else VARIED
             label = f"{name} {options or ''} weight={weight}"

@@ -21,16 +21,20 @@ _NO_STATUS = np.empty(0, np.uint8)
 
 
 @inner
+def slot_of(table, at, key, free):
+    """Return the slot of ``key``, from place ``at`` on, which is put into the table if it is not there."""
+    while table[at] != free and table[at] != key:
+        at += np.uint64(1)
+        if at == np.uint64(len(table)):
+            at = np.uint64(0)
+    table[at] = key
+    return at
+
+
+@inner
 def slot_for_key(table_key, key):
     """Return the slot of ``key``, which is put into the table if it is not there."""
-    capacity = np.uint64(len(table_key))
-    at = home(key, capacity)
-    while table_key[at] != _NONE and table_key[at] != key:
-        at += np.uint64(1)
-        if at == capacity:
-            at = np.uint64(0)
-    table_key[at] = key
-    return at
+    return slot_of(table_key, home(key, np.uint64(len(table_key))), key, _NONE)
 
 
 @kernel
@@ -65,14 +69,7 @@ def _fill_table_with_last(key, entry, src, dst, mark, directed):
 @inner
 def slot_of_source(source, u):
     """Return the slot of source ``u``, which is put into the table if it is not there."""
-    slots = np.uint64(len(source))
-    at = home_of_source(u, slots)
-    while source[at] != EMPTY and source[at] != u:
-        at += np.uint64(1)
-        if at == slots:
-            at = np.uint64(0)
-    source[at] = u
-    return at
+    return slot_of(source, home_of_source(u, np.uint64(len(source))), u, EMPTY)
 
 
 @kernel

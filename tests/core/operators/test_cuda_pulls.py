@@ -13,9 +13,10 @@ import suricate as su
 from suricate.base.types import ArcList
 from suricate.operators import binding, schemes
 from suricate.operators.call import UNLIMITED, Start
-from suricate.operators.cuda import driver, samples
+from suricate.operators.cuda import driver
 from suricate.operators.results import Layers, empty_layers
 from suricate.state.frontier import Frontier
+from suricate.testing.programs import operators
 
 BACKENDS = ("csr_baseline", "hornet_like", "slabhash", "blocked", "gpma")
 
@@ -148,7 +149,7 @@ def test_ends_of_arcs_are_merged(graph: su.Graph, kernels: list[str]) -> None:
 @pytest.mark.parametrize("over", ["out", "in", "both"])
 def test_effects(graph: su.Graph, kernels: list[str], over: str) -> None:
     fake = FakeGraph(graph)
-    call = call_of(fake, binding.bind_effect(graph, samples.ADDS, (np.zeros(10_000), 1)))
+    call = call_of(fake, binding.bind_effect(graph, operators.ADDS, (np.zeros(10_000), 1)))
     arcs = ArcList(array(4, np.uint32), array(4, np.uint32), None, array(4, np.uint8), 1, 4)
     driver.edge_map(fake, call, Start((), (arcs, arcs._replace(status=None, weight=array(4, np.float32)))), over, None)
     assert kernels == ["map_arcs"] * 2

@@ -133,8 +133,8 @@ def test_functions_that_differ_only_in_a_number_do_not_mix():
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("weight_dtype", [None, "float32"])
 def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
-    from suricate.operators.cuda import samples as cuda
-    from suricate.repair.cuda import samples
+    from suricate.testing.programs import forests as samples
+    from suricate.testing.programs import operators as cuda
 
     view = su.Graph(4, backend=backend, device=CPU, weight_dtype=weight_dtype).view()
     operators, forests = cuda.programs(view), samples.programs(view)
@@ -146,10 +146,10 @@ def test_cuda_sources_can_be_assembled_anywhere(backend, weight_dtype):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sources_of_intersect_can_be_assembled_anywhere(backend):
-    from suricate.operators.cuda.intersect import intersect
+    from suricate.testing.programs import intersections
 
     graph = su.Graph(4, backend=backend, device=CPU)
-    programs = intersect.programs(graph.view(), su.EdgeSet(graph, [0], [1]))
+    programs = intersections.programs(graph.view(), su.EdgeSet(graph, [0], [1]))
     templates = {"intersect.cu", "intersect_stream.cu", "orient.cu", "oriented.cu"}
     assert {program.source.name for program in programs} == templates
     for program in programs:
@@ -158,7 +158,7 @@ def test_sources_of_intersect_can_be_assembled_anywhere(backend):
 
 def test_assembling_needs_no_cupy():
     code = (
-        "import sys, suricate as su\nfrom suricate.operators.cuda import samples as cuda\n"
+        "import sys, suricate as su\nfrom suricate.testing.programs import operators as cuda\n"
         "cuda.programs(su.Graph(4, backend='csr_baseline', device='cpu').view())\nassert 'cupy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,29 +1,44 @@
-"""CPU template of ``propagate`` where steps need no phases: vertices may see values of the same step."""
+"""CPU template of ``propagate``: all offers of a step, then the second phase if there is one, then the next step.
+
+Without a second phase vertices may see values of the same step. The vertices of each step are appended to ``layers`` if
+that has any places: layer ``i`` ends at ``ends[i + 1]``.
+"""
 
 from __future__ import annotations
 
 from suricate.cpu.jit import kernel
+from suricate.operators.cpu.bindings import has_then, then
 from suricate.operators.cpu.measuring import MANY, edges_of
+from suricate.operators.cpu.push.layering import append_layer
 from suricate.operators.cpu.push.pushing import push_list
 
 
 @kernel
 def propagate(
-    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, share, queue, spare, *args
-):
-    """Push until nothing changes; return the number of the last step, of vertices that pushed, of those left.
+    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, share, queue, spare, layers,
+    ends, *args,
+):  # fmt: skip
+    """Push until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
     Step ``i``, of which the first is ``number + 1``, stamps with ``step + i``. ``queue`` and ``spare`` are
     ``uint32[num_vertices]``; the frontier is perhaps in ``spare``. A step with more than ``share`` edges is left to
-    several threads, unless that is ``MANY``.
+    several threads, unless that is ``MANY``. If a layer does not fit, the vertices left are -1.
     """
     touched = 0
-    while count > 0 and number < max_steps:
+    fits = append_layer(layers, ends, number, frontier, everything, count)
+    while count > 0 and number < max_steps and fits:
         if share < MANY and edges_of(g, h, num_vertices, frontier, everything, count, share) > share:
             break
         number += 1
         touched += count
-        count = push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step + number, queue, 0, *args)
+        queued = push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step + number, queue, 0, *args)
+        count = 0 if has_then else queued
+        for i in range(queued if has_then else 0):
+            v = queue[i]
+            if then(v, number, *args):
+                queue[count] = v
+                count += 1
         frontier, queue, spare = queue, spare, queue
         everything = False
-    return number, touched, count
+        fits = append_layer(layers, ends, number, frontier, everything, count)
+    return number, touched, count if fits else -1

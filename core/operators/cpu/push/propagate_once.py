@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.bindings import both, then
+from suricate.operators.cpu.bindings import then
 from suricate.operators.cpu.measuring import MANY, edges_of, edges_of_rest
 from suricate.operators.cpu.push.layering import append_layer
-from suricate.operators.cpu.push.pulling_once import pull_row
+from suricate.operators.cpu.push.pulling_once import pull_range
 from suricate.operators.cpu.push.pushing import push_list
 
 LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
@@ -23,16 +23,7 @@ PULLED = 14  #: a larger one is pulled if its edges are more than this part of a
 @inner
 def pull_rest(g, h, num_vertices, out, stamp, step, number, equal, queue, *args):
     """Step ``number`` as a pull of all vertices that were not altered yet; return how many were, now in ``queue``."""
-    queued = 0
-    for v in range(num_vertices):
-        if stamp[v] >= step:
-            continue
-        altered = pull_row(g, np.uint32(v), False, step + number, equal, out, stamp, *args)
-        if both and not (altered and equal):
-            altered = pull_row(h, np.uint32(v), True, step + number, equal, out, stamp, *args) or altered
-        if altered:
-            queue[queued] = v
-            queued += 1
+    queued = pull_range(g, h, 0, num_vertices, out, stamp, step, number, equal, queue, 0, *args)
     for i in range(queued):
         stamp[queue[i]] = step + number + 1
     return queued
@@ -46,7 +37,7 @@ def propagate(
     """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
     ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
-    ``propagate_levels.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
+    ``propagate.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
     while the frontier is a large part of all vertices. What is left of a propagation before a step with so large a
     frontier, or with more than ``share`` edges, is left to several threads, unless ``share`` is ``MANY``.
     """

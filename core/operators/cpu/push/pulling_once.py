@@ -1,9 +1,11 @@
-"""What the CPU templates of searches share that pull: the offers that one vertex takes."""
+"""What the CPU templates of searches share that pull: the offers that the vertices of a range take."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import edge, neighbors, store, weight
+from suricate.operators.cpu.bindings import both, edge, neighbors, store, weight
 
 
 @inner
@@ -18,3 +20,21 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
             if equal:
                 return True
     return altered
+
+
+@inner
+def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
+    """Pull for the vertices from ``begin`` to ``end`` that were not altered yet, those with stamps below ``step``.
+
+    Those that this alters are written from ``queue[at]`` on; the place behind the last is returned.
+    """
+    for v in range(begin, end):
+        if stamp[v] >= step:
+            continue
+        altered = pull_row(back, np.uint32(v), False, step + number, equal, out, stamp, *args)
+        if both and not (altered and equal):
+            altered = pull_row(also_back, np.uint32(v), True, step + number, equal, out, stamp, *args) or altered
+        if altered:
+            queue[at] = v
+            at += 1
+    return at

@@ -157,9 +157,6 @@ def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[
     if once and graph.has_in_edges:
         _, b, c = walk_over(graph, REVERSE[push.over])
         module, views = instance("propagate_once", walk, call), (g, h, b, c, graph.num_vertices, once == "equal")
-    elif call.then is None and kept is None and call.reduce != "sum":
-        plain = instance("propagate", walk, call).propagate
-        return lambda *given: plain(*views, *given[:-2], *push.values)
     else:
-        module = instance("propagate_levels", walk, call)
+        module = instance("propagate", walk, call)
     return lambda *given: module.propagate(*views, *given, *push.values)

@@ -12,7 +12,7 @@ import numpy as np
 from suricate.cpu.jit import kernel
 from suricate.operators.cpu.bindings import arc_weight, both, edge, store, then
 from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure_blocks
-from suricate.operators.cpu.push.pulling_once import pull_row
+from suricate.operators.cpu.push.pulling_once import pull_range
 from suricate.operators.cpu.push.stamping import stamp_row
 
 
@@ -69,17 +69,7 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
     They are written from ``queue[begin]`` on; the place behind the last is returned. Stamps are as in
     ``propagate_once.py``, and are not written: other parts read them.
     """
-    at = begin
-    for v in range(begin, end):
-        if stamp[v] >= step:
-            continue
-        altered = pull_row(back, np.uint32(v), False, step + number, equal, out, stamp, *args)
-        if both and not (altered and equal):
-            altered = pull_row(also_back, np.uint32(v), True, step + number, equal, out, stamp, *args) or altered
-        if altered:
-            queue[at] = v
-            at += 1
-    return at
+    return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 
 
 @kernel

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.base.effects import atomic
 from suricate.base.forks import renewed
 from suricate.base.types import EMPTY, ArcList, StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
-from suricate.edgefn import argument_of, compile_function
+from suricate.edgefn import compile_function
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.binding import one
 from suricate.operators.call import Call
@@ -24,7 +23,6 @@ from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.state.edges.edge_set import EdgeSet
 
 HERE = Path(__file__).parent
 
@@ -230,12 +228,12 @@ def program_of(
     if program is None:
         with _lock:
             program = _programs.get(key) or _programs.setdefault(
-                key, _program(template, walks, main, call, corners, by_id=by_id)
+                key, pairs_program(template, walks, main, call, corners, by_id=by_id)
             )
     return program
 
 
-def _program(
+def pairs_program(
     template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int, *, by_id: bool = False
 ) -> Program:
     """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``."""
@@ -282,40 +280,3 @@ def rows_program(walk: Walk) -> Program:
         with _lock:
             program = _programs.setdefault(key, Program(HERE / "orient.cu", text, include=include))
     return program
-
-
-def programs(view: StoreView, edges: EdgeSet) -> list[Program]:
-    """Return one program or more of every template over ``view``, and over it and ``edges``, to be compiled."""
-    walk, second = Walk(view), Walk(edges.view())
-
-    def value(i, u, v, x, values, offset):
-        return values[x] + offset + i
-
-    def plain(u, v, x, values, offset):
-        return values[x] * offset
-
-    def effect(u, v, x, counts, total, batch):
-        if (u, x) not in batch:
-            atomic.add(counts, x, 1)
-            total.add(1)
-
-    def call(fn: Any, dtype: str, leading: tuple[str, ...], *arguments: Any) -> Call:
-        types = tuple(map(argument_of, arguments))
-        function = compile_function(fn, types, weight_dtype=view.weight_dtype, leading=leading, role="effect")
-        return Call(function, (), dtype=np.dtype(dtype))
-
-    vertices, some = ("u", "v", "x"), np.empty(0, np.float64)
-    count, floats = call(one, "int64", vertices), call(plain, "float64", vertices, some, 1.0)
-    placed = call(value, "float64", ("i", *vertices), some, 1)
-    effects = call(effect, "int64", vertices, np.empty(0, np.int64), Scalar("sum", "int64"), edges)
-    made = [rows_program(walk)]
-    made += [_program("oriented.cu", (walk, walk), 0, count, corners) for corners in (0, 1)]
-    made += [_program("oriented.cu", (walk, walk), 0, floats, corners) for corners in (0, 2)]
-    made.append(_program("oriented.cu", (walk, walk), 0, effects, 0, by_id=True))
-    for template in ("intersect.cu", "intersect_stream.cu"):
-        made += [_program(template, (walk, walk), 0, count, 0), _program(template, (walk, second), 0, placed, 0)]
-        made.append(_program(template, (second, walk), 1, floats, 0))
-        made += [
-            _program(template, walks, main, effects, 0) for walks, main in (((walk, walk), 0), ((second, walk), 1))
-        ]
-    return made

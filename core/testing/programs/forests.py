@@ -5,9 +5,9 @@ from __future__ import annotations
 from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk
-from suricate.operators.cuda.push.push_samples import call_by_distance, call_by_hops
 from suricate.operators.cuda.push_structs import DENSE_BLOCK
 from suricate.repair.cuda.repairs import program
+from suricate.testing.programs.pushes import call_by_distance, call_by_hops
 
 
 def programs(view: StoreView) -> list[Program]:

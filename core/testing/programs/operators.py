@@ -18,8 +18,8 @@ from suricate.operators.cuda.programs import MERGE, program_of
 from suricate.operators.cuda.pull.converge import converge_program, passes_program
 from suricate.operators.cuda.pull.layers import layers_program
 from suricate.operators.cuda.pull.pull import value_macros
-from suricate.operators.cuda.push import push_samples
 from suricate.state.scalar import Scalar
+from suricate.testing.programs import pushes
 
 F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u4", "i8", "u8"))
 
@@ -117,7 +117,7 @@ def programs(view: StoreView) -> list[Program]:
         *_maps(walk, view),
         *_pulls(walk, view),
         *_rounds(walk, view),
-        *push_samples.programs(walk, view),
+        *pushes.programs(walk, view),
     ]
 
 

@@ -1,0 +1,1 @@
+"""Some CUDA programs of every template, to be compiled on a machine without a GPU."""
