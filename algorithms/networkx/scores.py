@@ -71,9 +71,10 @@ def pagerank(
     if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
         raise nx.PowerIterationFailedConvergence(max_iter)
     values = {"personalization": jumps, "nstart": start, "dangling": sinks}
-    bound = tol * len(G)  # of NetworkX; updates of live graphs remain as exact with a tenth of it
-    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound / CLOSER, LEAST), "max_iter": max_iter, **values}
-    return G.table(_iterated(G, "pagerank", weight, max_iter, enough=bound, **params))
+    # A bound below NetworkX's, which keeps updates of live graphs as exact; it stays while the graph does not double.
+    bound = tol * (1 << len(G).bit_length() >> 1) / CLOSER
+    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter, **values}
+    return G.table(_iterated(G, "pagerank", weight, max_iter, enough=tol * len(G), **params))
 
 
 @served("hits", cost="iterations", note=DIGIT)
@@ -110,19 +111,19 @@ def katz_centrality(
         return {}
     try:
         constant: Any = float(beta)
-        size = abs(constant) * len(G)
+        mean = abs(constant)
     except (TypeError, ValueError):
         if set(beta) != set(G):
             raise nx.NetworkXError("beta dictionary must have a value for every node") from None
         constant = _by_vertex(G, beta)
-        size = sum(map(abs, constant.values()))
+        mean = sum(map(abs, constant.values())) / len(G)
     params: dict[str, Any] = {
         "alpha": alpha,
         "beta": constant,
         "nstart": _by_vertex(G, nstart),
         "normalized": normalized,
     }
-    bound = max(tol * len(G) / size if size else tol, LEAST)
+    bound = max(tol / mean if mean else tol, LEAST)
     return G.table(_iterated(G, "katz", weight, max_iter, tol=bound, max_iter=max_iter, **params))
 
 

@@ -172,7 +172,8 @@ class Converted:
     def on_host(self, found: Any) -> Any:
         """Return a result of an algorithm with its arrays on the host."""
         if isinstance(found, tuple):
-            return type(found)(*map(self.on_host, found))
+            parts = map(self.on_host, found)
+            return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
         return self.graph().device.to_numpy(found) if hasattr(found, "shape") else found
 
     def vertices(self, nodes: Iterable[Any]) -> np.ndarray:

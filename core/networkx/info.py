@@ -12,10 +12,8 @@ GROUP = "suricate.networkx"  #: of entry points ``name of a function in NetworkX
 @cache
 def offered() -> dict[str, metadata.EntryPoint]:
     """Return the entry points of the functions that installed packages offer, by NetworkX's names; loads none."""
-    found: dict[str, metadata.EntryPoint] = {}
-    for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: (point.name, point.value)):
-        found.setdefault(point.name, point)
-    return found
+    points = sorted(metadata.entry_points(group=GROUP), key=lambda point: point.value)
+    return {point.name: point for point in reversed(points)}  # of several packages the first one has a name
 
 
 def backend_info() -> dict[str, Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 from weakref import ref
 
 import networkx as nx
 import numpy as np
 
+from suricate.base.errors import SuricateError
 from suricate.graph import Graph as Stored
 from suricate.graph.delta import Batch
 from suricate.networkx.answers import Answers
@@ -79,8 +81,9 @@ def current(graph: Any, device: Any) -> Live | None:
     watch = getattr(graph._adj, "_watch", None)
     watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
     if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
-        watch.live.follow()
-        return watch.live
+        with suppress(SuricateError):  # an answer that is kept current may refuse a weight: then from scratch
+            watch.live.follow()
+            return watch.live
     release(graph)
     watch.live = Live(graph, watch, device) if watch.bind() else None
     return watch.live
@@ -175,9 +178,8 @@ class Live(Converted):
                 stored.insert_vertices(len(new))
         self._vertices = None if new or self._retired else self._vertices
         self._gone, self._retired = self._gone + self._retired, []
-        for node in reversed(new):
-            self.index[node] = len(self.nodes)
-            self.nodes.append(node)
+        self.index.update(zip(reversed(new), range(len(self.nodes), len(self.nodes) + len(new)), strict=True))
+        self.nodes += reversed(new)
 
     def _follow_edges(self, graph: Any, touched: list[tuple[Any, Any]]) -> None:
         kept: dict[tuple[int, int], Any] = {}
@@ -218,10 +220,9 @@ class Live(Converted):
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
         """Return a dictionary by node that is decoded when it is read, or before a node in it is removed."""
         made = super().table(column, vertices)
-        if isinstance(made, Decoded):
-            if len(self._handed_out) >= MOST_HANDED_OUT:
-                self._handed_out = [each for each in self._handed_out if each() is not None]
-            self._handed_out.append(ref(made))
+        if len(self._handed_out) >= MOST_HANDED_OUT:
+            self._handed_out = [each for each in self._handed_out if each() is not None]
+        self._handed_out += [ref(made)] if isinstance(made, Decoded) else []
         return made
 
     def decode_all(self) -> None:

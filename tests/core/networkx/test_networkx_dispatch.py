@@ -17,6 +17,7 @@ from networkx.utils.backends import _registered_algorithms
 from networkx_calls import CALLS, DRAWN, FROM_3_5, Call, assert_same, graphs
 from plugin_sites import python
 
+import suricate.networkx as sx
 from suricate import plugins
 from suricate.networkx import backend
 from suricate.networkx.converted import Converted
@@ -362,6 +363,31 @@ def test_importing_networkx_loads_nothing() -> None:
 def test_the_size_of_the_folder() -> None:
     lines = [file.read_text().count("\n") for file in (CHECKOUT / "core" / "networkx").glob("*.py")]
     assert sum(lines) <= 1200
+
+
+@pytest.mark.slow
+def test_a_first_call_that_compiles_says_so(tmp_path: Path) -> None:
+    code = "import networkx as nx; print(nx.triangles(nx.complete_graph(4), backend='suricate'))"
+    done = python(code, SURICATE_CACHE_DIR=str(tmp_path), SURICATE_AHEAD="0")
+    assert done.stdout.strip() == "{0: 3, 1: 3, 2: 3, 3: 3}"
+    assert "compiling kernels, once on this machine" in done.stderr
+
+
+@pytest.mark.gpu
+def test_on_cuda() -> None:
+    with nx.config.backends.suricate(device="cuda"):
+        for plain, live in ((nx.Graph, sx.Graph), (nx.DiGraph, sx.DiGraph)):
+            right = graphs("directed" if plain is nx.DiGraph else "undirected")[0]
+            for graph in (plain(right), live(right)):
+                for turn in range(3):
+                    for each in (graph, right):
+                        each.add_edge("n1", f"new {turn}", cost=turn + 1)
+                    found = nx.pagerank(graph, weight=None, tol=1e-9, backend="suricate")
+                    assert_same(found, nx.pagerank(right, weight=None, tol=1e-9))
+                    found = nx.single_source_dijkstra_path_length(graph, "n0", weight="cost", backend="suricate")
+                    assert_same(found, nx.single_source_dijkstra_path_length(right, "n0", weight="cost"))
+                    assert_same(nx.degree_centrality(graph, backend="suricate"), nx.degree_centrality(right))
+                right.remove_nodes_from([f"new {turn}" for turn in range(3)])
 
 
 def test_a_function_of_another_package(tmp_path: Path) -> None:

@@ -336,6 +336,27 @@ def test_weights_that_cannot_be_used_are_refused_until_they_are_gone() -> None:
     assert nx.dijkstra_path_length(graph, "n1", "n2", backend="suricate") == right
 
 
+def test_an_answer_that_refuses_a_weight_does_not_keep_others_from_being_given() -> None:
+    graph = made(sx.DiGraph)
+    for _ in range(2):
+        nx.single_source_dijkstra_path_length(graph, "n1", backend="suricate")
+    graph.add_edge("n1", "n2", weight=-3)
+    assert nx.descendants(graph, "n1", backend="suricate") == nx.descendants(graph, "n1")
+    with pytest.raises(ValueError, match="negative weights"):
+        nx.single_source_dijkstra_path_length(graph, "n1", backend="suricate")
+
+
+def test_answers_stay_tracked_while_nodes_come() -> None:
+    graph = made(sx.Graph)
+    for turn in range(6):
+        graph.add_edge("n1", ("new", turn))
+        nx.pagerank(graph, backend="suricate")
+        nx.katz_centrality(graph, 0.01, beta=0.7, backend="suricate")
+    updates = {tracker.name: tracker.updates for tracker in live_side(graph).answers().tracked.values()}
+    assert (updates["katz"].computed, updates["katz"].failed) == (1, 0)
+    assert len(live_side(graph).answers("weight").tracked) == 1
+
+
 def test_subgraphs_of_cores_are_live_graphs_with_all_attributes() -> None:
     graph, plain = pair(sx.Graph)
     found = nx.k_core(graph, 2, backend="suricate")
