@@ -81,6 +81,10 @@ class CutLoops:
         """Forget all loops: everything is computed again."""
         self._unread, self._found = [], False
 
+    def restore(self, found: bool) -> None:
+        """Go on from what :meth:`found` returned."""
+        self._unread, self._found = [], found
+
     def found(self) -> bool:
         """Return whether a loop was cut short since :meth:`clear`; waits for the device."""
         for outcome, after, limit in self._unread:

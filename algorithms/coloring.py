@@ -14,6 +14,7 @@ colours depend on the history, and the colour of a vertex never exceeds the numb
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -127,6 +128,9 @@ def publish(v, colour, window, moved, chosen, following, key):
     window[v] = following[v]
 
 
+ROUNDS = ("colour", "window", "moved", "chosen", "following")  #: what rounds read and write, an array each
+
+
 class Neighbours(NamedTuple):
     """Pairs of neighbours."""
 
@@ -155,7 +159,7 @@ class Coloring(Algorithm):
 
     def __init__(self, seed: int = 0) -> None:
         self.key = key_of(integer("coloring: seed", seed))
-        self._state: tuple[Array, ...] = ()  # colour, window, moved, chosen, following
+        self._state: tuple[Array, ...] = ()  # as ROUNDS says
 
     def compute(self, graph: Graph) -> None:
         """Colour the vertices in layers, each vertex after its earlier neighbours, once per window of colours."""
@@ -192,6 +196,14 @@ class Coloring(Algorithm):
             graph, (delta.edges("inserted"), delta.edges("deleted")), taken_by, args=(*self._state, self.key),
             reduce="or", over="both", then=choose, commit=publish,
         )  # fmt: skip
+
+    def state(self) -> dict[str, Array]:
+        """Return the arrays of the rounds: which colours vertices have depends on earlier ones."""
+        return dict(zip(ROUNDS, self._state, strict=True))
+
+    def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
+        """Go on from the arrays of the rounds."""
+        self._state = tuple(resized(graph.device.xp, state[name], graph.num_vertices, 0) for name in ROUNDS)
 
     @property
     def result(self) -> Array:

@@ -18,6 +18,7 @@ their neighbours at once, exactly ``max_iter`` times; of equally frequent labels
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -206,6 +207,24 @@ class LabelPropagation(Algorithm):
             over="both", then=take, commit=publish, wake="both", max_steps=self.max_iter - before,
         )  # fmt: skip
         self._cut.note(self._outcome, self.max_iter - before)
+
+    def state(self) -> dict[str, Array] | None:
+        """Return the arrays of the rounds, and whether any loop was cut short: labels depend on earlier ones."""
+        if self.synchronous:
+            return None
+        marks = np.array([self._cut.found(), self._owes_rounds])
+        return {"rank": self._rank, "taken": self._taken, "wanted": self._wanted, "marks": marks}
+
+    def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
+        """Go on from the arrays of the rounds."""
+        xp, n = graph.device.xp, graph.num_vertices
+        self._graph, self._outcome, self._rank = graph, None, state["rank"]
+        if n > len(self._rank):
+            self._rank = xp.concatenate([self._rank, mixed_ids(xp, len(self._rank), n, self.key)])
+        self._taken, self._wanted = (resized(xp, state[name], n, 0) for name in ("taken", "wanted"))
+        is_cut, owes = (bool(mark) for mark in graph.device.to_numpy(state["marks"]))
+        self._cut.restore(is_cut)
+        self._owes_rounds = owes
 
     @property
     def iterations(self) -> int:  # type: ignore[override]

@@ -6,7 +6,7 @@ Trackers of one graph with the same algorithm and parameters share one instance 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,6 +101,12 @@ class Kept:
         self.algorithm.take_recomputed()
         self.updates.computed += 1
         self.did, self._failed, self.version, self.last = Advance("computed"), False, self.graph.version, ()
+
+    def restore(self, state: Mapping[str, Array]) -> None:
+        """Go on from a state of the algorithm, on the device, in place of a computation."""
+        self._failed = True
+        self.algorithm.restore(self.graph, state)
+        self._failed, self.version = False, self.graph.version
 
     def distrust(self) -> None:
         """Have the next access compute from scratch."""
@@ -424,11 +430,13 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
     return (kind, *((type(value), repr(value)) for value in values))
 
 
-def make_tracker(graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any]) -> Tracker:
+def make_tracker(
+    graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any], state: Mapping[str, Array] | None = None
+) -> Tracker:
     """Return a tracker that shares an instance with this algorithm and parameters; it is added if there is none.
 
     ``seen`` is the graph as the algorithm sees it (see ``weighing``), mostly the graph itself. Raises as
-    :func:`make_algorithm` does.
+    :func:`make_algorithm` does. With a ``state`` of the algorithm, the first instance goes on from there.
     """
     instance, every = make_algorithm(seen, algorithm, params), seen._kept
     key = sharing_key(type(instance), params)
@@ -437,6 +445,8 @@ def make_tracker(graph: Graph, seen: Graph, algorithm: Any, params: dict[str, An
         kept = Kept(seen, instance, params)
         if seen is graph:
             rehearse_tracking(graph, type(instance), params)
+        if state is not None:
+            kept.restore(state)
     if kept.stale:
         kept.compute()
     every[key] = kept

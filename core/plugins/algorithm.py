@@ -213,6 +213,22 @@ class Algorithm(ABC):
             other = f"; {cls.if_directed} is for directed graphs" if cls.if_directed and graph.directed else ""
             raise RequirementError(f"{cls.name} cannot run on this graph: {reason}{other}")
 
+    # -- answers that depend on history, optional ----------------------------------------------------------------------
+
+    def state(self) -> dict[str, Array] | None:
+        """Return what the next update starts from, arrays by name, where the result depends on earlier changes.
+
+        Checkpoints of jobs keep it. None: the result is a function of the graph, and is computed again.
+        """
+        return None
+
+    def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
+        """Go on, in place of :meth:`compute`, from what :meth:`state` returned; its arrays lie on the graph's device.
+
+        The graph has the same edges and vertices as then, or further vertices without edges.
+        """
+        raise NotImplementedError(f"{self.name} has no state to go on from")
+
     # -- verification and benchmark, all optional ----------------------------------------------------------------------
 
     @classmethod

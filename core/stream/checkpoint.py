@@ -177,6 +177,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         columns = job._by_time()._asdict().items()
         arrays.update({f"waiting.{name}": part for name, part in columns if part is not None})
     for number, tracker in enumerate(job.graphs.trackers):
+        arrays.update({f"state{number}.{name}": part for name, part in tracker.state.items()})
         if tracker.kept is not None:
             fields = {name: job.graph.device.to_numpy(part) if hasattr(part, "device") else np.asarray(part)
                       for name, part in fields_of(tracker.kept).items()}  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -125,18 +126,26 @@ class Graphs:
                 tracker.name_vertices(self._names)
         return self._names.reserved
 
-    def begin_trackers(self) -> None:
-        """Begin those trackers that do not know their graph: their vertices are there now."""
+    def begin_trackers(self, states: Sequence[dict[str, np.ndarray]] = ()) -> None:
+        """Begin those trackers that do not know their graph: their vertices are there now.
+
+        ``states``: those of the algorithms, if a job goes on.
+        """
         assert self.graph is not None
-        for tracker in self.trackers:
+        for tracker, state in zip_longest(self.trackers, states):
             if not tracker.begun:
                 graph = self.twin.graph if tracker.symmetric and self.twin is not None else self.graph
                 if self._names is not None:
                     graph.reserved = self._names.reserved
-                tracker.begin(graph)
+                tracker.begin(graph, state)
 
-    def restore(self, change: Change, num_vertices: int, deleted: np.ndarray) -> None:
-        """Bring a new graph to what it was: the pairs of the window, its number of vertices, those that are deleted."""
+    def restore(
+        self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]]
+    ) -> None:
+        """Bring a new graph to what it was: the pairs of the window, its number of vertices, those that are deleted.
+
+        ``states``: those of the trackers' algorithms, a dict for each.
+        """
         graph = self.graph
         assert graph is not None
         graph.insert_vertices(max(num_vertices - graph.num_vertices, 0))
@@ -145,7 +154,7 @@ class Graphs:
             column.begin(graph)
         if self._names is not None:
             self._names.drop_unwanted()
-        self.begin_trackers()
+        self.begin_trackers(states)
 
 
 class Twin:

@@ -12,7 +12,7 @@ from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph, naming
-from suricate.graph.edge_columns.weighing import weighing
+from suricate.graph.edge_columns.weighing import track_from, weighing
 from suricate.graph.frames import fields_of
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
@@ -56,12 +56,15 @@ class JobTracker:
             elif hasattr(value, "__len__") and not isinstance(value, str):
                 raise ParameterError(f"{self.kind.name}: {name} is an array by position, but ids change: give a dict")
 
-    def begin(self, graph: Graph) -> None:
-        """Track the algorithm on the graph of the job, or its twin."""
+    def begin(self, graph: Graph, state: dict[str, np.ndarray] | None = None) -> None:
+        """Track the algorithm on the graph of the job, or its twin; from a state of it on, if there is one."""
         self._graph = graph
         self.begun = True
         if self.every == 1:
-            self._tracker = graph.track(self.kind, **self._params)
+            if state:
+                self._tracker = track_from(graph, self.kind, self._params, state)
+            else:
+                self._tracker = graph.track(self.kind, **self._params)
             return
         seen, params = weighing(graph, self.kind, self._params)
         missing = self.kind.requires.missing(seen)
@@ -73,6 +76,15 @@ class JobTracker:
     def identity(self) -> list[Any]:
         """What must be the same for a kept result to be of use: algorithm, slides and parameters."""
         return [self.kind.name, self.every, self.symmetric, repr(sorted(self._given.items()))]
+
+    @property
+    def state(self) -> dict[str, np.ndarray]:
+        """What the algorithm goes on from where its result depends on history, in host memory; else nothing."""
+        if self._tracker is None or self._tracker.stale:
+            return {}
+        found = self._tracker.algorithm.state() or {}
+        return {name: part if isinstance(part, np.ndarray) else self._graph.device.to_numpy(part)
+                for name, part in found.items()}  # fmt: skip
 
     @property
     def kept(self) -> Any:

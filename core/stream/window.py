@@ -441,11 +441,13 @@ class Window(Threaded):
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
         assert self._ring is not None
         self._make_graph()
-        self.graphs.restore(self._ring.held(), about["num_vertices"], arrays["deleted"])
+        saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
+        goes_on = [each.identity == identity for each, (identity, _) in zip(self.graphs.trackers, saved, strict=False)]
+        states = [parts_of(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
+        self.graphs.restore(self._ring.held(), about["num_vertices"], arrays["deleted"], states)
         for number, tracker in enumerate(self.graphs.trackers):
-            identity, slides = (*about["trackers"], *[(None, 0)] * len(self.graphs.trackers))[number]
-            if identity == tracker.identity:
-                tracker.load(slides, parts_of(arrays, f"tracker{number}."))
+            if goes_on[number]:
+                tracker.load(saved[number][1], parts_of(arrays, f"tracker{number}."))
 
     def _make_graph(self) -> Graph:
         weighted = self._intake.weight_dtype is not None or self._options.combine == "count"

@@ -24,7 +24,7 @@ from suricate.base.types import REPLACED, UNCHANGED, WEIGHT_DTYPES, Change, Edge
 from suricate.cursors import ALWAYS, OPTIONAL, OWNER, UPDATED
 from suricate.graph.delta import Changes, DeletedEdges, Delta
 from suricate.graph.row_copies import as_stored
-from suricate.graph.tracker import advance_all
+from suricate.graph.tracker import Tracker, advance_all, make_tracker
 from suricate.intake.arrays import bits
 from suricate.plugins.algorithm import Algorithm
 from suricate.state.edge_table import WEIGHT, EdgeTable
@@ -75,6 +75,14 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
     if seen is None:
         seen = graph._weighings[name] = _seen_by(graph, name)
     return seen, params
+
+
+def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict[str, np.ndarray]) -> Tracker:
+    """Track an algorithm as ``Graph.track`` does, from a state of it in host memory on (see ``Algorithm.state``)."""
+    with graph.exclusive():
+        seen, params = weighing(graph, algorithm, params)
+        placed = {name: graph.device.xp.asarray(part) for name, part in state.items()}
+        return make_tracker(graph, seen, algorithm, params, placed)
 
 
 def _seen_by(graph: Graph, name: str | None) -> Graph:
