@@ -112,7 +112,7 @@ class DirectedTriangles(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Count from scratch."""
         n, xp = graph.num_vertices, graph.device.xp
-        backend, threads = type(graph.store("out")), graph.options.threads
+        backend, threads = graph.options.backend, graph.options.threads
         self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads)
         self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
         src, dst, _ = graph.edges()

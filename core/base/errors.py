@@ -94,6 +94,10 @@ class BackendError(SuricateError, RuntimeError):
     """A backend does not keep to the store protocol; the message names it."""
 
 
+class CommunicationError(SuricateError, RuntimeError):
+    """Ranks of one job have gone different ways, or one of them has ended or does not answer."""
+
+
 class FileFormatError(SuricateError, ValueError):
     """A file is malformed or truncated."""
 

@@ -7,14 +7,14 @@ stores. Views for kernels, trackers, and the lock that admits one thread at a ti
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
-from suricate.base.parameters import flag, integer, shown
+from suricate.base.parameters import flag, shown
 from suricate.base.types import EdgeList, StoreView
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
@@ -37,6 +37,10 @@ from suricate.state.locks import Lock, capacity_error, graph_lock, on_graph_devi
 from suricate.state.workspace import Workspace
 from suricate.store import Store
 
+if TYPE_CHECKING:
+    from suricate.parallel.comm import Comm
+    from suricate.parallel.partition import Partition
+
 
 class Graph:
     """A dynamic graph on one device.
@@ -57,6 +61,8 @@ class Graph:
         degree_hints, in_degree_hints: expected out- and in-degrees, ``int[num_vertices]``; hints, not limits.
         memory_limit: the most bytes that each store may allocate, also as text (``"1.5GB"``, ``"512MiB"``), or None.
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
+        comm: communication with the processes among which the edges are divided (``suricate.parallel``); None: there is
+            only this one. Then all processes make the same calls; a batch is the parts that they pass, in their order.
         names: :attr:`names`: ``Names``, or the name of each vertex, in order; there are at least so many vertices.
         edge_columns: :attr:`edge_columns`: their dtypes by name (``str`` for texts), or ``(dtype, missing value)``; a
             ``weight_dtype`` becomes that of a column ``weight``.
@@ -94,6 +100,7 @@ class Graph:
         threads: int | None = None,
         names: Any = None,
         edge_columns: Any = None,
+        comm: Comm | None = None,
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
@@ -102,11 +109,14 @@ class Graph:
         known = names if names is None or isinstance(names, Names) else Names.of(names)
         if known is not None:
             num_vertices = max(checked_count(num_vertices), known.num_ids)
-        self._assemble(options, options.make_stores(num_vertices, place, degree_hints, in_degree_hints))
+        stores = options.make_stores(num_vertices, place, degree_hints, in_degree_hints)
+        partition = None if comm is None else comm.partition(self, options, stores)
+        self._assemble(options, stores if partition is None else partition.stores, partition)
         self.names = known
 
-    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...]) -> None:
+    def _assemble(self, options: GraphOptions, stores: tuple[Store, ...], partition: Partition | None = None) -> None:
         """Initialise this graph over ``stores``, which have the same device and number of vertices."""
+        self.partition = partition  #: how edges are divided among processes, None in most graphs
         self._options, self._stores, self.device = options, stores, stores[0].device
         self.workspace = Workspace(self.device)  #: scratch arrays that operators keep between calls
         self._lock: Lock = graph_lock(self.device, options.threads, self)
@@ -122,7 +132,8 @@ class Graph:
         self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
-        rehearse_updates(self)
+        if partition is None:
+            rehearse_updates(self)
 
     # -- what it is ----------------------------------------------------------------------------------------------------
 
@@ -269,6 +280,8 @@ class Graph:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
+                if self.partition is not None:
+                    delete, insert = self.partition.gathered(delete), self.partition.gathered(insert)
                 if self.edge_table is not None and insert is not None:
                     insert, rows = edge_columns.with_rows(self, insert)
                 try:
@@ -279,6 +292,8 @@ class Graph:
                 except BaseException as error:
                     edge_columns.undo(self, rows, error)
                     raise
+                if self.partition is not None:
+                    self.partition.even_out()
                 return self._end_change(before, delta, rows)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
@@ -290,6 +305,8 @@ class Graph:
 
     def _drop_views(self) -> None:
         self._views.clear()
+        if self.partition is not None:
+            self.partition.forget_views()
         for seen in self._weighings.values():
             seen._views.clear()
 
@@ -385,28 +402,8 @@ class Graph:
 
     # -- upkeep --------------------------------------------------------------------------------------------------------
 
-    @on_graph_device
-    def reserve(self, num_edges: int) -> None:
-        """Reserve memory, so that inserting any ``num_edges`` edges will not run out of it.
-
-        Raises:
-            CapacityError: there is not enough memory.
-            ParameterError: ``num_edges`` is not an integer, or negative.
-        """
-        num_edges = integer("num_edges", num_edges, low=0)
-        self._drop_views()
-        with self._updater.whole():
-            for store in self._stores:
-                store.reserve(num_edges if self.directed else 2 * num_edges)
-
-    @on_graph_device
-    def compact(self) -> None:
-        """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
-        self._updater.raise_found()
-        self._drop_views()
-        with self._updater.whole():
-            for store in self._stores:
-                store.compact()
+    reserve = inspection.reserve
+    compact = inspection.compact
 
     @on_graph_device
     def synchronize(self) -> None:

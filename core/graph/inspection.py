@@ -1,4 +1,4 @@
-"""Looking into a graph's stores: how much memory they use, and whether they are consistent."""
+"""Looking into a graph's stores, how much memory they use and whether they are consistent, and their upkeep."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from suricate.base.errors import require
+from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.edge_columns import table_of
 from suricate.graph.options import GraphOptions
@@ -72,9 +73,35 @@ def check(graph: Graph) -> None:
         table_of(graph).check(graph.device.to_numpy(graph.edges().weight))
 
 
+@on_graph_device
+def reserve(graph: Graph, num_edges: int) -> None:
+    """Reserve memory, so that inserting any ``num_edges`` edges will not run out of it.
+
+    Raises:
+        CapacityError: there is not enough memory.
+        ParameterError: ``num_edges`` is not an integer, or negative.
+    """
+    num_edges = integer("num_edges", num_edges, low=0)
+    graph._drop_views()
+    with graph._updater.whole():
+        for store in graph._stores:
+            store.reserve(num_edges if graph.directed else 2 * num_edges)
+
+
+@on_graph_device
+def compact(graph: Graph) -> None:
+    """Remove tombstones and repack the storage; edges and version do not change. Waits for the device."""
+    graph._updater.raise_found()
+    graph._drop_views()
+    with graph._updater.whole():
+        for store in graph._stores:
+            store.compact()
+
+
 def most_arcs(graph: Graph) -> int:
     """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
-    return min(graph._updater.most_arcs(), graph.view().most_edges)
+    counted = graph._updater.most_arcs()
+    return counted if graph.partition is not None else min(counted, graph.view().most_edges)
 
 
 def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices) -> None:

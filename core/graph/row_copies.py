@@ -31,6 +31,7 @@ def gathered_rows(graph: Graph) -> Iterator[None]:
     edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
     the storage. Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
     """
+    graph = graph if graph.partition is None else graph.partition.follow()
     with graph.exclusive():
         if graph.device.is_cuda or graph.most_arcs < LEAST:
             yield

@@ -95,6 +95,8 @@ def save(graph: Graph, path: str | Path) -> None:
     """
     with graph.exclusive():
         arrays = _arrays(graph)
+    if graph.partition is not None and graph.partition.comm.rank > 0:
+        return  # the file is that of all edges, and the first process writes it
     with replacing(path) as file:
         np.savez(file, **arrays)
 

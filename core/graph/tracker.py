@@ -75,7 +75,7 @@ class Kept:
 
     def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
         self.graph, self.algorithm, self.params = graph, algorithm, params
-        if algorithm.learns:
+        if algorithm.learns and graph.partition is None:  # clocks of several processes differ
             algorithm.pace = Pace(graph.device)
         self.trackers: WeakSet[Tracker] = WeakSet()
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
@@ -414,6 +414,8 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
+    if graph.partition is not None and "kernels" in inspect.signature(algorithm).parameters:
+        params = {"kernels": False} | params
     return algorithm.create(params)
 
 

@@ -337,8 +337,7 @@ class Updater:
         if not self.had_loops:
             return 0
         if self._loops[0] != self.version:
-            vertices = self.device.xp.arange(self.num_vertices, dtype=np.uint32)
-            self._loops = self.version, int(self.out.find(vertices, vertices)[0].sum())
+            self._loops = self.version, self.out.num_loops()
         return self._loops[1]
 
     # -- vertices ------------------------------------------------------------------------------------------------------

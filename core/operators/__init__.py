@@ -138,6 +138,8 @@ def advance(
         RequirementError: the backend or the frontier does not allow the scheme; the graph keeps no in-edges.
         EdgeFunctionError: a function cannot be translated.
     """
+    if graph.partition is not None:
+        return graph.partition.advance(frontier, fn, out, args=args, reduce=reduce, over=over, then=then, scheme=scheme)
     given = (out,) if args is None else args
     key = None if then is not None else prepared.key_of(graph, "advance", fn, given, out, reduce, over, scheme)
     found = prepared.run(graph, key, fn, frontier, given)
@@ -199,6 +201,11 @@ def propagate(
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps`` or ``once``.
     """
+    if graph.partition is not None:
+        return graph.partition.propagate(
+            frontier, fn, out, args=args, reduce=reduce, over=over, then=then, max_steps=max_steps, layers=layers,
+            once=once,
+        )  # fmt: skip
     steps = checks.step_limit(max_steps)
     promise, keep = checks.once(once, reduce), flag("layers", layers)
     call = binding.bind_push(graph, fn, args, reduce, out, then)
@@ -254,6 +261,10 @@ def neighbor_reduce(
     Raises:
         As :func:`advance`.
     """
+    if graph.partition is not None:
+        return graph.partition.neighbor_reduce(
+            fn, args=args, reduce=reduce, over=over, vertices=vertices, out=out, dtype=dtype, then=then, scheme=scheme
+        )
     key = None
     if then is None and dtype is None:
         key = prepared.key_of(graph, "neighbor_reduce", fn, args, out, reduce, over, scheme)
@@ -339,6 +350,11 @@ def converge(
     Raises:
         As :func:`advance`; ``ParameterError`` also for wrong ``max_steps``, ``most`` or ``after``.
     """
+    if graph.partition is not None:
+        return graph.partition.converge(
+            frontier, fn, args=args, reduce=reduce, over=over, then=then, commit=commit, wake=wake, dtype=dtype,
+            max_steps=max_steps, until=until, most=most, swap=swap, after=after,
+        )  # fmt: skip
     steps, limit = checks.step_limit(max_steps), checks.work_limit(most)
     call = binding.bind_pull(graph, fn, args, reduce, None, dtype, then, commit)
     over = checks.pull_direction(graph, over)
@@ -372,6 +388,8 @@ def vertex_map(graph: Graph, frontier: Any, fn: Function, *, args: tuple[Any, ..
     Raises:
         As :func:`advance`.
     """
+    if graph.partition is not None:
+        return graph.partition.vertex_map(frontier, fn, args=args)
     key = prepared.key_of(graph, "vertex_map", fn, args, None)
     found = prepared.run(graph, key, fn, frontier, args)
     if found is not prepared.MISSED:
@@ -413,6 +431,9 @@ def edge_map(
     Raises:
         As :func:`advance`; ``ParameterError`` if ``fn`` has no effect.
     """
+    if graph.partition is not None:
+        graph.partition.edge_map(fn, edges, args=args, over=over, first=first)
+        return
     key = None if first is not None else prepared.key_of(graph, "edge_map", fn, args, None, over)
     if prepared.run(graph, key, fn, edges, args) is not prepared.MISSED:
         return

@@ -129,8 +129,14 @@ class Forest:
             self._repairs = self._bound(graph)
         return self._repairs
 
+    def of_same_functions(self) -> Forest:
+        """Return a forest of the same words, functions and arguments, for another graph."""
+        return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
+
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""
+        if graph.partition is not None:
+            return graph.partition.repairs(self, graph)
         values = (self.words, *self.args)
         arguments = tuple(map(argument_of, values))
         layout, weight = self.words.layout, graph.weight_dtype

@@ -210,6 +210,11 @@ class Store(ABC):
         """Exact number of edges; on CUDA reading it waits for the device."""
         return int(self.degrees().sum(dtype=np.int64))
 
+    def num_loops(self) -> int:
+        """Return the number of self-loops; on CUDA this waits for the device."""
+        vertices = self.device.xp.arange(self.num_vertices, dtype=np.uint32)
+        return int(self.find(vertices, vertices)[0].sum())
+
     def adjacency(self, vertices: Array) -> Adjacency:
         """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), without gaps."""
         return fallbacks.adjacency(self.view(), self.device, vertices)

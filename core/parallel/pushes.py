@@ -1,0 +1,186 @@
+"""Pushes on a graph of several ranks: each pushes along the arcs that it holds, then they exchange what changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate import operators
+from suricate.base.errors import CapacityError
+from suricate.base.types import ArcList
+from suricate.edgefn.layout import Layout
+from suricate.operators import binding, checks, starts
+from suricate.operators.call import Start
+from suricate.operators.results import Layers, Propagated
+from suricate.parallel.arguments import on_rows_of_all, scalars_of, with_local
+from suricate.state.frontier import Frontier
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+    from suricate.parallel.partition import Partition
+
+HALF = 64
+
+
+@on_rows_of_all(operators.advance)
+def advance(
+    part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
+    then: Any = None, scheme: str = "auto",
+) -> Frontier:  # fmt: skip
+    """Push once, see ``suricate.operators.advance``."""
+    push = Push(part, fn, out, args, reduce, over, then)
+    if frontier is None:
+        changed = push.step(None, (), scheme)
+    else:
+        ids, arcs = _started(push.graph, frontier)
+        changed = push.step(ids, arcs, scheme)
+    return push.frontier(changed if then is None else push.second(changed, 1))
+
+
+@on_rows_of_all(operators.propagate)
+def propagate(
+    part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
+    then: Any = None, max_steps: int | None = None, layers: bool = False, once: bool | str = False,
+) -> Propagated:  # fmt: skip
+    """Push until nothing changes, a call of the local operator per step; see ``suricate.operators.propagate``."""
+    limit = checks.step_limit(max_steps)
+    checks.once(once, reduce)
+    push = Push(part, fn, out, args, reduce, over, then)
+    ids, arcs = _started(push.graph, frontier)
+    kept, seen, steps, touched = [ids], np.zeros(push.graph.num_vertices if layers else 0, bool), 0, 0
+    if layers:
+        seen[ids] = True
+    while (len(ids) or arcs) and steps < limit:
+        steps += 1
+        touched += len(ids)
+        changed = push.step(ids, arcs)
+        ids, arcs = push.second(changed, steps) if then is not None else changed, ()
+        if layers and seen[ids].any():
+            raise CapacityError("a vertex joined twice in a propagation with layers")
+        if layers:
+            seen[ids] = True
+            kept.append(ids)
+    found = _layers(push.graph, kept) if layers else None
+    return Propagated.of(steps, touched, not len(ids) and not arcs, layers=found)
+
+
+class Push:
+    """A push that is made step by step.
+
+    ``then`` runs on every rank, for all vertices that changed.
+    """
+
+    def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:
+        self.part, self.fn, self.out, self.reduce, self.over, self.then = part, fn, out, reduce, over, then
+        self.graph = part.follow()
+        self.args = with_local(part, (out,) if args is None else args, self.graph)
+        binding.bind_push(self.graph, fn, self.args, reduce, out, then)  # raises what is wrong with the arguments
+        self.scalars = scalars_of(self.args)
+
+    def frontier(self, ids: Array) -> Frontier:
+        """Return ids as a frontier."""
+        return Frontier(self.graph.device, ids, num_vertices=self.graph.num_vertices)
+
+    def step(self, ids: Array | None, arcs: tuple[ArcList, ...], scheme: str = "auto") -> Array:
+        """Push from vertices (None: all) and along arcs; return the vertices whose value in ``out`` changed."""
+        before = [scalar.total.copy() for scalar in self.scalars]
+        given: Any = None
+        if ids is not None:
+            given = self.frontier(ids), *(_share(self.part, each) for each in arcs)
+            given = given if arcs else given[0]
+        combine = {"sum": self._sum, "argmin": self._smallest}.get(self.reduce, self._best)
+        changed = combine(given, scheme)
+        for scalar, total in zip(self.scalars, before, strict=True):
+            scalar.total[:] = total  # both phases are one operator
+        return changed
+
+    def _local(self, given: Any, out: Any, scheme: str) -> Array:
+        return operators.advance(
+            self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
+        ).vertices
+
+    def _sum(self, given: Any, scheme: str) -> Array:
+        out, comm = self.out, self.part.comm
+        added = np.zeros_like(out)
+        ids = np.sort(self._local(given, added, scheme))
+        places, values = comm.allgatherv(ids), comm.allgatherv(added[ids])
+        union = np.unique(np.concatenate(places))
+        total = np.zeros(len(union), out.dtype)
+        for one, value in zip(places, values, strict=True):
+            total[np.searchsorted(union, one)] += value
+        before = out[union]
+        out[union] = before + total
+        return union[out[union] != before]
+
+    def _best(self, given: Any, scheme: str) -> Array:
+        out, comm = self.out, self.part.comm
+        ids = np.sort(self._local(given, out, scheme))
+        places, values = comm.allgatherv(ids), comm.allgatherv(out[ids])
+        for one, value in zip(places, values, strict=True):
+            if self.reduce == "or":
+                out[one] |= value
+            else:
+                better = value < out[one] if self.reduce == "min" else value > out[one]
+                out[one[better]] = value[better]
+        return np.unique(np.concatenate(places))
+
+    def _smallest(self, given: Any, scheme: str) -> Array:
+        """Exchange altered words: also those with a better payload at an equal key, which do not join."""
+        data, comm = self.out.data, self.part.comm
+        before = data.copy()
+        self._local(given, self.out, scheme)
+        altered = np.flatnonzero((data != before).any(axis=1) if data.ndim > 1 else data != before).astype(np.uint32)
+        places, values = comm.allgatherv(altered), comm.allgatherv(data[altered])
+        for one, value in zip(places, values, strict=True):
+            better = words_less(value, data[one])
+            data[one[better]] = value[better]
+        union = np.unique(np.concatenate(places))
+        return union[keys_differ(data[union], before[union], self.out.layout)]
+
+    def second(self, changed: Array, step: int) -> Array:
+        """Run ``then`` for vertices that changed; return those that join, ascending."""
+        found = operators.vertex_map(self.graph, self.frontier(changed), self.then, args=(np.int64(step), *self.args))
+        return np.sort(found.vertices)
+
+
+def _started(graph: Graph, frontier: Any) -> tuple[Array, tuple[ArcList, ...]]:
+    """Return the vertices that a push starts from, ascending, each once, and the arcs."""
+    start: Start = starts.start_of(graph, frontier)
+    parts = [one.vertices for one in start.frontiers]
+    ids = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
+    return ids[ids < graph.num_vertices].astype(np.uint32), start.arcs
+
+
+def _share(part: Partition, arcs: ArcList) -> ArcList:
+    """Return the part of given arcs that this rank applies."""
+    src, dst, weight, status, wanted, size = arcs
+    low, high = (size * (part.comm.rank + k) // part.comm.size for k in (0, 1))
+    cut = [None if column is None else column[low:high] for column in (src, dst, weight, status)]
+    return ArcList(cut[0], cut[1], cut[2], cut[3], wanted, high - low)
+
+
+def words_less(one: Array, other: Array) -> Array:
+    """Return where words are smaller."""
+    if one.ndim == 1:
+        return one < other
+    return (one[:, 1] < other[:, 1]) | ((one[:, 1] == other[:, 1]) & (one[:, 0] < other[:, 0]))
+
+
+def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
+    """Return where words differ in a key."""
+    shift = layout.fields[layout.num_keys - 1].shift
+    if one.ndim == 1:
+        return (one >> np.uint64(shift)) != (other >> np.uint64(shift))
+    if shift >= HALF:
+        return (one[:, 1] >> np.uint64(shift - HALF)) != (other[:, 1] >> np.uint64(shift - HALF))
+    return (one[:, 1] != other[:, 1]) | ((one[:, 0] >> np.uint64(shift)) != (other[:, 0] >> np.uint64(shift)))
+
+
+def _layers(graph: Graph, kept: list[Array]) -> Layers:
+    while kept and not len(kept[-1]):
+        kept.pop()
+    vertices = np.concatenate(kept) if kept else np.empty(0, np.uint32)
+    offsets = np.concatenate(([0], np.cumsum([len(each) for each in kept]), [len(vertices)])).astype(np.int64)
+    return Layers(graph.device, vertices, offsets, np.array([len(kept)], np.int64), num_vertices=graph.num_vertices)

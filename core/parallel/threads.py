@@ -1,0 +1,146 @@
+"""Ranks that are threads of one process: for tests, and to try a program for several processes without starting any.
+
+Ranks meet at every collective. One that comes with another name or from another line than the others, or ends while
+they wait, is an error on all of them, with both lines; so is one that does not come within ``SURICATE_TIMEOUT`` seconds
+(default 600).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from suricate.base.errors import CommunicationError, ParameterError
+from suricate.base.parameters import integer
+from suricate.parallel.comm import Comm, call_site
+
+MOST_RANKS = 64
+
+
+class Meeting:
+    """Where the ranks of one job meet."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.changed = threading.Condition()
+        self.deposited: dict[int, tuple[str, str, Any]] = {}  # by rank: name, call site, value
+        self.left = 0  # ranks that have taken what was gathered
+        self.gathered: list[Any] | None = None
+        self.ended: dict[int, str] = {}  # ranks that are gone, and how
+        self.reason: str | None = None  # why the job ends
+
+    def end(self, rank: int, how: str) -> None:
+        """Note that a rank takes part no longer."""
+        with self.changed:
+            self.ended[rank] = how
+            self.changed.notify_all()
+
+    def abort(self, reason: str) -> None:
+        """Have all ranks that wait, or will wait, raise."""
+        with self.changed:
+            self.reason = self.reason or reason
+            self.changed.notify_all()
+
+    def gather(self, rank: int, name: str, site: str, value: Any) -> list[Any]:
+        """Return what all ranks passed; see ``Comm.gather``."""
+        with self.changed:
+            self._wait_for(lambda: self.gathered is None, name, site)  # the last collective is over
+            self.deposited[rank] = name, site, value
+            if len(self.deposited) == self.size:
+                self.gathered, self.left = self._compared(), self.size
+            self.changed.notify_all()
+            self._wait_for(lambda: self.gathered is not None, name, site)
+            found = self.gathered
+            self.left -= 1
+            if self.left == 0:
+                self.gathered = None
+                self.deposited.clear()
+                self.changed.notify_all()
+            return [each.copy() if isinstance(each, np.ndarray) else each for each in found or []]
+
+    def _compared(self) -> list[Any]:
+        """Return the values of all ranks, which must have come to the same collective."""
+        parts = [self.deposited[rank] for rank in range(self.size)]
+        first = parts[0]
+        for rank, part in enumerate(parts):
+            if part[:2] != first[:2]:
+                self.reason = f"rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {part[0]} at {part[1]}"
+                break
+        return [part[2] for part in parts]
+
+    def _wait_for(self, is_there: Callable[[], bool], name: str, site: str) -> None:
+        limit = float(os.environ.get("SURICATE_TIMEOUT", "600"))
+        self.changed.wait_for(lambda: is_there() or self._broken(), limit)
+        if self.reason is not None:
+            raise CommunicationError(f"the ranks have gone different ways: {self.reason}")
+        if is_there():
+            return
+        self.reason = self._broken()
+        if self.reason is None:
+            absent = [rank for rank in range(self.size) if rank not in self.deposited]
+            self.reason = f"ranks {absent} did not come to {name} at {site} within {limit:g} s"
+        self.changed.notify_all()
+        raise CommunicationError(self.reason)
+
+    def _broken(self) -> str | None:
+        """Return what makes waiting useless."""
+        if self.reason is not None:
+            return self.reason
+        gone = [rank for rank in self.ended if rank not in self.deposited]
+        if gone and self.gathered is None:
+            where = next(iter(self.deposited.values()), ("", "", None))
+            return f"rank {gone[0]} {self.ended[gone[0]]} while others are at {where[0]}, {where[1]}"
+        return None
+
+
+class ThreadComm(Comm):
+    """Communication of a rank that is a thread; see :func:`run`."""
+
+    def __init__(self, meeting: Meeting, rank: int) -> None:
+        self.meeting, self.rank, self.size = meeting, rank, meeting.size
+
+    def gather(self, name: str, value: Any) -> list[Any]:
+        """Meet the other ranks."""
+        return self.meeting.gather(
+            self.rank, name, call_site(), value.copy() if isinstance(value, np.ndarray) else value
+        )
+
+    def abort(self, reason: str) -> None:
+        """End the job."""
+        self.meeting.abort(reason)
+
+
+def run(fn: Callable[[Comm], Any], ranks: int = 2) -> list[Any]:
+    """Call ``fn(comm)`` in ``ranks`` threads and return what they returned, in rank order.
+
+    Raises:
+        ParameterError: ``ranks`` is no number from 1 to 64.
+        Exception: what the first rank that failed by itself raised.
+    """
+    ranks = integer("ranks", ranks, low=1, high=MOST_RANKS)
+    if not callable(fn):
+        raise ParameterError("fn must be a function of a Comm")
+    meeting, results, errors = Meeting(ranks), [None] * ranks, dict[int, BaseException]()
+
+    def work(rank: int) -> None:
+        try:
+            results[rank] = fn(ThreadComm(meeting, rank))
+            meeting.end(rank, "has ended")
+        except BaseException as error:
+            errors[rank] = error
+            meeting.end(rank, f"has raised {type(error).__name__}: {error}")
+
+    workers = [threading.Thread(target=work, args=(rank,), name=f"rank {rank}") for rank in range(ranks)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    for by_itself in (True, False):
+        for _, error in sorted(errors.items()):
+            if isinstance(error, CommunicationError) != by_itself:
+                raise error
+    return results

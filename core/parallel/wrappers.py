@@ -1,0 +1,81 @@
+"""Functions made from functions of users, with one argument more, for what an operator does in several calls.
+
+``converge`` needs what ``then`` returns for every vertex: 1 for "stays", 2 for "wakes". The function made here writes
+that into an array, its last argument; the edge function takes that array, too, and passes it over. They are made from
+the syntax trees of the functions, as edge functions are compiled from their source.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import linecache
+from collections.abc import Callable
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from suricate.base.errors import RequirementError
+from suricate.edgefn.source import find_source
+
+Function = Callable[..., Any]
+ANSWERS = "answers_"  #: name of the array
+
+
+@lru_cache(maxsize=256)
+def keeping_answers(fn: Function, then: Function, count: int) -> tuple[Function, Function]:
+    """Return ``fn`` and ``then``, of ``count`` arguments, with the array as one more."""
+    return _made(fn, 3 + count, _Unchanged()), _made(then, 2 + count, _Keeping())
+
+
+class _Unchanged(ast.NodeTransformer):
+    def begin(self, first: str) -> list[ast.stmt]:
+        """Return what comes ahead of the body."""
+        return []
+
+
+class _Keeping(ast.NodeTransformer):
+    """Has a function write what it returns."""
+
+    def begin(self, first: str) -> list[ast.stmt]:
+        """Return what comes ahead of the body: no answer yet."""
+        self.first = first
+        return ast.parse(f"{ANSWERS}[{first}] = 0").body
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """Write the value ahead of returning."""
+        if node.value is None:
+            return node
+        write = ast.parse(f"{ANSWERS}[{self.first}] = 0").body[0]
+        assert isinstance(write, ast.Assign)
+        write.value = node.value
+        return [write, *ast.parse("def f():\n    return True").body[0].body]  # type: ignore[attr-defined]
+
+
+def _made(function: Any, place: int, change: _Unchanged | _Keeping) -> Function:
+    """Return a function with a parameter more, at ``place``, and a changed body."""
+    if not isinstance(function, FunctionType):
+        raise RequirementError("rounds of a graph of several processes take plain functions")
+    source = find_source(function)
+    names, given = source.parameters(), copy.deepcopy(source.node.args)
+    given.posonlyargs, given.args = [], [ast.arg(name) for name in names]
+    given.args.insert(place, ast.arg(ANSWERS))
+    ordinary = len(names) - len(given.defaults)
+    if place > ordinary:  # what is ahead has defaults, and so must this; it is always given
+        given.defaults.insert(place - ordinary, ast.Constant(0))
+    name = "chosen" if function.__name__ == "<lambda>" else function.__name__
+    begin = change.begin(names[0])
+    body = [*begin, *(part for node in copy.deepcopy(source.body) for part in _listed(change.visit(node)))]
+    made = ast.FunctionDef(name=name, args=given, body=body, decorator_list=[])
+    text = ast.unparse(ast.fix_missing_locations(ast.Module([made], []))) + "\n"
+    file = f"<{function.__module__}.{function.__qualname__} on several ranks, {id(function)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    space = dict(function.__globals__) | dict(inspect.getclosurevars(function).nonlocals)
+    exec(compile(text, file, "exec"), space)
+    made_function: Function = space[name]
+    return made_function
+
+
+def _listed(found: Any) -> list[ast.stmt]:
+    return found if isinstance(found, list) else [found]
