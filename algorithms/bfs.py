@@ -79,7 +79,7 @@ class BFS(Algorithm):
     name = "bfs"
     uses_weights = False
     pointers = ("parent",)
-    suites = ("algorithms", "crossover", "demo", "short", "stream")
+    suites = ("algorithms", "crossover", "demo", "short", "replay", "stream")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

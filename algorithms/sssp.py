@@ -143,7 +143,7 @@ class SSSP(Algorithm):
 
     name = "sssp"
     pointers = ("parent",)
-    suites = ("algorithms", "ablations")
+    suites = ("algorithms", "ablations", "replay")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

@@ -54,10 +54,11 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
         "short",
         "ablations",
         "stream",
+        "replay",
     ),
     "edges": ("window", "large"),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream"),
+    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream", "replay"),
     "quick": ("stream",),
 }
 

@@ -33,6 +33,7 @@ from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRa
 from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
+from suricate.bench.workloads.replays import Replay
 from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.short import ShortCalls
 from suricate.bench.workloads.short_cuda import HostTime
@@ -341,6 +342,11 @@ def _short(selection: Selection, fixture: Fixture) -> list[Task]:
     ]
 
 
+def _replay(selection: Selection, fixture: Fixture) -> list[Task]:
+    names, sizes = (None, *selection.algorithms_of("replay")), selection.updates or (None,)
+    return [Replay(fixture, name, size) for name in names for size in sizes]
+
+
 def _usage(selection: Selection, fixture: Fixture) -> list[Task]:
     sizes = selection.updates or constants.USAGE_BATCHES
     single = [kind(fixture, 1) for kind in OPERATIONS]
@@ -424,6 +430,7 @@ BACKEND_TASKS: dict[str, Callable[[Selection, Fixture], list[Task]]] = {
     "operations": _operations, "algorithms": _algorithms, "reduce": _reduce, "schemes": _schemes, "sweep": _sweep,
     "memory": _memory, "methods": _methods, "crossover": _crossover, "window": _window, "large": _large,
     "usage": _usage, "short": _short, "ablations": _ablations, "stream": _stream,
+    "replay": _replay,
 }  # fmt: skip
 REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
     "operations": _operation_references, "algorithms": _algorithm_references, "reduce": _reduce_references,

@@ -19,6 +19,7 @@ from suricate.bench.workloads import (
     methods,
     operations,
     operators,
+    replays,
     schemes,
     short,
     short_cuda,
@@ -48,6 +49,7 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     "window": (windows.LongWindow,),
     "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
+    "replay": (replays.Replay,),
     "short": (short.ShortCalls, short_cuda.HostTime),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,

@@ -112,10 +112,12 @@ class Kept:
         """Have the next access compute from scratch."""
         self._failed = True
 
-    def followed(self) -> None:
-        """Note that the algorithm has followed the graph to its version by steps of its own."""
-        self.updates.updated += 1
-        self.did, self._failed, self.version = UPDATED, False, self.graph.version
+    def followed(self, changed: bool) -> None:
+        """Note that the algorithm has followed the graph to its version by a step; ``changed``: there were events."""
+        self._failed, self.version = False, self.graph.version
+        if changed:
+            self.updates.updated += 1
+            self.did = UPDATED
 
     def result(self) -> Any:
         """Return the result, computed first if it is stale, protected against changes."""

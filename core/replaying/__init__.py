@@ -6,6 +6,7 @@ events are made by a compiled loop, a piece at a time; other events are calls of
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 __all__ = ["Replayed", "replay"]
+
+TURN = 1e-4  #: seconds between two pieces, in which a thread that waits for the graph gets it
 
 
 def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any = None) -> Replayed:
@@ -61,6 +64,8 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
         while work.done < len(given):
             if reason := pieces.run():
                 calls.make(reason)
+            elif work.done < len(given):
+                time.sleep(TURN)
     except BaseException as error:
         ours = capacity_error(graph.device, error) if isinstance(error, MemoryError) else error
         ours.replayed = answers.result(work)  # type: ignore[attr-defined]

@@ -189,7 +189,7 @@ class _Piece:
             updater._had_loops = bool(((edges.src == edges.dst) & (kind == INSERT)).any())
         updater.version += made > 0
         if kept is not None:
-            kept.followed()
+            kept.followed(made > 0)
         if not made:
             return
         if self.answers.at is not None:

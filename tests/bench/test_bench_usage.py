@@ -13,7 +13,7 @@ from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import keys_of
-from suricate.bench.workloads import ablations, short, short_cuda, usage
+from suricate.bench.workloads import ablations, replays, short, short_cuda, usage
 from suricate.errors import RequirementError
 from suricate.operators.closed_triples import closed_triples
 
@@ -73,6 +73,17 @@ def test_short_calls_of_a_device_are_timed_between_other_work(data, monkeypatch)
         told = task.extra()
         assert 0 < told["host_p50_s"] <= told["host_p99_s"] <= told["host_p999_s"]
         assert 0 < told["files"] < told["calls"]
+
+
+def test_replays_are_verified_and_counted(data, broken_backends):
+    rows = [replays.Replay(fixture_of("slabhash", data), name, 64) for name in (None, "bfs", "sssp", "wcc")]
+    rows.append(replays.Replay(fixture_of("tutorial", data), "wcc", 16))
+    for task in rows:
+        found = measure(task, QUICK)
+        assert (found.status, found.reason) == ("ok", "")
+    assert [row.extra()["most_work"] > 0 for row in rows] == [False, True, True, True, False]
+    assert ["single calls" in row.detail for row in rows] == [False, False, False, False, True]
+    assert measure(replays.Replay(fixture_of("forgetful", data), None, 16), QUICK).status == "FAIL"
 
 
 def test_batches_that_are_too_large(data):

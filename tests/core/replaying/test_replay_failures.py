@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,36 @@ def test_an_interrupt_ends_single_calls_behind_an_event(monkeypatch: pytest.Monk
     replayed: Any = caught.value.replayed  # type: ignore[attr-defined]
     assert replayed.done == graph.num_edges == 4
     assert replayed.answers.degree[:, 0].tolist() == [0, 0, 1, 2]
+
+
+def test_other_threads_get_their_turn_between_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 32)
+    graph, seen, is_over = su.Graph(50, directed=False, device="cpu"), set[int](), threading.Event()
+    tracker = graph.track("wcc")
+
+    def look() -> None:
+        while not is_over.is_set():
+            with graph.exclusive():
+                seen.add(graph.num_edges)
+                assert tracker.result.num_components == 50 - graph.num_edges
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    ids = np.arange(49).repeat(400)
+    found = su.replay(graph, (ids, ids + 1, np.ones(len(ids), bool)), tracker, at=[49])
+    is_over.set()
+    thread.join()
+    assert found.done == len(ids)
+    assert len(seen - {0, 49}) > 5
+
+
+def test_insertions_since_a_mark_are_known() -> None:
+    graph = su.Graph(6, device="cpu")
+    graph.insert_edges([0], [1])
+    graph.mark()
+    su.replay(graph, ([1, 2, 1], [2, 3, 2], [True, True, False]))
+    assert [part.tolist() for part in graph.updated()[:2]] == [[2], [3]]
+    graph.check()
 
 
 @pytest.mark.parametrize("backend", ["slabhash", "csr_baseline"])
