@@ -15,6 +15,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertices import Sources, source_ids
+from suricate.base.html import result_html
 from suricate.base.types import EMPTY
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
@@ -36,6 +37,9 @@ class BFSResult(NamedTuple):
 
     level: Array
     parent: Array
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 def one_further(u, v, w, words, source):

@@ -20,6 +20,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._vertex_values import resized
 from suricate.base.effects import atomic
+from suricate.base.html import result_html
 from suricate.base.parameters import shown
 from suricate.errors import ParameterError
 from suricate.intake.arrays import sorted_distinct
@@ -46,6 +47,9 @@ class DirectedTrianglesResult(NamedTuple):
 
     triangles: Array
     clustering: Array
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 def count_opposite(i, u, v, x, near, arcs, counts):

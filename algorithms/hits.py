@@ -18,6 +18,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._fixed_point import FixedPoint, divided
 from suricate.algorithms._matrices import adjacency, largest_singular_value
+from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.operators import vertex_map
 from suricate.state.scalar import Scalar
@@ -39,6 +40,9 @@ class HITSResult(NamedTuple):
 
     hubs: Array
     authorities: Array
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 def count(v, authority, out, total):

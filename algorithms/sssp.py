@@ -24,6 +24,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._vertices import Sources, source_ids
+from suricate.base.html import result_html
 from suricate.base.parameters import real
 from suricate.base.types import EMPTY
 from suricate.errors import WeightError
@@ -59,6 +60,9 @@ class SSSPResult(NamedTuple):
 
     distance: Array
     parent: Array
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 def nearer(u, v, w, words, source):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Device
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, WeightDType
 from suricate.bench import constants
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Skipped
@@ -65,7 +65,7 @@ class Fixture:
         """
         from suricate.graph import Graph
 
-        dtype = "float32" if self._is_weighted(weighted) else None
+        dtype: WeightDType = "float32" if self._is_weighted(weighted) else None
         in_edges = in_edges and directed
         options = {**(self._degree_hints(in_edges, directed) if self.hints else {}), **self.settings, **settings}
         return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)

@@ -442,6 +442,6 @@ def check_options(selection: Selection) -> None:
     """Raise if a backend refuses the options that were given; ``ValueError`` names it."""
     for name in selection.backends:
         try:
-            Graph(1, backend=name, device=str(selection.device), checks=selection.checks, **selection.options)
+            Graph(1, backend=name, device=selection.device, checks=selection.checks, **selection.options)
         except (ValueError, TypeError, MemoryError) as error:
             raise ValueError(f"backend {name!r} refuses the options: {error}") from error

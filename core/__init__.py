@@ -41,6 +41,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "Words": "suricate.state.words",
     "advance": "suricate.operators",
     "advise": "suricate.plugins.advice",
+    "algorithm": "suricate.plugins.manager",
     "atomic": "suricate.base.effects",
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
@@ -112,6 +113,7 @@ if TYPE_CHECKING:
     from suricate.plugins.advice import advise as advise
     from suricate.plugins.algorithm import Algorithm as Algorithm
     from suricate.plugins.algorithm import Requirements as Requirements
+    from suricate.plugins.manager import algorithm as algorithm
     from suricate.plugins.step import Step as Step
     from suricate.repair.forest import Forest as Forest
     from suricate.replaying import replay as replay

@@ -19,6 +19,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
 from suricate.algorithms.kcore.core_numbers import CoreNumbers, programs
+from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 
@@ -38,6 +39,9 @@ class KCoreResult(NamedTuple):
 
     core: Array
     degeneracy: int
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 class KCore(Algorithm):

@@ -29,6 +29,7 @@ from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._live import DeletedCount, deleted_among
 from suricate.algorithms._matrices import adjacency
 from suricate.algorithms.scc.reach import reach_on_host
+from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.base.types import EMPTY, EdgeList
 from suricate.cpu import threads
@@ -143,6 +144,9 @@ class SCCResult(NamedTuple):
 
     label: Array
     num_components: int
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 class StronglyConnectedComponents(Algorithm):

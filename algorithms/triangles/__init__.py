@@ -23,6 +23,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms.triangles.by_operators import change
 from suricate.algorithms.triangles.triangle_changes import TriangleChanges, change_on_host, programs
+from suricate.base.html import result_html
 from suricate.base.parameters import flag, shown
 from suricate.errors import ParameterError
 from suricate.operators import intersect, neighbor_reduce
@@ -56,6 +57,9 @@ class TrianglesResult(NamedTuple):
     triangles: Array
     clustering: Array
     transitivity: float
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 def is_proper(u, v, w):

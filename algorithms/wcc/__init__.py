@@ -26,6 +26,7 @@ from suricate.algorithms.wcc import afforest, by_operators, component_forest
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.algorithms.wcc.event_forest import EventForest
+from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
@@ -51,6 +52,9 @@ class WCCResult(NamedTuple):
 
     label: Array
     num_components: int
+
+    def _repr_html_(self) -> str:
+        return result_html(self)
 
 
 class WCC(Algorithm):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from suricate.base.forks import in_child
 from suricate.base.notice import tell
 from suricate.base.parameters import shown
 
+DeviceName: TypeAlias = Literal[
+    "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8",
+    "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
+]  # fmt: skip
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
 
 
@@ -76,6 +80,9 @@ class Device:
                 raise RequirementError(f"a value of the device is read in {reader}")
             return array.get()
         return np.asarray(array)
+
+
+DeviceLike: TypeAlias = DeviceName | Device  #: what stands for a device
 
 
 CPU = Device("cpu")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,11 @@ UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
 REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)
 
 WEIGHT_DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "uint32"))
+
+
+WeightDType: TypeAlias = (  #: what stands for the dtype of weights
+    Literal["float32", "float64", "int32", "uint32"] | np.dtype[Any] | type[np.number[Any]] | None
+)
 
 
 class EdgeList(NamedTuple):

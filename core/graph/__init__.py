@@ -12,20 +12,22 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.devices import Array, DeviceLike, resolve_device
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
-from suricate.base.types import EdgeList, StoreView
+from suricate.base.types import EdgeList, StoreView, WeightDType
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
-from suricate.graph.edge_columns.weighing import advance_weighed, weighing
+from suricate.graph.edge_columns.weighing import advance_weighed
 from suricate.graph.exchange import igraph, networkit, pyg, tables
 from suricate.graph.inspection import most_arcs
+from suricate.graph.interface import hints, html, running
+from suricate.graph.interface.hints import PAIRS
 from suricate.graph.liveness import deleted_vertices, live, live_arrays, live_vertices, most_deleted, num_live
 from suricate.graph.options import GraphOptions, checked_count, choose_backend
 from suricate.graph.row_copies import as_stored
-from suricate.graph.tracker import Kept, Tracker, advance_all, make_algorithm, make_tracker
+from suricate.graph.tracker import Kept, advance_all
 from suricate.graph.update import Updater
 from suricate.graph.vertices import Coming
 from suricate.intake.arrays import picked
@@ -38,6 +40,7 @@ from suricate.state.workspace import Workspace
 from suricate.store import Store
 
 if TYPE_CHECKING:
+    from suricate.graph.interface.calls import Compute, Track
     from suricate.parallel.comm import Comm
     from suricate.parallel.partition import Partition
 
@@ -88,9 +91,9 @@ class Graph:
         num_vertices: int = 0,
         *,
         backend: str | type[Store] | None = None,
-        device: str | Device = "auto",
+        device: DeviceLike = "auto",
         directed: bool = True,
-        weight_dtype: Any = None,
+        weight_dtype: WeightDType = None,
         in_edges: bool = False,
         self_loops: str = "allow",
         checks: str = "eager",
@@ -104,8 +107,8 @@ class Graph:
         **backend_options: Any,
     ) -> None:
         chosen, place = choose_backend(backend, device)
-        options = GraphOptions(chosen, directed, weight_dtype, in_edges, self_loops, checks,
-            memory_limit, backend_options, threads, edge_columns or {})  # type: ignore[arg-type]  # fmt: skip
+        kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads, edge_columns or {}
+        options = GraphOptions(chosen, directed, *kinds)  # type: ignore[arg-type]
         known = names if names is None or isinstance(names, Names) else Names.of(names)
         if known is not None:
             num_vertices = max(checked_count(num_vertices), known.num_ids)
@@ -238,9 +241,14 @@ class Graph:
         parts += ["in-edges"] if len(self._stores) > 1 else []
         return f"<Graph: {', '.join(parts)}; {self.backend} on {self.device}, version {self.version}>"
 
+    _repr_html_ = html.of_graph
+    __dir__ = hints.names_of
+    if not TYPE_CHECKING:  # for which there is no attribute that is not written down
+        __getattr__ = hints.missing
+
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    def insert_edges(self, src: Any, dst: Any, weight: Any = None) -> Delta:
+    def insert_edges(self, src: Any, dst: Any = PAIRS, weight: Any = None) -> Delta:
         """Insert edges; an existing edge takes the new weight. Of duplicates in the batch the last weight wins.
 
         Args:
@@ -255,13 +263,17 @@ class Graph:
             VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
             CapacityError: there is not enough memory; the graph is unchanged.
         """
+        if dst is PAIRS:
+            hints.refuse_pairs("insert_edges")
         return self._update(None, (src, dst, weight))
 
-    def delete_edges(self, src: Any, dst: Any) -> Delta:
+    def delete_edges(self, src: Any, dst: Any = PAIRS) -> Delta:
         """Delete edges, given as ids or names; those that are not stored are ignored.
 
         Raises as :meth:`insert_edges` does.
         """
+        if dst is PAIRS:
+            hints.refuse_pairs("delete_edges")
         return self._update((src, dst, None), None)
 
     def apply(self, batch: Batch) -> Delta:
@@ -412,7 +424,7 @@ class Graph:
         self._updater.raise_found()
 
     @on_graph_device
-    def to(self, device: str | Device) -> Graph:
+    def to(self, device: DeviceLike) -> Graph:
         """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
         self._updater.raise_found()
         place = resolve_device(device)
@@ -440,31 +452,11 @@ class Graph:
 
     # -- algorithms ----------------------------------------------------------------------------------------------------
 
-    @on_graph_device
-    def track(self, algorithm: Any, **params: Any) -> Tracker:
-        """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
-
-        ``weight`` names the column of edges that it takes for weights; otherwise
-        it takes the column ``weight``, or none.
-
-        The graph holds the tracker weakly: a dropped or closed tracker costs nothing more. Trackers of the same
-        algorithm with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).
-
-        Raises:
-            UnknownNameError: no algorithm of this name is installed.
-            RequirementError: the graph lacks what the algorithm needs.
-        """
-        seen, params = weighing(self, algorithm, params)
-        return make_tracker(self, seen, algorithm, naming.as_parameters(self, params))
-
-    @on_graph_device
-    def compute(self, algorithm: Any, **params: Any) -> Any:
-        """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
-        self._updater.raise_found()
-        seen, params = weighing(self, algorithm, params)
-        instance = make_algorithm(seen, algorithm, naming.as_parameters(self, params))
-        instance.compute(seen)
-        return instance.result
+    if TYPE_CHECKING:
+        track: Track
+        compute: Compute
+    else:
+        track, compute = running.track, running.compute
 
     # -- exchange with other libraries (see ``interop``) ---------------------------------------------------------------
 

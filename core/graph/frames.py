@@ -11,6 +11,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, ShapeError, UnknownNameError
 from suricate.base.parameters import flag, integer, shown
+from suricate.graph.interface import html
 from suricate.graph.interop import library
 from suricate.graph.naming import columns_of, named_vertices, names_of, vertices_of
 from suricate.intake.arrays import few_valid
@@ -50,6 +51,8 @@ class Frame:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return zip(*(column.tolist() for column in self._columns.values()), strict=True)
+
+    _repr_html_ = html.of_frame
 
     def __repr__(self) -> str:
         head = {name: column[:SHOWN].tolist() for name, column in self._columns.items()}

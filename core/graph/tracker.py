@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -20,13 +20,18 @@ from suricate.base.parameters import real
 from suricate.graph import frames
 from suricate.graph.ahead import REHEARSALS, rehearse_tracking
 from suricate.graph.delta import Delta
+from suricate.graph.interface import hints, html
 from suricate.plugins.algorithm import Algorithm
 from suricate.plugins.pace import Pace
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from suricate.base.devices import Array
     from suricate.graph import Graph
+
+R = TypeVar("R")  #: the type of a result
 
 COMPARED = (bool, int, float, str, type(None))  #: types of parameters that are compared; values of others never match
 
@@ -77,7 +82,7 @@ class Kept:
         self.graph, self.algorithm, self.params = graph, algorithm, params
         if algorithm.learns and graph.partition is None:  # clocks of several processes differ
             algorithm.pace = Pace(graph.device)
-        self.trackers: WeakSet[Tracker] = WeakSet()
+        self.trackers: WeakSet[Tracker[Any]] = WeakSet()
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
         self._failed, self.version = True, graph.version
         self.last: tuple[Any, ...] = ()
@@ -174,7 +179,7 @@ class Kept:
             self.did = Advance("recomputed", reason)
         self._failed = False
 
-    def close(self, tracker: Tracker) -> Kept:
+    def close(self, tracker: Tracker[Any]) -> Kept:
         """Remove ``tracker``; return where its last result stays: here, or in a copy if other trackers are open."""
         self._failed = self.stale
         self.trackers.discard(tracker)
@@ -189,7 +194,7 @@ class Kept:
         return left
 
 
-class Tracker:
+class Tracker(Generic[R]):
     """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
 
     The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
@@ -251,13 +256,14 @@ class Tracker:
         return self._kept.stale
 
     @property
-    def result(self) -> Any:
+    def result(self) -> R:
         """The algorithm's result for the graph as it is now (or was when the tracker was closed).
 
         Changing it never changes the state of the tracker: NumPy arrays are read-only views, whose contents change with
         the graph, and CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep its values.
         """
-        return _result(self.graph, self)
+        found: R = _result(self.graph, self)
+        return found
 
     def at(self, ids: Any = None, *, names: Any = None) -> Any:
         """Return the result at vertices: its arrays with ``k`` entries, on the graph's device; the rest as it is.
@@ -322,7 +328,10 @@ class Tracker:
         """Stop following the graph. The last result stays readable; it is copied if other trackers share the state."""
         _close(self.graph, self)
 
-    def __enter__(self) -> Tracker:
+    _repr_html_ = html.of_tracker
+    __dir__ = hints.names_of
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -339,11 +348,11 @@ class Tracker:
 
 
 @on_graph_device
-def _result(graph: Graph, tracker: Tracker) -> Any:
+def _result(graph: Graph, tracker: Tracker[Any]) -> Any:
     return tracker._kept.result()
 
 
-def _current(graph: Graph, tracker: Tracker) -> Any:
+def _current(graph: Graph, tracker: Tracker[Any]) -> Any:
     """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""
     if tracker.closed and tracker.version != graph.version:
         raise ParameterError("the tracker is closed, and the graph has changed since then: read its result")
@@ -351,7 +360,7 @@ def _current(graph: Graph, tracker: Tracker) -> Any:
 
 
 @on_graph_device
-def _at(graph: Graph, tracker: Tracker, ids: Any, names: Any) -> Any:
+def _at(graph: Graph, tracker: Tracker[Any], ids: Any, names: Any) -> Any:
     vertices, is_one = frames.chosen(graph, ids, names)
     found = tracker._kept.at(vertices)
     if found is None:
@@ -360,17 +369,17 @@ def _at(graph: Graph, tracker: Tracker, ids: Any, names: Any) -> Any:
 
 
 @on_graph_device
-def _top(graph: Graph, tracker: Tracker, k: int, by: str | None, largest: bool) -> frames.Frame:
+def _top(graph: Graph, tracker: Tracker[Any], k: int, by: str | None, largest: bool) -> frames.Frame:
     return frames.top(graph, _current(graph, tracker), tracker.algorithm, k, by, largest)
 
 
 @on_graph_device
-def _full(graph: Graph, tracker: Tracker) -> frames.Frame:
+def _full(graph: Graph, tracker: Tracker[Any]) -> frames.Frame:
     return frames.full(graph, _current(graph, tracker), tracker.algorithm)
 
 
 @on_graph_device
-def _changed(graph: Graph, tracker: Tracker, atol: float) -> frames.Frame:
+def _changed(graph: Graph, tracker: Tracker[Any], atol: float) -> frames.Frame:
     before, now = tracker._seen, frames.seen(graph, _current(graph, tracker), tracker.algorithm)
     frame = frames.changed(graph, tracker.algorithm, before, now, atol)
     tracker._seen = now
@@ -378,12 +387,12 @@ def _changed(graph: Graph, tracker: Tracker, atol: float) -> frames.Frame:
 
 
 @on_graph_device
-def _refresh(graph: Graph, tracker: Tracker) -> None:
+def _refresh(graph: Graph, tracker: Tracker[Any]) -> None:
     tracker._kept.compute()
 
 
 @on_graph_device
-def _close(graph: Graph, tracker: Tracker) -> None:
+def _close(graph: Graph, tracker: Tracker[Any]) -> None:
     tracker.closed = True
     tracker._kept = tracker._kept.close(tracker)
 
@@ -436,7 +445,7 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
 
 def make_tracker(
     graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any], state: Mapping[str, Array] | None = None
-) -> Tracker:
+) -> Tracker[Any]:
     """Return a tracker that shares an instance with this algorithm and parameters; it is added if there is none.
 
     ``seen`` is the graph as the algorithm sees it (see ``weighing``), mostly the graph itself. Raises as

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate import plugins
 from suricate.graph import Graph
 from suricate.graph.tracker import Tracker
 
@@ -28,14 +29,14 @@ class Answers:
 
         ``keep=False``: it is not to be tracked, as one of many that are asked for one after the other.
         """
-        key = question(algorithm, params) if keep else None
+        key, kind = question(algorithm, params) if keep else None, plugins.algorithm(algorithm)
         if key is None:
-            return self.graph.compute(algorithm, **params)
+            return self.graph.compute(kind, **params)
         tracker = self.tracked.pop(key, None)
         if tracker is None:
             if not self._comes_again(key):
-                return self.graph.compute(algorithm, **params)
-            tracker = self.graph.track(algorithm, **params)
+                return self.graph.compute(kind, **params)
+            tracker = self.graph.track(kind, **params)
             if len(self.tracked) >= MOST_TRACKED:
                 self.tracked.popitem(last=False)[1].close()
         self.tracked[key] = tracker

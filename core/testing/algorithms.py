@@ -188,7 +188,8 @@ class AlgorithmConformance:
 
         if device_kind not in backend.devices:
             pytest.skip(f"{backend.name} does not run on {device_kind}")
-        return Graph(self.num_vertices, backend=backend, device=device_kind, **variant._asdict())
+        options: dict[str, Any] = {"device": device_kind, **variant._asdict()}
+        return Graph(self.num_vertices, backend=backend, **options)
 
     def changer(self, graph: Graph, seed: int) -> Changer:
         """Return what changes ``graph``, always in the same way for a seed."""

@@ -1,0 +1,1 @@
+"""How a graph presents itself: types of its calls, documentation, hints, completion, HTML."""

@@ -1,0 +1,329 @@
+"""Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
+
+Only type checkers use this module. An algorithm of a plugin is given as its class, or as ``su.algorithm("name")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
+
+if TYPE_CHECKING:
+    from suricate.algorithms.bfs import BFSResult
+    from suricate.algorithms.directed_triangles import DirectedTrianglesResult
+    from suricate.algorithms.hits import HITSResult
+    from suricate.algorithms.kcore import KCoreResult
+    from suricate.algorithms.scc import SCCResult
+    from suricate.algorithms.sssp import SSSPResult
+    from suricate.algorithms.triangles import TrianglesResult
+    from suricate.algorithms.wcc import WCCResult
+    from suricate.base.devices import Array
+    from suricate.graph.tracker import Tracker
+    from suricate.plugins.algorithm import Algorithm
+
+
+class Parameters(TypedDict, total=False):
+    """What every algorithm takes: ``weight``, the column of edges with the weights."""
+
+    weight: str
+
+
+class Betweenness(Parameters, total=False):
+    """Parameters of ``betweenness``."""
+
+    k: int | None
+    normalized: bool
+    endpoints: bool
+    seed: int
+    sources: Any
+    weighted: bool
+
+
+class BFS(Parameters, total=False):
+    """Parameters of ``bfs``."""
+
+    source: int | str
+    sources: Any
+
+
+class Closeness(Parameters, total=False):
+    """Parameters of ``closeness``."""
+
+    wf_improved: bool
+    k: int | None
+    seed: int
+    sources: Any
+    weighted: bool
+
+
+class Coloring(Parameters, total=False):
+    """Parameters of ``coloring``."""
+
+    seed: int
+
+
+class DirectedKCore(Parameters, total=False):
+    """Parameters of ``directed_kcore``."""
+
+
+class DirectedTriangles(Parameters, total=False):
+    """Parameters of ``directed_triangles``."""
+
+    definition: str
+
+
+class Eigenvector(Parameters, total=False):
+    """Parameters of ``eigenvector``."""
+
+    max_iter: int | None
+    tol: float
+    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    weighted: bool | None
+
+
+class HITS(Parameters, total=False):
+    """Parameters of ``hits``."""
+
+    max_iter: int | None
+    tol: float
+    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    normalized: bool
+    weighted: bool | None
+
+
+class IndependentSet(Parameters, total=False):
+    """Parameters of ``independent_set``."""
+
+    seed: int
+    nodes: Any
+
+
+class Katz(Parameters, total=False):
+    """Parameters of ``katz``."""
+
+    alpha: float
+    beta: float | Mapping[int, float] | Mapping[str, float] | Array
+    max_iter: int | None
+    tol: float
+    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    normalized: bool
+    weighted: bool | None
+
+
+class KCore(Parameters, total=False):
+    """Parameters of ``kcore``."""
+
+    kernels: bool
+
+
+class LabelPropagation(Parameters, total=False):
+    """Parameters of ``label_propagation``."""
+
+    max_iter: int
+    seed: int
+    synchronous: bool
+
+
+class PageRank(Parameters, total=False):
+    """Parameters of ``pagerank``."""
+
+    alpha: float
+    personalization: Mapping[int, float] | Mapping[str, float] | Array | None
+    tol: float
+    max_iter: int | None
+    weighted: bool | None
+    norm: str
+    method: str
+    self_loops: bool
+    equation: int | None
+    frontier_tol: float | None
+    prune_tol: float | None
+    dtype: str
+    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    dangling: Mapping[int, float] | Mapping[str, float] | Array | None
+
+
+class RandomWalks(Parameters, total=False):
+    """Parameters of ``random_walks``."""
+
+    length: int
+    walks_per_vertex: int
+    starts: Any
+    restart: float
+    p: float
+    q: float
+    weighted: bool | None
+    seed: int
+
+
+class StronglyConnectedComponents(Parameters, total=False):
+    """Parameters of ``scc``."""
+
+    kernels: bool
+
+
+class SpMV(Parameters, total=False):
+    """Parameters of ``spmv``."""
+
+    x: float | Mapping[int, float] | Mapping[str, float] | Array
+    over: str
+    weighted: bool | None
+
+
+class SSSP(Parameters, total=False):
+    """Parameters of ``sssp``."""
+
+    source: int | str
+    delta: float | None
+    sources: Any
+
+
+class Triangles(Parameters, total=False):
+    """Parameters of ``triangles``."""
+
+    method: str
+    kernels: bool
+
+
+class WCC(Parameters, total=False):
+    """Parameters of ``wcc``."""
+
+    kernels: bool
+
+
+class Track(Protocol):
+    """``Graph.track``."""
+
+    @overload
+    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> Tracker[BFSResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(
+        self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]
+    ) -> Tracker[KCoreResult]: ...
+
+    @overload
+    def __call__(
+        self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
+    ) -> Tracker[DirectedTrianglesResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> Tracker[HITSResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> Tracker[KCoreResult]: ...
+
+    @overload
+    def __call__(
+        self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
+    ) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(
+        self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]
+    ) -> Tracker[SCCResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Tracker[Array]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> Tracker[SSSPResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["triangles"], **params: Unpack[Triangles]) -> Tracker[TrianglesResult]: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> Tracker[WCCResult]: ...
+
+    @overload
+    def __call__(self, algorithm: type[Algorithm], **params: Any) -> Tracker[Any]: ...
+
+
+class Compute(Protocol):
+    """``Graph.compute``."""
+
+    @overload
+    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> BFSResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]) -> KCoreResult: ...
+
+    @overload
+    def __call__(
+        self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
+    ) -> DirectedTrianglesResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> HITSResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> KCoreResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]) -> SCCResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Array: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> SSSPResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["triangles"], **params: Unpack[Triangles]) -> TrianglesResult: ...
+
+    @overload
+    def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> WCCResult: ...
+
+    @overload
+    def __call__(self, algorithm: type[Algorithm], **params: Any) -> Any: ...

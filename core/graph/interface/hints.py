@@ -1,0 +1,63 @@
+"""Hints for those who know NetworkX: names of its methods, pairs in place of arrays; and what completion offers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from suricate.base.errors import DTypeError
+
+PAIRS: Any = object()  #: stands for an argument that was not given
+
+HINTS = {  # method or attribute of NetworkX -> what does the same here
+    "add_edge": "insert_edges([u], [v]), or with [weight]",
+    "add_edges_from": "insert_edges(src, dst), of pairs insert_edges(*zip(*pairs))",
+    "add_weighted_edges_from": "insert_edges(src, dst, weight), of triples insert_edges(*zip(*triples))",
+    "add_node": "insert_vertices(), which returns the new id; names come with insert_edges(names, names)",
+    "add_nodes_from": "insert_vertices(count)",
+    "remove_edge": "delete_edges([u], [v])",
+    "remove_edges_from": "delete_edges(src, dst)",
+    "remove_node": "delete_vertices([v])",
+    "remove_nodes_from": "delete_vertices(ids)",
+    "has_edge": "(u, v) in graph, or has_edges(src, dst)",
+    "has_node": "graph.live[v], or name in graph.names",
+    "get_edge_data": "edge_weights(src, dst)",
+    "nodes": "live_vertices, or names",
+    "number_of_nodes": "num_live",
+    "number_of_edges": "num_edges",
+    "order": "num_live",
+    "size": "num_edges",
+    "adj": "adjacency(v)",
+    "succ": "adjacency(v)",
+    "pred": "adjacency(v, 'in')",
+    "successors": "neighbors(v)",
+    "predecessors": "neighbors(v, 'in')",
+    "in_degree": "degrees('in')",
+    "out_degree": "degrees()",
+    "is_directed": "directed",
+    "is_multigraph": "a set of edges: a graph has no parallel edges",
+    "update": "apply(su.Batch(insert, delete))",
+    "copy": "copy.copy(graph), or graph.to(device)",
+    "clear": "a new Graph, or delete_vertices(graph.live_vertices)",
+    "reverse": "from_coo(dst, src, weight) of graph.edges()",
+    "subgraph": "from_coo(...) of the edges to keep",
+    "to_undirected": "from_coo(*graph.edges(), directed=False)",
+    "to_directed": "from_coo(*graph.edges(), directed=True)",
+}
+INTERNAL = {"edge_table", "ingest", "live_arrays", "most_arcs", "most_deleted", "workspace"}
+
+
+def missing(graph: Any, name: str) -> Any:
+    """Raise ``AttributeError`` for an attribute that there is not, with a hint if NetworkX has it."""
+    kind = type(graph).__name__
+    hint = f"; NetworkX's {name} is here: {HINTS[name]}" if name in HINTS else ""
+    raise AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=graph)
+
+
+def names_of(thing: Any) -> list[str]:
+    """Return the public attributes, without those that only operators and algorithms need."""
+    return [name for name in object.__dir__(thing) if not name.startswith("_") and name not in INTERNAL]
+
+
+def refuse_pairs(call: str) -> None:
+    """Raise ``DTypeError``, a ``TypeError``: edges were given as pairs."""
+    raise DTypeError(f"{call} takes sources and destinations as two arrays: of pairs, {call}(*zip(*pairs))")

@@ -1,0 +1,176 @@
+"""How a graph presents itself: types, documentation, hints, completion, HTML."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import pydoc
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import suricate as su
+from suricate.graph import naming
+
+CHECKOUT = Path(__file__).parents[3]
+
+SCRIPT = """
+import numpy as np
+import suricate as su
+
+g = su.Graph(3, device="cpu", weight_dtype="float32")
+other = su.Graph(3, device=g.device, weight_dtype=np.float64).to("cuda:1")
+tracker = g.track("bfs", source=0)
+reveal_type(tracker)
+reveal_type(g.compute("kcore").degeneracy)
+reveal_type(g.compute("pagerank", alpha=0.9, personalization={"ann": 1.0}))
+g.track("spmv", x=[1.0, 2.0, 3.0])
+g.track(su.algorithm("mine"), anything=1)
+g.track("sssp", sources=["ann", "bob"], weight="cost")
+g.track("bfs", sourc=0)  # wrong
+g.track("bfs", source=0.5)  # wrong
+g.compute("pagerank", alpha="high")  # wrong
+g.compute("no such algorithm")  # wrong
+su.Graph(3, device="gpu")  # wrong
+su.Graph(3, weight_dtype="float16")  # wrong
+g.to("gpu")  # wrong
+tracker.result.distance  # wrong
+"""
+
+
+def generator() -> dict[str, object]:
+    return runpy.run_path(str(CHECKOUT / ".ci" / "call_types.py"))
+
+
+def test_types_of_calls_are_those_of_the_algorithms() -> None:
+    made = generator()
+    current = made["FILE"].read_text() == made["generated"]()  # type: ignore[attr-defined,operator]
+    assert current, "parameters of an algorithm have changed: run python .ci/call_types.py"
+
+
+@pytest.mark.slow
+def test_a_type_checker_finds_what_is_wrong(tmp_path: Path) -> None:
+    package = tmp_path / "suricate"
+    package.mkdir()
+    for entry in [*(CHECKOUT / "core").iterdir(), *(CHECKOUT / name for name in ("backends", "algorithms", "bench"))]:
+        (package / entry.name).symlink_to(entry)
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    config = CHECKOUT / "pyproject.toml"
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(config), "--follow-imports=silent"]
+    found = subprocess.run(
+        [*command, str(script)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(tmp_path)},
+    )
+    lines = SCRIPT.splitlines()
+    reported = {
+        int(line.split(":")[1])
+        for line in found.stdout.splitlines()
+        if line.startswith("script.py") and ": error:" in line
+    }
+    assert reported == {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}, found.stdout
+    for revealed in ("fallback=suricate.algorithms.bfs.BFSResult", '"int"', '"Any"'):
+        assert revealed in found.stdout
+
+
+def test_help_lists_the_algorithms_with_their_parameters() -> None:
+    for call in (su.Graph(1, device="cpu").track, su.Graph(1, device="cpu").compute):
+        text = pydoc.plain(pydoc.render_doc(call))
+        assert "bfs(source=0, sources=None)" in text
+        for name in su.plugins.algorithms():
+            assert f" {name}(" in text
+    assert "track(" in pydoc.plain(pydoc.render_doc(su.Graph))
+
+
+HINTED = {
+    "add_edge": r"insert_edges\(\[u\], \[v\]\)",
+    "nodes": "live_vertices",
+    "remove_node": "delete_vertices",
+    "number_of_nodes": "num_live",
+}
+
+
+@pytest.mark.parametrize("name", HINTED)
+def test_methods_of_networkx_are_hinted_at(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; NetworkX's {name} is here: {HINTED[name]}"):
+        getattr(su.Graph(1, device="cpu"), name)
+
+
+def test_other_missing_attributes_have_no_hint() -> None:
+    graph = su.Graph(1, device="cpu")
+    with pytest.raises(AttributeError, match=r"'Graph' object has no attribute 'colour'$"):
+        _ = graph.colour  # type: ignore[attr-defined]
+    assert not hasattr(graph, "__array__")
+    assert copy.copy(graph).num_vertices == pickle.loads(pickle.dumps(graph)).num_vertices == 1
+
+
+def test_hints_are_about_what_there_is() -> None:
+    from suricate.graph.interface.hints import HINTS
+
+    public = dir(su.Graph(1, device="cpu"))
+    for name, hint in HINTS.items():
+        assert name not in public
+        assert any(word in public for word in hint.replace("(", " ").replace(".", " ").replace(",", " ").split()) or (
+            "a set of edges" in hint or "from_coo" in hint or "copy" in hint
+        )
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1), (1, 2)], ((0, 1),)])
+def test_pairs_in_place_of_arrays(pairs: object) -> None:
+    graph = su.Graph(3, device="cpu")
+    for call in (graph.insert_edges, graph.delete_edges):
+        with pytest.raises(
+            TypeError, match=r"takes sources and destinations as two arrays: of pairs, .*\(\*zip\(\*pairs\)\)"
+        ):
+            call(pairs)
+
+
+def test_completion_offers_no_internals() -> None:
+    graph = su.Graph(3, device="cpu")
+    tracker = graph.track("bfs")
+    for thing, offered in (
+        (graph, {"insert_edges", "track", "num_live", "device"}),
+        (tracker, {"result", "top", "graph"}),
+    ):
+        names = set(dir(thing))
+        assert offered <= names
+        assert not any(name.startswith("_") for name in names)
+        assert names.isdisjoint({"workspace", "ingest", "live_arrays", "most_arcs", "most_deleted", "edge_table"})
+
+
+def test_notebooks_show_tables() -> None:
+    graph = su.Graph(0, device="cpu", names=["<ann>", "bob"], weight_dtype="float32")
+    graph.insert_edges(["<ann>"], ["bob"], [2])
+    shown = graph._repr_html_()
+    assert "<td>2</td>" in shown
+    assert "1, directed" in shown
+    assert "float32" in shown
+    tracker = graph.track("bfs", source="<ann>")
+    assert "&lt;ann&gt;" in tracker._repr_html_()
+    assert "<ann>" not in tracker._repr_html_()
+    assert "int32[2]" in tracker.result._repr_html_()
+    assert tracker.top(1)._repr_html_().count("<tr>") == 2
+    whole = graph.track("random_walks", length=2)
+    assert "no value per vertex" in whole._repr_html_()
+
+
+def test_every_result_with_fields_is_shown() -> None:
+    graphs = [su.Graph(4, device="cpu", directed=directed, in_edges=directed) for directed in (True, False)]
+    for name, kind in su.plugins.algorithms().items():
+        graph = graphs[kind.requires.undirected is True]
+        result = graph.compute(kind, **({"x": [1.0] * 4} if name == "spmv" else {}))
+        if hasattr(result, "_fields") and kind.__module__.startswith("suricate."):
+            assert result._repr_html_().startswith("<table>"), name
+
+
+def test_parameters_that_are_vertices_may_be_names_in_types_too() -> None:
+    text = generator()["FILE"].read_text()  # type: ignore[attr-defined]
+    assert "    source: int | str\n" in text
+    assert "source" in naming.VERTICES
