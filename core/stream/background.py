@@ -1,16 +1,17 @@
-"""The loop of a job in a thread of its own, and questions that are answered between slides."""
+"""Threads of a job: its loop, questions that are answered between slides, and a reader ahead of the loop."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
+from suricate.stream.intake import Refusals, take_held
 
 if TYPE_CHECKING:
     from suricate.stream.slide import Slide
@@ -109,6 +110,87 @@ class Background:
                 answer.set_result(question(slide))
             except BaseException as error:
                 answer.set_exception(error)
+
+
+class _Queue:
+    """What a thread has read ahead: chunks, each with the malformed lines of it. The thread knows nothing else."""
+
+    def __init__(self, chunks: Iterator[Any], refusals: Sequence[Refusals]) -> None:
+        self.condition, self.items = threading.Condition(), deque[tuple[Any, list[Any]]]()
+        self.events = self.allowed = 0  # that wait, and that may before the thread waits, too
+        self.error: BaseException | None = None
+        self.ended = self.closed = False
+        self._chunks, self._refusals = chunks, refusals
+
+    def fill(self) -> None:
+        """Read until the end, until an error, or until it is closed."""
+        try:
+            while not self.closed and (found := next(self._chunks, None)) is not None:
+                self._put(found)
+        except BaseException as error:
+            self.error = error
+        with self.condition:
+            self.ended = True
+            self.condition.notify_all()
+
+    def _put(self, found: Any) -> None:
+        held = take_held(self._refusals)
+        with self.condition:
+            self.items.append((found, held))
+            self.events += size_of(found[1])
+            self.condition.notify_all()
+            while self.items and self.events >= self.allowed and not self.closed:
+                self.condition.wait()
+
+
+class ReadAhead:
+    """An iterator over the chunks of a source, which are read and parsed in a thread.
+
+    A chunk at least is read ahead, and so many more as :meth:`allow` says. The thread ends with this object.
+
+    Args:
+        chunks: pairs (position, chunk). refusals: which hold malformed lines of a chunk that was read.
+
+    Attributes:
+        held: the malformed lines of the chunk that came last, by refusals.
+    """
+
+    def __init__(self, chunks: Iterator[Any], refusals: Sequence[Refusals]) -> None:
+        self._queue, self.held = _Queue(chunks, refusals), list[Any]()
+        threading.Thread(target=self._queue.fill, name="suricate reader", daemon=True).start()
+
+    def allow(self, events: int) -> None:
+        """Let so many events wait."""
+        with self._queue.condition:
+            self._queue.allowed = events
+            self._queue.condition.notify_all()
+
+    def __iter__(self) -> ReadAhead:
+        return self
+
+    def __next__(self) -> Any:
+        queue = self._queue
+        with queue.condition:
+            while not queue.items and not queue.ended:
+                queue.condition.wait()
+            if not queue.items:
+                if queue.error is not None:
+                    raise queue.error
+                raise StopIteration
+            found, self.held = queue.items.popleft()
+            queue.events -= size_of(found[1])
+            queue.condition.notify_all()
+        return found
+
+    def __del__(self) -> None:
+        self._queue.closed = True
+        with self._queue.condition:
+            self._queue.condition.notify_all()
+
+
+def size_of(chunk: Any) -> int:
+    """Return the number of events of a chunk; 0 of a mark."""
+    return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
 class Threaded:

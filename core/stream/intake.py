@@ -66,15 +66,14 @@ class Refusals:
         write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Take note of the malformed lines of a chunk, until :meth:`put_held`."""
+        """Take note of the malformed lines of a chunk, until it has been used."""
         self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
 
-    def put_held(self) -> None:
-        """Count the lines that are held, and write them if there is a file, as reasons: their chunk has been used."""
-        self.count += len(self.held)
-        if self._path is not None and self.held:
-            write_rows(self._path, self.held)
-        self.held = []
+    def put_rows(self, rows: list[list[str]]) -> None:
+        """Count malformed lines that were held, and write them if there is a file: their chunk has been used."""
+        self.count += len(rows)
+        if self._path is not None and rows:
+            write_rows(self._path, rows)
 
     def save(self) -> tuple[int, str, int]:
         """Return the count, and the name and size of the file, which is on the disk."""
@@ -85,6 +84,14 @@ class Refusals:
         self.count, name, size = saved
         if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
             cut_to(self._path, size)
+
+
+def take_held(refusals: Sequence[Refusals]) -> list[list[list[str]]]:
+    """Return the rows that are held, a list for each, and hold none any more."""
+    found = [each.held for each in refusals]
+    for each in refusals:
+        each.held = []
+    return found
 
 
 class Intake:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suricate.base.errors import ParameterError
-from suricate.base.parameters import shown
+from suricate.base.parameters import integer, shown
 from suricate.stream.ring.attributes import checked_rules
 from suricate.stream.ring.loops import COMBINE
 from suricate.stream.rule import Grid, Rule
@@ -32,9 +32,12 @@ class WindowOptions:
     empty: str = "skip"
     at_end: str = "close"
     attributes: Any = None
+    prefetch: Any = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_rules(self.attributes))
+        if self.prefetch is not None:
+            integer("prefetch", self.prefetch, low=0)
         _one_of("combine", self.combine, tuple(COMBINE))
         _one_of("order", self.order, (None, "time"))
         _one_of("empty", self.empty, ("skip", "emit"))

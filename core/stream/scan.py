@@ -46,7 +46,7 @@ Parsed = list[tuple[bytes, Rows, list[BadLine]]]  #: pieces of a chunk: bytes, r
 class Scan(Source):
     """Reads files; see :func:`scan`."""
 
-    resumes = True
+    resumes, reads_ahead = True, True
 
     def __init__(
         self, paths: list[Path], format: str | None, columns: Mapping[str, Any], time_unit: str | None,

@@ -46,6 +46,12 @@ class Source:
     resumes = False
     attributes: Sequence[str] = ()  #: further columns that chunks must have
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Whether chunks may be read in a thread ahead of the loop unless the window says otherwise."""
+        sources = getattr(self, "_sources", ())
+        return bool(sources) and all(source.reads_ahead for source in sources)
+
     def want(self, attributes: Sequence[str]) -> None:
         """Have chunks bring these columns, too."""
         self.attributes = attributes

@@ -16,13 +16,13 @@ from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
-from suricate.stream.background import Threaded
+from suricate.stream.background import ReadAhead, Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
-from suricate.stream.intake import Intake, Refusals, refuse_late
+from suricate.stream.intake import Intake, Refusals, refuse_late, take_held
 from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ring import Change, Ring
@@ -77,6 +77,8 @@ class Window(Threaded):
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
         attributes: further columns of numbers, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
             ``combine``. They are columns of the graph's edges. ``"count"`` needs no column of events.
+        prefetch: about how many slides are read and parsed in a thread ahead of the loop, a chunk at least; 0: nothing
+            is. None: 2 where files are scanned, 0 where the source is the user's code.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
@@ -109,10 +111,12 @@ class Window(Threaded):
         columns: Mapping[str, str] | None = None,
         time_unit: str | None = None,
         attributes: Mapping[str, str] | None = None,
+        prefetch: int | None = None,
     ) -> None:
         self._options = WindowOptions(
-            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end, attributes
-        )
+            size, slide, lateness, ahead, combine, late, on_error, order, origin, empty, at_end, attributes,
+            prefetch,
+        )  # fmt: skip
         self._source = as_source(source, columns, time_unit)
         self._source.want(columns_needed(self._options.attributes))
         if not isinstance(graph if graph is not None else {}, Mapping):
@@ -304,7 +308,8 @@ class Window(Threaded):
             yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
         yield from self._close(0.0)
         if self._reader is None:
-            self._reader = self._chunks()
+            reading, refusals = self._source.read(self._position), self._source.refusals
+            self._reader = ReadAhead(reading, refusals) if self._reads_ahead else self._chunks()
         begin = time.perf_counter()
         while (found := self._next_chunk(self._reader)) is not None:
             position, chunk = found
@@ -312,8 +317,10 @@ class Window(Threaded):
                 self._mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self._take(self._intake.events(chunk))
-            for each in self._source.refusals:
-                each.put_held()
+            reader, refusals = self._reader, self._source.refusals
+            held = reader.held if isinstance(reader, ReadAhead) else take_held(refusals)
+            for each, rows in zip(refusals, held, strict=True):
+                each.put_rows(rows)
             self._position = position
             yield from self._close(time.perf_counter() - begin)
             if self._stop.is_set():
@@ -322,6 +329,12 @@ class Window(Threaded):
         if self._options.at_end == "close":
             self.rule.finish()
             yield from self._close(time.perf_counter() - begin)
+
+    @property
+    def _reads_ahead(self) -> bool:
+        if self._options.order is not None:
+            return False
+        return self._source.reads_ahead if self._options.prefetch is None else self._options.prefetch > 0
 
     def _chunks(self) -> Iterator[tuple[Any, Any]]:
         if self._options.order is None:
@@ -430,6 +443,8 @@ class Window(Threaded):
         self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
         for tracker in self.graphs.trackers:
             tracker.advance()
+        if isinstance(self._reader, ReadAhead):
+            self._reader.allow(entered * (2 if self._options.prefetch is None else self._options.prefetch))
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
         self.current = Slide(self, end, change, entered, delta, took)
