@@ -41,7 +41,7 @@ from suricate.intake.arrays import (
 )
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.intake.ingest import Ingest
-from suricate.intake.upload import lies_on_host
+from suricate.intake.upload import fits_one_transfer, lies_on_host
 from suricate.state.locks import Lock
 from suricate.store import Store
 
@@ -175,7 +175,7 @@ class Updater:
                               for part in (delete, insert))  # fmt: skip
             batches = ingest.batches(delete, insert, parts, paired=paired)
             assert batches is not None
-        return self._launched(ingest, *batches, insert)
+        return self._launched(ingest, [*batches], insert)
 
     def _prepared(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
@@ -201,24 +201,34 @@ class Updater:
         return removed, added
 
     def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
-        """Have the stores apply checked edges on the host, where they want it; None if they do not."""
+        """Have the stores apply checked edges on the host, where they want it, or a large batch; else return None."""
         batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
         if (steps := self._all.prepare(*batches)) is None:
-            return None
+            return self._applied_uploaded(removed, added)
         gone, new = (None if batch is None else batch.arcs for batch in batches)
         return self._change(gone, new, carry_out=partial(self._all.carry_out_on_host, steps, *batches))
 
-    def _launched(
-        self, ingest: Ingest, removed: DeviceBatch | None, added: DeviceBatch | None, insert: Given | None
-    ) -> Delta:
+    def _applied_uploaded(self, removed: EdgeList | None, added: EdgeList | None) -> Delta | None:
+        """Delete or insert many edges, checked on the host; copies by a launch that checks would take as much again."""
+        only = removed if added is None else added
+        if only is None or (removed is not None and added is not None) or fits_one_transfer(only):
+            return None
+        assert self.ingest is not None
+        edges = self.ingest.upload(only)
+        if self._symmetric:
+            edges = both_arcs(self.device.xp, edges)
+        return self._change(edges, None) if added is None else self._change(None, edges)
+
+    def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Given | None) -> Delta:
         """Have the stores check and change edges on the device, in steps if one declines."""
         try:
-            steps = self._all.prepare(removed, added)
+            steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out
             steps = None
         if steps is None:
-            return self._applied_in_steps(ingest, removed, added)
+            return self._applied_in_steps(ingest, batches)
         revival = revived = None
+        removed, added = batches
         if insert is not None and self.live.most_deleted:
             revival = self.live.revival(*insert[:2])
         try:
@@ -246,16 +256,18 @@ class Updater:
             raise
         return delta
 
-    def _applied_in_steps(self, ingest: Ingest, removed: DeviceBatch | None, added: DeviceBatch | None) -> Delta:
-        """Check edges on the device, then delete and insert them."""
-        for batch in (added, removed):
-            if batch is not None:
-                batch.check()
+    def _applied_in_steps(self, ingest: Ingest, batches: list[DeviceBatch | None]) -> Delta:
+        """Check edges on the device, then delete and insert them; ``batches``, which stores decline, give up memory."""
+        unchecked = [None if batch is None else batch.unchecked for batch in batches]
+        edges = [None if batch is None or batch.unchecked else batch.edges() for batch in batches]
+        batches.clear()
+        for place in (1, 0):
+            if (batch := unchecked[place]) is not None:
+                edges[place] = ingest.copied(batch)
         guard = ingest.guard if self.out.guarded else None
         if guard is None:
             ingest.raise_pending()
-        gone, new = (None if batch is None else batch.edges() for batch in (removed, added))
-        return self._change(gone, new, guard)
+        return self._change(edges[0], edges[1], guard)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 

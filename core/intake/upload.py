@@ -22,6 +22,11 @@ def lies_on_host(edges: tuple[Any, Any, Any]) -> bool:
     return weight is None or isinstance(weight, (np.ndarray, np.generic))
 
 
+def fits_one_transfer(edges: EdgeList) -> bool:
+    """Return whether a batch on the host goes in one transfer."""
+    return sum(column.nbytes for column in edges if column is not None) <= MOST_BYTES
+
+
 class Upload:
     """Copies batches to a CUDA device; does not wait.
 
