@@ -1,10 +1,12 @@
-"""A correct backend that brings what the tutorial's leaves to fallbacks: guard, memory limit, marks, degrees, copies.
+"""A correct backend that brings what the tutorial's leaves to fallbacks: guard, limit, marks, degrees, copies, apply().
 
 The wrong backends are this one with one fault each.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from tutorial_backend import TutorialStore
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome
 from suricate.errors import CapacityError
+from suricate.intake.batches import HostBatch, StoreBatch
+from suricate.intake.ingest import UnvalidatedBatch
 
 EDGE_BYTES = 80  #: most that an insertion holds per edge of the store and the batch
 VERTEX_BYTES = 24  #: and per vertex
@@ -52,6 +56,19 @@ class SoundStore(TutorialStore):
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         return self._nothing(len(src)) if self._held_back(guard) else super().delete(src, dst)
+
+    def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
+        if not isinstance(delete, HostBatch) or not isinstance(insert, HostBatch):
+            return None
+        self.reserve(insert.size)
+        return partial(self._carry_out, delete, insert)
+
+    def _carry_out(self, delete: HostBatch, insert: HostBatch) -> None:
+        delete.outcome = self.delete(*delete.arcs[:2])
+        insert.outcome = self.insert(*insert.arcs)
+
+    def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
+        return self.find(edges.src, edges.dst) if isinstance(edges, EdgeList) else None
 
     def _keep(self, keys: Array, weights: Array | None, which: Array) -> None:
         sources = (keys[which] >> np.uint64(32)).astype(np.int64)

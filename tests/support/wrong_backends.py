@@ -1,7 +1,7 @@
 """Backends with one plausible fault each, and the tests of the public conformance kit that catch it.
 
 ``WRONG_BACKENDS`` maps each class to the names of one or two tests. Where there is one, no other wrong backend is
-caught by that test alone.
+caught by that test alone, but for faults of ``apply()``.
 """
 
 from __future__ import annotations

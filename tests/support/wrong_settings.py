@@ -1,4 +1,7 @@
-"""Wrong backends that forget their options, or cannot shrink; see ``wrong_backends``, whose table they are added to."""
+"""Wrong backends that forget their options, cannot shrink, or take changes as a whole in a wrong way.
+
+See ``wrong_backends``, whose table they are added to.
+"""
 
 from __future__ import annotations
 
@@ -36,3 +39,34 @@ class GrowsOnly(SoundStore):
             self.num_vertices = num_vertices  # the degrees stay as long as they are
         else:
             super().resize(num_vertices)
+
+
+@caught_by("test_changes_as_a_whole")
+class ChangesWhileItPrepares(SoundStore):
+    def apply(self, delete, insert):
+        carry_out = super().apply(delete, insert)
+        if carry_out is None:
+            return None
+        carry_out()
+        return lambda: None
+
+
+@caught_by("test_changes_as_a_whole")
+class InsertsBeforeItDeletes(SoundStore):
+    def _carry_out(self, delete, insert):
+        insert.outcome = self.insert(*insert.arcs)
+        delete.outcome = self.delete(*delete.arcs[:2])
+
+
+@caught_by("test_changes_as_a_whole")
+class DoesNotSayWhatItDid(SoundStore):
+    def _carry_out(self, delete, insert):
+        super()._carry_out(delete, insert)
+        delete.outcome = None
+
+
+@caught_by("test_unchecked_queries")
+class FindsNothingUnchecked(SoundStore):
+    def query(self, edges):
+        found, weight = super().query(edges)
+        return found & False, weight
