@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,14 @@ class Before:
 
     def __init__(self, graph: Graph, events: Events, i: int) -> None:
         self.version, self.given = graph.version, events.ends_at(i)
-        self.found, self.weight, self.deleted = False, None, np.empty(0, np.uint32)
+        self.found, self.deleted = False, np.empty(0, np.uint32)
+        self.weight: Any = None
         if isinstance(self.given[0], np.ndarray):
             found, self.weight = graph._updater.find(*self.given)
             both = np.unique(np.concatenate(self.given))
             self.found, self.deleted = bool(found[0]), np.setdiff1d(both, graph._updater.live.among(both))
+            if graph.edge_table is not None and self.found:
+                self.weight = {name: graph.edge_columns.at(name, *self.given) for name in graph.edge_columns}
 
     def restore(self, graph: Graph, error: BaseException) -> None:
         """Undo the event after ``error``, if the graph has changed; vertices and names that were added stay."""

@@ -35,11 +35,13 @@ class Events:
         src, dst: ``uint32[n]``; ``EMPTY`` in place of a name that was not known yet.
         kind: ``uint8[n]``.
         weight: of the dtype of the graph's weights, unspecified for deletions; None on an unweighted graph.
+        columns: values of the columns of edges by name, if the graph has some and they were given.
         unknown: the places of events at names that were not known at the start, ascending.
     """
 
     def __init__(self, src: np.ndarray, dst: np.ndarray, kind: np.ndarray, weight: np.ndarray | None) -> None:
         self.src, self.dst, self.kind, self.weight = src, dst, kind, weight
+        self.columns: dict[str, Any] | None = None
         self.unknown = np.empty(0, np.int64)
         self._names: dict[int, tuple[str, str]] = {}  # both names of the events ``unknown``
         self._next = 0  # of ``unknown``
@@ -47,8 +49,10 @@ class Events:
     def __len__(self) -> int:
         return len(self.src)
 
-    def weight_at(self, i: int) -> np.ndarray | None:
-        """Return the weight of an event, in an array of length 1."""
+    def weight_at(self, i: int) -> Any:
+        """Return the weight of an event, in an array of length 1, or the values of the columns of its edge."""
+        if self.columns is not None:
+            return {name: part[i : i + 1] if part.ndim else part for name, part in self.columns.items()}
         return None if self.weight is None else self.weight[i : i + 1]
 
     def ends_at(self, i: int) -> tuple[Any, Any]:
@@ -100,7 +104,10 @@ class Events:
             edges = checked_edges((*ends, None), graph.num_vertices)
             events = cls(edges.src, edges.dst, _kinds(inserted), None)
         events._treat_loops(graph, inserted)
-        events.weight = _weights(graph, weight, inserted)
+        if graph.edge_table is None:
+            events.weight = _weights(graph, weight, inserted)
+        elif weight is not None:
+            events.columns = graph.edge_table.checked(weight, len(inserted))
         return events
 
     def _treat_loops(self, graph: Graph, inserted: np.ndarray) -> None:

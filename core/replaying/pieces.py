@@ -33,6 +33,8 @@ COMES_BACK = "the event brings a deleted vertex back"
 NEW_NAME = "the event adds a name"
 NO_SINGLE = "backend {} has no single edges"
 SHORT = "memory is short"
+COLUMNS = "the edges have columns"
+PARTED = "the graph is divided among processes"
 
 
 class Prepared(NamedTuple):
@@ -74,6 +76,8 @@ class Pieces:
     def _step(self) -> Step | str:
         """Return the step of the algorithm, whose result is made current first, or why no event can be compiled."""
         store = self.graph.store()
+        if self.graph.edge_table is not None or self.graph.partition is not None:
+            return PARTED if self.graph.edge_table is None else COLUMNS
         if type(store).single is Store.single:
             return NO_SINGLE.format(store.name)
         kept = self.kept
@@ -143,7 +147,7 @@ class _Piece:
         from suricate.replaying.loops import loop_over
 
         graph, stores = self.graph, self.graph._stores
-        graph._views.clear()
+        graph._drop_views()
         rest = slice(self.begin + made, self.begin + self.size)
         count = int((self.events.kind[rest] == INSERT).sum()) << (not graph.directed)
         ample = count + 2  # the loop asks for the most that an event may need
@@ -182,7 +186,7 @@ class _Piece:
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version
-        graph._views.clear()
+        graph._drop_views()
         done, kind = slice(0, made), arrays.kind[:made]
         edges = EdgeList(*(None if part is None else part[done] for part in arrays.edges))
         if not graph.directed and not updater._had_loops:

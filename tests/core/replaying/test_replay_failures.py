@@ -192,6 +192,19 @@ def test_names_are_taken_and_added_event_by_event(backend: str) -> None:
     assert graph.neighbors("dan").tolist() == graph.names.find(["cem", "eve"]).tolist()
 
 
+def test_columns_of_edges_are_kept_event_by_event() -> None:
+    graph = su.Graph(4, directed=False, device="cpu", edge_columns={"amount": "float32"})
+    tracker = graph.track("sssp", source=0, weight="amount")
+    events = [0, 1, 0, 0], [1, 2, 1, 1], [True, True, True, False], {"amount": [2.0, 3.0, 1.0, 9.0]}
+    found = su.replay(graph, events, tracker, at=[2])
+    assert found.answers.distance[:, 0].tolist() == [np.inf, 5.0, 4.0, np.inf]
+    assert graph.edge_columns.at("amount", [1], [2]).tolist() == [3.0]
+    with pytest.raises(errors.ShapeError):
+        su.replay(graph, ([0], [1], [True], {"amount": [2.0, 3.0]}), tracker)
+    assert graph.num_edges == 1
+    assert sum(found.reasons.values()) == 4
+
+
 def test_an_empty_replay_and_empty_answers() -> None:
     graph = su.Graph(4, device="cpu")
     found = su.replay(graph, ([], [], []), at=[1])
