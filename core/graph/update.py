@@ -159,6 +159,8 @@ class Updater:
     def _apply_on_device(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> Delta:
+        if delete is None and insert is None:
+            return self._delta()
         ingest.begin(self.num_vertices, self.version, self._eager)
         batches, paired = None, self.into is not None
         if insert is None or self.options.self_loops != "drop":
