@@ -119,6 +119,13 @@ def test_on_cuda_weights_are_of_one_type() -> None:
     assert [each["size"] for each in quick if each["weight_dtype"] is not None] == [1, 2]
 
 
+def test_on_cuda_a_long_test_of_the_kit_of_backends_runs_once_per_file() -> None:
+    nodes = [f"tests/test_{file}.py::Test{kind}::test_one_edge_at_a_time" for file in "ab" for kind in "cd"]
+    group = [item(node, "gpu", weight_dtype=each) for node in nodes for each in (None, "float32")]
+    assert sorted(one.nodeid.partition("::")[0] for one in chosen(group)) == ["tests/test_a.py", "tests/test_b.py"]
+    assert len(chosen([item(node, weight_dtype=None) for node in nodes])) == 4
+
+
 def test_by_turns_one_of_those_that_agree_in_what_the_mark_names() -> None:
     mark = pytest.mark.by_turns("kind").mark
     group = [item("tests/test_c.py::test_it", mark, kind=kind, size=size) for kind in "ab" for size in range(5)]

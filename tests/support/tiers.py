@@ -35,6 +35,11 @@ COMPILED_FILES = tuple(  #: of these folders: of large graphs, of several thread
 DEFAULT = "slabhash"
 TURNS = ("blocked", "csr_baseline", "gpma", "hornet_like")
 TELLING = ("test_every_change", "test_update")  #: of the kit of algorithms, what shows most faults
+LONG = (
+    "test_one_edge_at_a_time",
+    "test_failing_allocations",
+    "test_hub",
+)  #: of that of backends, hundreds of small calls
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
 
 
@@ -175,7 +180,7 @@ def quick_items(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:
     """Return the tests of the quick tier that run as plain Python, and those that run compiled."""
     plain, compiled = [], []
-    for group in _by_function(item for item in items if not _is_slow(item)):
+    for group in _by_function(_with_few_long([item for item in items if not _is_slow(item)])):
         few = _few(_by_turns(_in_turn(group)))
         if _is_plain(group[0]):
             plain += few if _is_of_kit(group[0]) else _alternating(few)
@@ -183,6 +188,14 @@ def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
         else:
             compiled += few
     return plain, compiled
+
+
+def _with_few_long(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Return the items, of long ones on CUDA, where workers wait for one device, one for each file, by turns."""
+    long = [item for item in items if item.get_closest_marker("gpu") and _function(item) in LONG]
+    kept = set(map(id, _one_of_each(long, lambda item: (_file(item), _function(item)))))
+    left_out = set(map(id, long)) - kept
+    return [item for item in items if id(item) not in left_out]
 
 
 def _in_turn(group: list[pytest.Item]) -> list[pytest.Item]:
