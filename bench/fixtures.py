@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Device
-from suricate.base.types import EdgeList, WeightDType
+from suricate.base.types import EdgeList, WeightDType, edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.inputs import Input
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, keys_of
+from suricate.bench.verify.edges import EdgeModel, check_content
 from suricate.store import Store
 
 PAIRS = ("uniform", "sorted", "existing", "mixed", "hub")  #: kinds of batches, see :class:`Batches`
@@ -138,7 +138,7 @@ class HostBatch:
     @property
     def keys(self) -> np.ndarray:
         """The edges as keys."""
-        return keys_of(self.src, self.dst)
+        return edge_keys(self.src, self.dst)
 
 
 class Batches:
@@ -179,7 +179,7 @@ class Batches:
         return self.rng.integers(0, n, size, np.uint32), self.rng.integers(0, n, size, np.uint32)
 
     def _sorted(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        return ends_of(np.sort(keys_of(*self._uniform(size))))
+        return ends_of(np.sort(edge_keys(*self._uniform(size))))
 
     def _existing(self, size: int) -> tuple[np.ndarray, np.ndarray]:
         model = self.fixture.model(weighted=False, directed=self.directed)
@@ -213,4 +213,4 @@ class Housekeeper:
 
 def host_keys(device: Device, edges: EdgeList) -> np.ndarray:
     """Return the keys of edges on ``device``."""
-    return keys_of(device.to_numpy(edges.src), device.to_numpy(edges.dst))
+    return edge_keys(device.to_numpy(edges.src), device.to_numpy(edges.dst))

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture, Housekeeper
-from suricate.bench.verify.edges import EdgeModel, among, check_content, ends_of, keys_of
+from suricate.bench.verify.edges import EdgeModel, among, check_content
 from suricate.plugins.algorithm import ID_BYTES
 
 
@@ -80,7 +80,7 @@ class Scenario:
         The keys ``without`` are left out.
         """
         size = self._distinct(batch)
-        keys = keys_of(
+        keys = edge_keys(
             *self.fixture.rng("absent").integers(0, self.fixture.data.num_vertices, (2, 2 * size), np.uint32)
         )
         keys = keys[~self.model.contains(keys)][:size]

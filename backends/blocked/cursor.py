@@ -7,7 +7,7 @@ import numpy as np
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
-from suricate.cursors import LATER
+from suricate.cursors.contiguous import key, later, weight  # noqa: F401 - of this cursor, too
 
 NO_BLOCK = np.uint32(EMPTY)
 
@@ -57,24 +57,6 @@ def following(g, c):
     """Return the next block of the chain, or -1."""
     after = g.link[np.uint64(c)]
     return np.int64(-1) if after == NO_BLOCK else np.int64(after)
-
-
-@inner
-def key(g, i):
-    """Return the destination in slot ``i``."""
-    return g.dst[np.uint64(i)]
-
-
-@inner
-def later(g, i):
-    """Return the word some slots behind slot ``i``."""
-    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
-
-
-@inner
-def weight(g, i):
-    """Return the weight in slot ``i``."""
-    return g.weight[np.uint64(i)]
 
 
 @inner

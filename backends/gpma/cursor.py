@@ -8,7 +8,7 @@ from suricate.backends.gpma.layout import LEAF, LEAF_BITS, TOUCHED, Graph
 from suricate.backends.gpma.loops import owner_of, search
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
-from suricate.cursors import LATER
+from suricate.cursors.contiguous import buckets, first, following, key, later, weight  # noqa: F401 - of this cursor, too
 
 GpmaView = Graph  #: the view is the graph, with weights of their own dtype
 
@@ -17,18 +17,6 @@ GpmaView = Graph  #: the view is the graph, with weights of their own dtype
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
     return np.int64(g.degree[np.uint64(u)])
-
-
-@inner
-def buckets(g, u):
-    """Return 1: the whole row is one bucket."""
-    return 1
-
-
-@inner
-def first(g, u, k):
-    """Return the cursor of the row: the vertex itself."""
-    return np.int64(u)
 
 
 @inner
@@ -49,30 +37,6 @@ def end(g, c):
     """Return one past the last slot."""
     n = np.int64(len(g.degree))
     return g.guard[np.uint64(c) + np.uint64(1)] if c < n else (c - n + 1) << LEAF_BITS
-
-
-@inner
-def following(g, c):
-    """Return -1: there is one span."""
-    return np.int64(-1)
-
-
-@inner
-def key(g, i):
-    """Return the destination in slot ``i``; that of a gap or a guard is above all others."""
-    return g.dst[np.uint64(i)]
-
-
-@inner
-def later(g, i):
-    """Return the word some slots behind slot ``i``."""
-    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
-
-
-@inner
-def weight(g, i):
-    """Return the weight in slot ``i``."""
-    return g.weight[np.uint64(i)]
 
 
 @inner

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.inputs import Input
-from suricate.bench.verify.edges import EdgeModel, ends_of, keys_of
+from suricate.bench.verify.edges import EdgeModel
 
 
 class EventStream:
@@ -93,7 +94,7 @@ def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
         src, dst = (
             (data.src, data.dst) if directed else (np.minimum(data.src, data.dst), np.maximum(data.src, data.dst))
         )
-        keys, pair = np.unique(keys_of(src, dst), return_inverse=True)
+        keys, pair = np.unique(edge_keys(src, dst), return_inverse=True)
         data.cache[name] = pair, keys
     return data.cache[name]
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 import suricate.stream as st
+from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.streams.events import EventStream, stream_of, window_of
 from suricate.bench.streams.slides import job_of
-from suricate.bench.verify.edges import EdgeModel, check_content, ends_of, expect, keys_of
+from suricate.bench.verify.edges import EdgeModel, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch
 from suricate.stream.events import Events
@@ -80,7 +81,7 @@ class FromFile(FixtureTask):
         assert job.current is not None
         held = slice(max(0, job.current.end - self.stream.window), None)  # it may end behind the last event
         model = EdgeModel(self.fixture.data.src[held], self.fixture.data.dst[held])
-        expect(np.array_equal(np.sort(keys_of(src, dst)), model.keys), "the last window has other edges")
+        expect(np.array_equal(np.sort(edge_keys(src, dst)), model.keys), "the last window has other edges")
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
         """Return the edges of the job's graph as vertices of the input."""

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 import suricate.stream as st
+from suricate.base.types import ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.streams.events import EventStream, stream_of, window_of
-from suricate.bench.verify.edges import check_content, ends_of
+from suricate.bench.verify.edges import check_content
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch

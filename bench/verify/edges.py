@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
 from suricate.generate.edge_streams import mixed
 from suricate.intake.arrays import sorted_distinct
@@ -26,16 +27,6 @@ def expect(holds: Any, what: str) -> None:
     """Raise :class:`Mismatch` saying ``what`` is wrong unless ``holds``."""
     if not holds:
         raise Mismatch(what)
-
-
-def keys_of(src: Any, dst: Any) -> Any:
-    """Return ``src << 32 | dst`` as uint64 (NumPy or CuPy)."""
-    return src.astype(np.uint64) << np.uint64(32) | dst.astype(np.uint64)
-
-
-def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return sources and destinations (uint32) of edge keys."""
-    return (keys >> np.uint64(32)).astype(np.uint32), (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
 def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
@@ -93,7 +84,7 @@ class EdgeModel(KeySet):
         self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None, *, directed: bool = True
     ) -> None:
         self.directed = directed
-        keys = keys_of(src, dst) if directed else keys_of(np.minimum(src, dst), np.maximum(src, dst))
+        keys = edge_keys(src, dst) if directed else edge_keys(np.minimum(src, dst), np.maximum(src, dst))
         if weight is None:
             super().__init__(sorted_distinct(keys))
             self.weight = None
@@ -227,7 +218,7 @@ def check_content(graph: Any, model: EdgeModel | Change, what: str = "content of
         return
     host = graph.device.to_numpy
     edges = graph.edges()
-    keys = keys_of(host(edges.src), host(edges.dst))
+    keys = edge_keys(host(edges.src), host(edges.dst))
     check_same_keys(keys, model.keys, what)
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
     if weight is not None:
@@ -241,7 +232,7 @@ def check_digest(graph: Any, model: KeySet | Change, what: str = "content of the
     """
     (src, dst, _), xp = graph.edges(), graph.device.xp
     expect(len(src) == len(model), f"{what}: {len(src)} edges instead of {len(model)}")
-    found = sum(digest(keys_of(src[part], dst[part]), xp) for part in slices(len(src), xp)) % 2**64
+    found = sum(digest(edge_keys(src[part], dst[part]), xp) for part in slices(len(src), xp)) % 2**64
     expect(found == model.digest, f"{what}: the right number of edges, but other ones")
     expect(graph.num_edges == len(model), f"num_edges is {graph.num_edges} instead of {len(model)}")
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, Housekeeper
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
+from suricate.bench.verify.edges import EdgeModel, check_content
 from suricate.bench.verify.results import check_result
 from suricate.bench.workloads.base import FixtureTask
 from suricate.errors import ParameterError

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import edge_keys
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
-from suricate.bench.verify.edges import EdgeModel, check_content, keys_of
+from suricate.bench.verify.edges import EdgeModel, check_content
 from suricate.bench.workloads.base import FixtureTask
 
 ORDERS = ("as given", "sorted", "shuffled")  #: of the edges in a bulk build
@@ -23,7 +24,7 @@ def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.nd
     if order == "as given":
         return data.src, data.dst, weight
     if order == "sorted":
-        at = np.argsort(keys_of(data.src, data.dst), kind="stable")
+        at = np.argsort(edge_keys(data.src, data.dst), kind="stable")
     else:
         at = fixture.rng("shuffled").permutation(len(data.src))
     return data.src[at], data.dst[at], None if weight is None else weight[at]

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, ends_of
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Over, Skipped, once
-from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_digest, ends_of, expect
+from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_digest, expect
 from suricate.bench.verify.results import check_same
 from suricate.bench.workloads.algorithms import DELETION_SHARES, MIXED, Batched
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse

@@ -14,11 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Device
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture, Housekeeper
-from suricate.bench.verify.edges import Change, KeySet, among, ends_of, keys_of, slices
+from suricate.bench.verify.edges import Change, KeySet, among, slices
 from suricate.errors import CapacityError
 from suricate.generate.edge_streams import GOLDEN, mixed, word_of
 from suricate.graph.delta import Batch
@@ -33,7 +33,7 @@ class Edges(NamedTuple):
     @property
     def keys(self) -> Any:
         """The edges as keys."""
-        return keys_of(*self.edges[:2])
+        return edge_keys(*self.edges[:2])
 
 
 class Drawn(NamedTuple):
@@ -171,7 +171,7 @@ class DeviceInput:
 
     def _key(self, src: Any, dst: Any) -> Any:
         xp = self.device.xp
-        return keys_of(src, dst) if self.directed else keys_of(xp.minimum(src, dst), xp.maximum(src, dst))
+        return edge_keys(src, dst) if self.directed else edge_keys(xp.minimum(src, dst), xp.maximum(src, dst))
 
 
 def _number(random: Any) -> Any:

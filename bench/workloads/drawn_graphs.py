@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Device
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, edge_keys
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture, HostBatch
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
-from suricate.bench.verify.edges import expect, keys_of
+from suricate.bench.verify.edges import expect
 from suricate.errors import CapacityError
 from suricate.generate.edge_streams import mixed
 from suricate.graph import Graph
@@ -39,7 +39,7 @@ class Sample:
         self.vertices = xp.concatenate([self._vertices(begin) for begin in begins])
         leaving, reaching = [], []
         for src, dst, _ in data.pieces(0, data.num_edges, xp):
-            keys = keys_of(src, dst)
+            keys = edge_keys(src, dst)
             leaving.append(keys[self.has(src)])
             reaching.append(keys[self.has(dst)])
         self.out_keys, self.in_keys = (sorted_distinct(xp.concatenate(parts), xp) for parts in (leaving, reaching))
@@ -74,14 +74,14 @@ class Sample:
     def check_answers(self, asked: EdgeList, found: Any, keys: Any) -> None:
         """Compare the answers about sampled sources with ``keys``, those of the edges that leave them."""
         here = self.has(asked.src)
-        right = _among(keys_of(asked.src, asked.dst)[here], keys, self.xp)
+        right = _among(edge_keys(asked.src, asked.dst)[here], keys, self.xp)
         expect((found[here] == right).all(), "an answer about a sampled vertex is wrong")
 
     def keys_in(self, graph: Any) -> Any:
         """Return the keys of the edges that leave sampled vertices in ``graph``, ascending."""
         xp, found = self.xp, graph.adjacency(self.vertices)
         owner = xp.searchsorted(found.offsets, xp.arange(len(found.dst)), side="right") - 1
-        return xp.sort(keys_of(self.vertices[owner], found.dst))
+        return xp.sort(edge_keys(self.vertices[owner], found.dst))
 
     def sums_into(self, x: Any) -> Any:
         """Return, for each sampled vertex, the sum of ``x`` over the sources of the edges that reach it, float64."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, edge_keys
 from suricate.bench.drawn import DrawnInput, drawn_degrees
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
-from suricate.bench.verify.edges import expect, keys_of
+from suricate.bench.verify.edges import expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.bench.workloads.drawn_graphs import LargeGraph, existing_edges, sample_of
 from suricate.operators import advance
@@ -105,7 +105,7 @@ class LargeInsert(Large):
         """Verify that the batch is there, and all edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(self.graph.has_edges(src, dst).all(), "large insert: an edge of the batch is not there")
-        self.sample.check(self.graph, self.sample.after((), keys_of(src, dst)))
+        self.sample.check(self.graph, self.sample.after((), edge_keys(src, dst)))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
         """Delete what was new."""
@@ -131,7 +131,7 @@ class LargeDelete(Large):
         """Verify that the batch is not there, and all edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(not self.graph.has_edges(src, dst).any(), "large delete: an edge of the batch is still there")
-        keys = keys_of(src, dst)
+        keys = edge_keys(src, dst)
         self.sample.check(self.graph, self.sample.after(keys, keys[:0]))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.types import ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, ends_of, expect
+from suricate.bench.verify.edges import EdgeModel, expect
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.frames import fields_of

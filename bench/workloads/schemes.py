@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.types import ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, Housekeeper
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import check_content, ends_of, expect
+from suricate.bench.verify.edges import check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.bench.workloads.operators import FAR, value
 from suricate.errors import RequirementError

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import edge_keys
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture
-from suricate.bench.verify.edges import Change, check_content, keys_of
+from suricate.bench.verify.edges import Change, check_content
 from suricate.bench.workloads.base import FixtureTask
 from suricate.plugins import algorithm
 from suricate.plugins.algorithm import Requirements
@@ -81,7 +82,7 @@ class ShortCalls(FixtureTask):
         """Compare the content, if it is that of a directed graph."""
         if self.graph.directed:
             src, dst = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
-            model, keys = self.fixture.model(), keys_of(src, dst)
+            model, keys = self.fixture.model(), edge_keys(src, dst)
             check_content(self.graph, Change(model, keys[:0], keys), "short calls: content")
 
     def finish(self) -> None:

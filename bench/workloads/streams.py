@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
-from suricate.bench.verify.edges import EdgeModel, check_content, ends_of
+from suricate.bench.verify.edges import EdgeModel, check_content
 from suricate.bench.workloads.algorithms import Subject
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.types import edge_keys
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
-from suricate.bench.verify.edges import digest, expect, keys_of
+from suricate.bench.verify.edges import digest, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.generate.edge_streams import UniformStream
 from suricate.graph.delta import Batch
@@ -83,8 +84,10 @@ class LongWindow(FixtureTask):
         """Compare the graph with the window that begins at edge number ``begin``: digest, number, sampled questions."""
         edges, end = self.graph.edges(), begin + self.window
         expect(len(edges.src) == self.window == self.graph.num_edges, "long window: the number of edges is wrong")
-        drawn = sum(digest(keys_of(*piece[:2])) for piece in self.input.pieces(begin, end, self.device.xp)) % 2**64
-        expect(digest(keys_of(edges.src, edges.dst)) == drawn, "long window: the right number of edges, but other ones")
+        drawn = sum(digest(edge_keys(*piece[:2])) for piece in self.input.pieces(begin, end, self.device.xp)) % 2**64
+        expect(
+            digest(edge_keys(edges.src, edges.dst)) == drawn, "long window: the right number of edges, but other ones"
+        )
         near = self.rng.integers(max(0, begin - self.window), end, constants.QUESTIONS).astype(np.uint64)
         found = self.device.to_numpy(self.graph.has_edges(*self.stream.at(near)[:2]))
         expect(np.array_equal(found, near >= begin), "long window: the answer to a question is wrong")

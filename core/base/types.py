@@ -148,6 +148,11 @@ class Change(NamedTuple):
     mirrored: bool
 
 
+def ends_of(keys: Array) -> tuple[Array, Array]:
+    """Return sources and destinations of edge keys, ``uint32[n]`` each (NumPy or CuPy)."""
+    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
+
+
 def edge_keys(src: Array, dst: Array) -> Array:
     """Return ``uint64[n]`` keys ``src << 32 | dst``, ordered by source, then destination."""
     return (src.astype(np.uint64) << np.uint64(32)) | dst.astype(np.uint64)

@@ -5,13 +5,12 @@
 // blocks write are read by `fresh` or behind a barrier (grid_barrier.cuh).
 #pragma once
 #include "grid_barrier.cuh"
+#include "lists.cuh"
 
 constexpr uint32_t WARP = 0xFFFFFFFFu;
 constexpr uint32_t ALONE = 48;  // vertices that block 0 serves alone
 constexpr uint32_t MANY = 128;  // neighbours, above which a search goes bucket by bucket
 constexpr int SEARCH_LANES = SCAN_LANES > 0 ? SCAN_LANES : 32;
-
-template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
 
 // Zero at launch. count rotates over three turns; epoch, side and served are what block 0 reached alone; the rest is for the kernel's own
 // lists.
@@ -37,15 +36,6 @@ struct Next {
     uint32_t* queue;
     uint32_t* count;
 };
-
-// Append v, with one atomic for all threads of the warp that happen to be here together.
-__device__ __forceinline__ void append(uint32_t* list, uint32_t* count, uint32_t v) {
-    const uint32_t here = __activemask(), leader = __ffs(here) - 1, lane = threadIdx.x & 31;
-    uint32_t place = 0;
-    if (lane == leader) place = atomicAdd(count, __popc(here));
-    place = __shfl_sync(here, place, leader);
-    list[place + __popc(here & ((1u << lane) - 1u))] = v;
-}
 
 // Queue v, once.
 __device__ __forceinline__ void enqueue(const Next& next, uint32_t v) {

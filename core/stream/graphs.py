@@ -11,6 +11,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
+from suricate.base.types import ends_of
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.vertices import Coming
@@ -18,7 +19,7 @@ from suricate.intake.names import Names
 from suricate.state.attributes import as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
 from suricate.stream.naming import VertexNames
-from suricate.stream.ring import Change, ends_of, fitted_weights
+from suricate.stream.ring import Change, fitted_weights
 from suricate.stream.tracking import JobTracker
 
 BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges

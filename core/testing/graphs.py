@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from suricate.base.errors import VertexRangeError
-from suricate.base.types import EdgeList, edge_keys
+from suricate.base.types import EdgeList, edge_keys, ends_of
 from suricate.testing.draws import draw_weights
-from suricate.testing.table import EdgeTable, agree, bits, compare_edges, ends_of, group
+from suricate.testing.table import EdgeTable, agree, bits, compare_edges, group
 
 if TYPE_CHECKING:
     from suricate.graph import Graph

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys
+from suricate.base.types import NEW, REMOVED, UNCHANGED, EdgeList, Outcome, edge_keys, ends_of
 from suricate.cursors import missing_functions
 from suricate.intake.batches import DeviceBatch, StoreBatch
 from suricate.store import Store
 from suricate.testing.draws import draw_ids, draw_weights
-from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, ends_of, group
+from suricate.testing.table import EdgeTable, Groups, agree, bits, compare_edges, group
 from suricate.testing.walks import walk_updated, walk_view
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.base.devices import Device
-from suricate.base.types import NEW, REPLACED, EdgeList, edge_keys
+from suricate.base.types import NEW, REPLACED, EdgeList, edge_keys, ends_of
 
 
 class Groups(NamedTuple):
@@ -39,11 +39,6 @@ def group(src: np.ndarray, dst: np.ndarray) -> Groups:
 def bits(weight: np.ndarray) -> np.ndarray:
     """Return weights as unsigned integers of their size, without a copy."""
     return weight.view(f"u{weight.dtype.itemsize}")
-
-
-def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return source and destination of edge keys, ``uint32[n]`` each."""
-    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
 
 
 class EdgeTable:

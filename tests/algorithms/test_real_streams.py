@@ -12,8 +12,7 @@ from test_families import backend_at, check, options_of, params_of
 
 import suricate as su
 from suricate import io, plugins
-from suricate.base.types import edge_keys
-from suricate.testing.table import ends_of
+from suricate.base.types import edge_keys, ends_of
 
 pytestmark = pytest.mark.data
 

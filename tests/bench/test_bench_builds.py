@@ -5,9 +5,9 @@ import pytest
 from bench_cases import fixture_of
 
 from suricate.base.devices import CPU
+from suricate.base.types import edge_keys
 from suricate.bench import constants, inputs, suites
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import builds
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
@@ -17,7 +17,7 @@ def test_orders(data):
     fixture = fixture_of("any", data, weighted=True)
     given, ordered, shuffled = (builds.ordered(fixture, order) for order in builds.ORDERS)
     assert given[0] is data.src
-    keys = [keys_of(*edges[:2]) for edges in (given, ordered, shuffled)]
+    keys = [edge_keys(*edges[:2]) for edges in (given, ordered, shuffled)]
     assert np.array_equal(np.sort(keys[0]), keys[1])
     assert np.array_equal(np.sort(keys[2]), keys[1])
     assert not np.array_equal(keys[2], keys[0])

@@ -10,21 +10,13 @@ from rich.console import Console
 
 import suricate as su
 from suricate.base.devices import CPU
+from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants, runner, suites
 from suricate.bench.defaults import BASELINE
 from suricate.bench.reports import crossover, maps, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import (
-    Change,
-    EdgeModel,
-    Mismatch,
-    check_content,
-    check_digest,
-    digest,
-    ends_of,
-    keys_of,
-)
+from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, check_content, check_digest, digest
 from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, inverse
 from suricate.cli import cli
@@ -190,7 +182,7 @@ def test_what_cells_share_is_the_input(data, device, weighted, directed):
     after = model.updated(host(batch.delete.keys), *(None if x is None else host(x) for x in batch.insert.edges))
     change, values = placed.change(batch), host(placed.values)
     assert (len(change), change.digest) == (len(after), after.digest)
-    assert np.array_equal(np.sort(keys_of(*map(host, placed.after(change)[:2]))), after.keys)
+    assert np.array_equal(np.sort(edge_keys(*map(host, placed.after(change)[:2]))), after.keys)
     product = np.bincount(after.src, values[after.dst].astype(np.float64), data.num_vertices)
     assert np.allclose(host(placed.product(change)), product)
     assert values.min() >= 0.5

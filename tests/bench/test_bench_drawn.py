@@ -8,13 +8,14 @@ from bench_cases import text_of
 from click.testing import CliRunner
 
 from suricate.base.devices import CPU
+from suricate.base.types import edge_keys
 from suricate.bench import constants, drawn, inputs
 from suricate.bench.commands import bench, is_drawn
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import tables
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
-from suricate.bench.verify.edges import EdgeModel, keys_of
+from suricate.bench.verify.edges import EdgeModel
 from suricate.bench.workloads import crossover, drawn_graphs, large, windows
 from suricate.errors import CapacityError, UnknownNameError
 
@@ -41,7 +42,7 @@ def small_pieces(monkeypatch):
 def test_a_drawn_graph_is_its_stream():
     assert (UNIFORM.num_edges, RMAT.num_edges, RMAT.num_vertices) == (600, 640, 64)
     edges, whole = RMAT.edges(13, 500), RMAT.stream.piece(13, 500)
-    assert np.array_equal(keys_of(*edges[:2]), keys_of(*whole[:2]))
+    assert np.array_equal(edge_keys(*edges[:2]), edge_keys(*whole[:2]))
     assert sum(len(piece.src) for piece in RMAT.pieces(0, 640)) == 640
     assert UNIFORM.describe()["sha256"] != drawn.load("uniform:64:600", seed=2).describe()["sha256"]
     degrees = drawn.drawn_degrees(fixture("any", RMAT))
@@ -156,7 +157,7 @@ def test_cells_of_the_map_on_drawn_graphs(device):
     assert tasks[0].extra()["num_edges"] == 640
     edges = tasks[0].graph.edges()
     stream = EdgeModel(*RMAT.stream.piece(0, 640)[:2])
-    assert np.array_equal(np.sort(keys_of(*map(device.to_numpy, edges[:2]))), stream.keys)
+    assert np.array_equal(np.sort(edge_keys(*map(device.to_numpy, edges[:2]))), stream.keys)
 
 
 @pytest.mark.parametrize(("backend", "wrong"), [("forgetful", 3), ("gullible", 1), ("tutorial", 0)])

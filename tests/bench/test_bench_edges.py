@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
-from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, among, check_content, ends_of, keys_of
+from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, among, check_content
 from suricate.intake.arrays import sorted_distinct
 
 N = 60
@@ -23,7 +24,7 @@ def test_model_is_a_set_where_the_last_weight_wins():
         (1, 2, 2.0),
         (3, 0, 3.0),
     ]
-    asked = keys_of(np.array([1, 1, 3], np.uint32), np.array([0, 2, 9], np.uint32))
+    asked = edge_keys(np.array([1, 1, 3], np.uint32), np.array([0, 2, 9], np.uint32))
     assert model.contains(asked).tolist() == [False, True, False]
     assert model.weights_of(asked[1:2]).tolist() == [2.0]
 
@@ -39,7 +40,7 @@ def test_distinct_keys_are_ascending(size):
 def test_edges_are_added_to_a_model_and_taken_away():
     model = random_model(3)
     rng = np.random.default_rng(8)
-    keys = np.unique(np.concatenate((model.keys[::7], keys_of(*rng.integers(0, N, (2, 40), np.uint32)))))
+    keys = np.unique(np.concatenate((model.keys[::7], edge_keys(*rng.integers(0, N, (2, 40), np.uint32)))))
     assert set(model.plus(keys).tolist()) == set(model.keys.tolist()) | set(keys.tolist())
     assert set(model.minus(keys).tolist()) == set(model.keys.tolist()) - set(keys.tolist())
     for changed in (model.plus(keys), model.minus(keys)):
@@ -49,9 +50,9 @@ def test_edges_are_added_to_a_model_and_taken_away():
 def test_a_model_after_a_batch():
     src, dst, weight = np.array([0, 1, 2], np.uint32), np.array([1, 2, 3], np.uint32), np.float32([5, 6, 7])
     insert = np.array([1, 0, 0], np.uint32), np.array([2, 4, 4], np.uint32)
-    model = EdgeModel(src, dst).updated(keys_of(src[:2], dst[:2]), *insert)
+    model = EdgeModel(src, dst).updated(edge_keys(src[:2], dst[:2]), *insert)
     assert (model.src.tolist(), model.dst.tolist(), model.weight) == ([0, 1, 2], [4, 2, 3], None)
-    weighted = EdgeModel(src, dst, weight).updated(keys_of(src[:1], dst[:1]), *insert, np.float32([1, 2, 3]))
+    weighted = EdgeModel(src, dst, weight).updated(edge_keys(src[:1], dst[:1]), *insert, np.float32([1, 2, 3]))
     assert (weighted.src.tolist(), weighted.dst.tolist()) == ([0, 1, 2], [4, 2, 3])
     assert weighted.weight.tolist() == [3, 1, 7]
 
@@ -64,7 +65,7 @@ def test_a_model_of_undirected_edges():
     ]  # fmt: skip
     assert [part.tolist() for part in model.arcs()] == [[0, 0, 1, 3, 2], [0, 3, 2, 0, 1], [7, 8, 6, 8, 6]]
     assert np.array_equal(model.csr(4, np.float32).toarray(), model.csr(4, np.float32).toarray().T)
-    after = model.updated(keys_of(np.array([1]), np.array([2])), src[3:], dst[3:], np.float32([1]))
+    after = model.updated(edge_keys(np.array([1]), np.array([2])), src[3:], dst[3:], np.float32([1]))
     assert (after.arcs()[0].tolist(), after.weight.tolist(), after.directed) == ([0, 0, 3], [7, 1], False)
 
 

@@ -5,10 +5,10 @@ import pytest
 from bench_cases import fixture_of
 
 from suricate.base.devices import CPU
+from suricate.base.types import edge_keys
 from suricate.bench import constants, inputs, suites
 from suricate.bench.runner import Limits, measure
 from suricate.bench.scenarios import SCENARIOS, age, fill_of, scenario_of
-from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import operations
 from suricate.intake.arrays import sorted_distinct
 
@@ -17,7 +17,7 @@ QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=1)
 
 def keys_in(graph):
     edges = graph.edges()
-    return np.sort(keys_of(edges.src, edges.dst))
+    return np.sort(edge_keys(edges.src, edges.dst))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -57,10 +57,10 @@ def test_ageing_deletes_and_inserts_a_tenth_ten_times(data):
         weight_dtype, calls = None, ()
 
         def delete_edges(self, src, dst):
-            self.calls = (*self.calls, keys_of(src, dst))
+            self.calls = (*self.calls, edge_keys(src, dst))
 
         def insert_edges(self, src, dst, weight):
-            assert np.array_equal(self.calls[-1], keys_of(src, dst))
+            assert np.array_equal(self.calls[-1], edge_keys(src, dst))
 
     log = Log()
     age(fixture_of("any", data), log)
@@ -114,12 +114,14 @@ def test_calls_before_a_timed_one_change_nothing(data, broken_backends, name):
     scenario = scenario_of(fixture, name)
     present, absent = scenario.present(32), scenario.absent(32)
     assert len(present.src) == len(absent.src) == (1 if name == "full" else 32)
-    assert len(sorted_distinct(keys_of(*present[:2]))) == (1 if name == "full" else 300 // 64)  # few: caches stay cold
-    assert scenario.model.contains(keys_of(*present[:2])).all()
-    assert np.array_equal(scenario.model.weights_of(keys_of(*present[:2])), present.weight)
-    assert not scenario.model.contains(keys_of(*absent[:2])).any()
+    assert len(sorted_distinct(edge_keys(*present[:2]))) == (
+        1 if name == "full" else 300 // 64
+    )  # few: caches stay cold
+    assert scenario.model.contains(edge_keys(*present[:2])).all()
+    assert np.array_equal(scenario.model.weights_of(edge_keys(*present[:2])), present.weight)
+    assert not scenario.model.contains(edge_keys(*absent[:2])).any()
     assert len(scenario.present(32, without=scenario.model.keys).src) == 0
-    assert len(scenario.absent(32, without=keys_of(*absent[:2])).src) == 0
+    assert len(scenario.absent(32, without=edge_keys(*absent[:2])).src) == 0
     version = keys_in(scenario.graph), np.sort(scenario.graph.edges().weight)
     for kind in operations.OPERATIONS:
         task = kind(fixture, 32, None, name)

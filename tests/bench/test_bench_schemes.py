@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from bench_cases import fixture_of
 
+from suricate.base.types import edge_keys
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import schemes
 from suricate.bench.workloads.schemes import Pull, Push, Start, scheme_tasks
 from suricate.errors import RequirementError
@@ -24,7 +24,7 @@ def test_every_scheme_from_every_start(data, backend, device, kind):
             name = f"{task.workload} {task.detail}"
             assert (name, found.reason) == (name, "") or found.status == "skip"
     edges = fixture.graph(weighted=False).edges()
-    assert np.array_equal(np.sort(keys_of(host(edges.src), host(edges.dst))), data.model.keys)
+    assert np.array_equal(np.sort(edge_keys(host(edges.src), host(edges.dst))), data.model.keys)
 
 
 @pytest.mark.parametrize("start", STARTS)

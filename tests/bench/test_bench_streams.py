@@ -8,6 +8,7 @@ import pytest
 from bench_cases import fixture_of, text_of
 from click.testing import CliRunner
 
+from suricate.base.types import edge_keys
 from suricate.bench import constants, inputs
 from suricate.bench.commands import bench
 from suricate.bench.reports import plot, streams
@@ -15,7 +16,6 @@ from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, Timing, measure
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.streams.events import EventStream, slide_of
-from suricate.bench.verify.edges import keys_of
 
 QUICK = Limits(min_repeats=3, max_repeats=3, time_limit=1.0, warmups=0)
 
@@ -43,7 +43,7 @@ def test_the_window_is_that_of_sets(temporal_file, directed):
         after = window()
         assert (gone, new) == (held - after, after - held)
         held = after
-        assert np.array_equal(stream.model().keys, keys_of(*stream.content()))
+        assert np.array_equal(stream.model().keys, edge_keys(*stream.content()))
     assert slide_of(data, 1e-9) == 1
 
 

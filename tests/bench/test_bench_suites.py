@@ -5,10 +5,10 @@ import pytest
 from bench_cases import fixture_of
 
 from suricate.base.devices import CPU, resolve_device
+from suricate.base.types import edge_keys
 from suricate.bench import inputs, suites
 from suricate.bench.fixtures import PAIRS, Batches, Housekeeper
 from suricate.bench.runner import Limits, Skipped, measure
-from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import builds, operations, vertices
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)
@@ -58,7 +58,7 @@ def test_operations_verify_a_right_backend_and_leave_the_graph_as_it_was(data, b
         assert (found.status, found.reason) == ("ok", "")
         assert found.timing.repeats == 2
     edges = fixture.cache["fresh"].graph.edges()
-    assert np.array_equal(np.sort(keys_of(edges.src, edges.dst)), data.model.keys)
+    assert np.array_equal(np.sort(edge_keys(edges.src, edges.dst)), data.model.keys)
 
 
 def test_operations_on_every_backend_and_device(data, backend, device):

@@ -6,13 +6,13 @@ import pytest
 from bench_cases import fixture_of, text_of
 
 from suricate.base.devices import CPU, resolve_device
+from suricate.base.types import edge_keys
 from suricate.bench import constants
 from suricate.bench.machine.allocations import metering
 from suricate.bench.reports import tables
 from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
-from suricate.bench.verify.edges import keys_of
 from suricate.bench.workloads import ablations, replays, short, short_cuda, usage
 from suricate.errors import RequirementError
 from suricate.operators.closed_triples import closed_triples
@@ -37,7 +37,7 @@ def test_usage_on_every_backend_and_device(data, backend, device):
         assert (task.workload, task.detail, found.status, found.reason) == (task.workload, task.detail, "ok", "")
     assert (tasks[0].asked, tasks[0].written, tasks[1].asked, tasks[1].written) == (16, 8, 30, 1)
     edges = fixture.cache["fresh"].graph.edges()
-    assert np.array_equal(np.sort(keys_of(*map(device.to_numpy, edges[:2]))), data.model.keys)
+    assert np.array_equal(np.sort(edge_keys(*map(device.to_numpy, edges[:2]))), data.model.keys)
     assert all(task.extra()["peak_bytes_per_edge"] > 0 for task in tasks[2:])
 
 

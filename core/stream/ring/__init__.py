@@ -242,11 +242,6 @@ def _rows(count: int) -> np.ndarray:
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
 
 
-def ends_of(keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the two ends of pairs, ``uint32[n]`` each."""
-    return (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
-
-
 def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
     if dtype.kind == "f":

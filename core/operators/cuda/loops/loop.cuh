@@ -31,8 +31,6 @@ static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memor
 [[maybe_unused]] constexpr uint32_t ABORT_MASK =
     1023;  // the host's flag is read every so many steps, as it lies in host memory
 
-template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
-
 // Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block.
 __device__ __forceinline__ void grid_barrier(LoopState* state, uint32_t& expected) {
     grid_barrier(&state->arrived, expected);

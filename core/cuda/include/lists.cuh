@@ -1,4 +1,4 @@
-// Lists that the threads of many blocks append to.
+// Lists that the threads of many blocks append to, and words that others write meanwhile.
 #pragma once
 #include "suricate.cuh"
 
@@ -13,3 +13,6 @@ __device__ __forceinline__ uint32_t next_place(uint32_t* count) {
 }
 
 __device__ __forceinline__ void append(uint32_t* list, uint32_t* count, uint32_t v) { list[next_place(count)] = v; }
+
+// A word as it is now, not as the compiler or the L1 remember it.
+template <class T> __device__ __forceinline__ T fresh(const T& shared_word) { return *(const volatile T*)&shared_word; }
