@@ -35,7 +35,7 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
     kept = operators.vertex_map(graph, frontier_of(graph, mine), fn, args=given)
     part.share_rows(ids, written_by(call, call.function))
     part.add_up(scalars_of(given))
-    return frontier_of(graph, part.union(kept.vertices))
+    return frontier_of(graph, part.joined(kept.vertices))
 
 
 @on_rows_of_all(operators.edge_map)

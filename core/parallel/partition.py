@@ -195,6 +195,10 @@ class Partition:
         """Return the ids that any rank has, ascending, each once."""
         return np.unique(np.concatenate(self.comm.allgatherv(np.ascontiguousarray(ids, np.uint32))))
 
+    def joined(self, ids: Array) -> Array:
+        """Return the ids that each rank has of those that it owns, ascending; they are distinct."""
+        return np.concatenate(self.comm.allgatherv(np.sort(ids)))
+
     def share_rows(self, ids: Array | None, arrays: Sequence[Any]) -> None:
         """Give all ranks what the owner of each vertex has in ``arrays``.
 

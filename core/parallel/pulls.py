@@ -73,7 +73,7 @@ class Pull:
         written = written_by(self.call, self.call.then)
         part.share_rows(ids, written if self.out is None else [*written, self.out])
         part.add_up(self.scalars)
-        return frontier_of(self.graph, part.union(kept.vertices))
+        return frontier_of(self.graph, part.joined(kept.vertices))
 
     def listed(self, ids: Array, scheme: str) -> Any:
         """Pull for ids in any order, with repeats; return one value each."""
