@@ -132,7 +132,7 @@ def dijkstra_path_length(G: Converted, source: Any, target: Any, weight: Any = "
     return _one(G, _tree(G, source, weight), target, f"Node {target} not reachable from {source}")[0]
 
 
-@served("sssp", cost="linear", limits=WEIGHT, note=FIRST)
+@served("sssp", cost="local", limits=WEIGHT, note=FIRST)
 def bidirectional_dijkstra(
     G: Converted,
     source: Any,

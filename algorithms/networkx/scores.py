@@ -95,7 +95,7 @@ def hits(
     return G.table(found.hubs), G.table(found.authorities)
 
 
-@served("katz", cost="iterations", limits={"weight": named}, note=DIGIT)
+@served("katz", cost="heavy", limits={"weight": named}, note=DIGIT)
 def katz_centrality(
     G: Converted,
     alpha: float = 0.1,
@@ -285,7 +285,7 @@ def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return src, dst, stored.device.to_numpy(stored.has_edges(dst, src))
 
 
-@served(cost="linear", directed=True)
+@served(cost="heavy", directed=True)
 def overall_reciprocity(G: Converted) -> float:
     """Return the share of edges that lead back, too."""
     src, dst, back = _answered(G)

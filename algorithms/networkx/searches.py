@@ -75,7 +75,7 @@ def all_pairs_shortest_path(G: Converted, cutoff: Any = None) -> Iterator[tuple[
         yield node, tree.within(cutoff).paths(G)
 
 
-@served("bfs", cost="linear", note=FIRST)
+@served("bfs", cost="local", note=FIRST)
 def bidirectional_shortest_path(G: Converted, source: Any, target: Any) -> list[Any]:
     """Return a path between two nodes."""
     for kind, node in (("Source", source), ("Target", target)):
@@ -87,7 +87,7 @@ def bidirectional_shortest_path(G: Converted, source: Any, target: Any) -> list[
     return tree.path(G, G.index[target])
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="local")
 def has_path(G: Converted, source: Any, target: Any) -> bool:
     """Return whether a path leads from one node to another."""
     if target not in G and source in G:

@@ -8,12 +8,11 @@ from typing import Any
 import networkx as nx
 
 from suricate.networkx.converted import Converted
-from suricate.networkx.functions import COSTS, Served
+from suricate.networkx.functions import COSTS, FEWEST, Served
 from suricate.networkx.info import offered
 from suricate.networkx.live import current, is_live
 
 _failed: set[str] = set()  # values of entry points
-LARGE = 1000  #: edges from which "heavy" functions win at the first call, too
 
 
 def convert_from_nx(
@@ -51,15 +50,15 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True, or why NetworkX is likely to be faster, in a sentence."""
-    function = _function(name)
-    assert function is not None
-    graph = function.graph_of(args, kwargs)
-    if function.cost == "vertices" or is_live(graph) or is_converted(graph):
-        return function.cost != "vertices" or COSTS["vertices"]
-    if function.cost == "heavy":
-        few = f"with fewer than {LARGE} edges NetworkX is faster"
-        return graph.number_of_edges() >= LARGE or few
-    return f"the graph is not converted yet, and this is {COSTS[function.cost]}"
+    function: Any = _function(name)
+    graph, fewest = function.graph_of(args, kwargs), FEWEST.get(function.cost)
+    if function.cost in ("vertices", "local"):
+        return f"this is {COSTS[function.cost]}"
+    if is_live(graph) or is_converted(graph):
+        return True
+    if fewest is None:
+        return f"the graph is not converted yet, and this is {COSTS[function.cost]}"
+    return graph.number_of_edges() >= fewest or f"with fewer than {fewest} edges NetworkX is faster"
 
 
 def is_converted(graph: Any) -> bool:

@@ -193,8 +193,7 @@ class Converted:
 
     def nodes_of(self, vertices: np.ndarray) -> list[Any]:
         """Return the nodes of vertices."""
-        nodes = self.nodes
-        return [nodes[vertex] for vertex in vertices.tolist()]
+        return [self.nodes[vertex] for vertex in vertices.tolist()]
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
         """Return a dictionary by node that is decoded when it is read.

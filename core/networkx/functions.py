@@ -10,10 +10,12 @@ from typing import Any
 
 COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a graph for it
     "vertices": "at most one pass over the vertices: converting a graph always takes longer",
+    "local": "a search that ends early, or from both ends: converting a graph always takes longer",
     "linear": "one pass over the edges: pays once the graph is converted",
-    "iterations": "many passes over the edges, which NetworkX makes in SciPy: pays once the graph is converted",
-    "heavy": "more than some passes over the edges: pays at the first call",
+    "iterations": "some passes over the edges in SciPy: pays with many edges, or once the graph is converted",
+    "heavy": "more than some passes over the edges: pays with some edges, or once the graph is converted",
 }
+FEWEST = {"iterations": 10_000, "heavy": 1_000}  #: edges from which a call pays that converts the graph; measured
 
 Limit = Callable[[Any], str | None]  # a value of a parameter -> why it is not served, None if it is
 
@@ -75,7 +77,7 @@ def served(
         cost: one of ``COSTS``.
         directed: True: it serves directed graphs only, False: undirected ones only.
         limits: by parameter, a function that takes a value and says in a sentence why it is not served, or None.
-        note: a sentence for the documentation.
+        note: how its answers differ from NetworkX's, for the documentation.
     """
     if cost not in COSTS:
         raise ValueError(f"cost must be one of {', '.join(COSTS)}, got {cost!r}")

@@ -124,9 +124,7 @@ class Live(Converted):
     def retire(self, node: Any) -> None:
         """Note that a node is removed."""
         self.decode_all()
-        vertex = self.index.pop(node, None)
-        if vertex is not None:
-            self._retired.append(vertex)
+        self._retired += [self.index.pop(node)] if node in self.index else []
 
     def original(self) -> Any:
         """Return the graph of NetworkX itself, not to be changed."""
