@@ -1,9 +1,9 @@
-"""A program with jobs that are killed: ``run`` runs them once, ``serve`` forks processes and kills them by a plan.
+"""A program with a job that is killed: ``run`` runs it once, ``serve`` forks processes and kills them by a plan.
 
 Usage: killed_job.py run|serve FOLDER DEVICE few|all [PLAN]
 
 Names come and go, events are late, deleted or set, and results go to files. ``few``: components, also once in five
-slides. ``all``: every algorithm that comes along, in a job over a directed and one over an undirected graph.
+slides. ``all``: every algorithm that comes along in one job, those for undirected graphs on its second graph.
 """
 
 from __future__ import annotations
@@ -55,23 +55,23 @@ def events(position: int | None) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
         yield at + CHUNK, {name: column[at : at + CHUNK] for name, column in found.items()}
 
 
-def names_of(which: str, *, directed: bool) -> list[str]:
-    """The algorithms of a job."""
-    if which == "few":
-        return ["wcc"]
-    kinds = plugins.algorithms().items()
-    return sorted(name for name, kind in kinds if kind.__module__.startswith("suricate.algorithms")
-                  and (kind.requires.undirected is True) != directed)  # fmt: skip
+def names_of(which: str) -> list[str]:
+    """The algorithms of the job."""
+    found = plugins.algorithms().items()
+    return ["wcc"] if which == "few" else sorted(
+        name for name, kind in found if kind.__module__.startswith("suricate.algorithms")
+    )  # fmt: skip
 
 
-def run_job(folder: Path, device: str, which: str, *, directed: bool) -> None:
-    """Run a job to its end, from its checkpoint on if there is one."""
+def run_job(folder: Path, device: str, which: str) -> None:
+    """Run the job to its end, from its checkpoint on if there is one."""
     folder.mkdir(parents=True, exist_ok=True)
-    graph = {"device": device, "directed": directed}
-    job = st.Window(st.source(events), size="150", slide="9", lateness="20", combine="sum", names=True, graph=graph,
-                    checkpoint=folder / "state", checkpoint_every=2, late=folder / "late.csv")  # fmt: skip
-    names = names_of(which, directed=directed)
-    trackers = {name: job.track(name, **ARGUMENTS.get(name, {})) for name in names}
+    job = st.Window(
+        st.source(events), size="150", slide="9", lateness="20", combine="sum", names=True, graph={"device": device},
+        checkpoint=folder / "state", checkpoint_every=2, late=folder / "late.csv",
+    )  # fmt: skip
+    names = names_of(which)
+    trackers = {name: job.track(name, symmetric=needs_both(name), **ARGUMENTS.get(name, {})) for name in names}
     often = job.track("wcc", every=5)
     out = job.sink(folder / "out.csv")
     with job:
@@ -83,15 +83,21 @@ def run_job(folder: Path, device: str, which: str, *, directed: bool) -> None:
                     row[name] = digest_of(trackers[name].result, w.graph.device)
             out.write(row)
     src, dst, weight = (job.graph.device.to_numpy(part) for part in job.graph.edges())
-    model = EdgeModel(src, dst, weight.astype(np.float32), directed=directed)
+    model = EdgeModel(src, dst, weight.astype(np.float32))
+    both = EdgeModel(src, dst, directed=False)
     live = job.graph.device.to_numpy(job.graph.live)
     for name, tracker in trackers.items():
-        check(tracker.kind, ARGUMENTS.get(name, {}), tracker.result, model, job, live)
+        check(tracker.kind, ARGUMENTS.get(name, {}), tracker.result, both if needs_both(name) else model, job, live)
     rows = [*zip(*(job.history[name].tolist() for name in ("end", "events", "late", "edges")), strict=True)]
     names_now = dict(zip(job.names, job.names.ids.tolist(), strict=True))
     found = [model.keys.tolist(), names_now, job.late, job.slides, rows, job.graph.num_vertices, live.tolist(),
              int(often.result.num_components)]  # fmt: skip
     (folder / "found.json").write_text(json.dumps(found))
+
+
+def needs_both(name: str) -> bool:
+    """Whether an algorithm is for undirected graphs."""
+    return plugins.algorithm(name).requires.undirected is True
 
 
 def digest_of(result: Any, device: Any) -> str:
@@ -111,28 +117,20 @@ def check(
         check_result(kind, given, result, model, job.graph.num_vertices, job.graph.device, live)
 
 
-def run_jobs(folder: Path, device: str, which: str) -> None:
-    """Run both jobs, one after the other."""
-    for directed in (True, False):
-        run_job(folder / ("directed" if directed else "undirected"), device, which, directed=directed)
-        if which == "few":
-            return
-
-
 # -- forks -------------------------------------------------------------------------------------------------------------
 
 
 class Server:
-    """Runs the jobs in forks that are killed; afterwards everything must be as in one run.
+    """Runs the job in forks that are killed; afterwards everything must be as in one run.
 
     Attributes:
-        kills: how many were killed. whole: how often the jobs came to their ends.
+        kills: how many were killed. whole: how often the job came to its end.
     """
 
     def __init__(self, folder: Path, device: str, which: str) -> None:
         self.folder, self.arguments = folder, (device, which)
         self.kills = self.whole = self.refused = 0
-        run_jobs(folder / "whole", *self.arguments)
+        run_job(folder / "whole", *self.arguments)
         library = os.environ.get("LD_PRELOAD")
         self.killing = ctypes.CDLL(library) if library else None
 
@@ -145,7 +143,7 @@ class Server:
         try:
             if self.killing is not None:
                 self.killing.killing_arm(number, int(full))
-            run_jobs(self.folder / "killed", *self.arguments)
+            run_job(self.folder / "killed", *self.arguments)
             code = 0
         except OSError as error:
             code = 4 if error.errno == 28 else 3
@@ -193,7 +191,7 @@ def serve(folder: Path, device: str, which: str, plan: dict[str, Any]) -> None:
     """Carry out a plan; print what happened."""
     server = Server(folder, device, which)
     begin = time.perf_counter()
-    run_jobs(folder / "again", device, which)  # what is compiled later is compiled now
+    run_job(folder / "again", device, which)  # what is compiled later is compiled now
     spent = time.perf_counter() - begin
     server.at_random(plan["random"], spent * plan["share"])
     for full in (False, True):
@@ -206,4 +204,4 @@ if __name__ == "__main__":
     if mode == "serve":
         serve(Path(target), on, which_ones, json.loads(rest[0]))
     else:
-        run_jobs(Path(target), on, which_ones)
+        run_job(Path(target), on, which_ones)
