@@ -16,7 +16,10 @@ def row(function: Served) -> str:
     """The row of a function."""
     limits = [f"`{name}`: {WORDS.get(limit, 'some values')}" for name, limit in function.limits.items()]
     algorithms = ", ".join(f"`{name}`" for name in function.algorithms) or "degrees"
-    cells = (f"`{function.__name__}`", algorithms, GRAPHS[function.directed], function.cost, "; ".join(limits))
+    cost = function.cost
+    if function.part:
+        cost += f"; local with {' and '.join(f'`{name}`' for name in function.part)}"
+    cells = (f"`{function.__name__}`", algorithms, GRAPHS[function.directed], cost, "; ".join(limits))
     return f"| {' | '.join((*cells, function.note))} |"
 
 

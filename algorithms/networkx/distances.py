@@ -268,7 +268,7 @@ def _from_or_to(graph: Converted, source: Any, target: Any, weight: Any, method:
     return _tree(graph, root, weight, towards=towards, negative=method)
 
 
-@served("bfs", "sssp", cost="linear", limits=WEIGHT, note=FIRST)
+@served("bfs", "sssp", cost="linear", limits=WEIGHT, note=FIRST, part=("source", "target"))
 def shortest_path(
     G: Converted,
     source: Any = None,
@@ -290,7 +290,7 @@ def shortest_path(
     return bellman_ford_path(G, source, target, weight)
 
 
-@served("bfs", "sssp", cost="linear", limits=WEIGHT)
+@served("bfs", "sssp", cost="linear", limits=WEIGHT, part=("source", "target"))
 def shortest_path_length(
     G: Converted,
     source: Any = None,
@@ -348,7 +348,7 @@ def _eccentricities(graph: Converted, vertices: np.ndarray, weight: Any) -> dict
     return found
 
 
-@served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "sp": absent})
+@served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "sp": absent}, part=("v",))
 def eccentricity(G: Converted, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
     """Return the distance to the farthest node, of one node, of several, or of all."""
     if v is not None and v in G:
@@ -398,7 +398,7 @@ def global_efficiency(G: Converted) -> float:
     return total / (n * (n - 1)) if n > 1 else 0
 
 
-@served("bfs", "sssp", cost="heavy", limits={"distance": named})
+@served("bfs", "sssp", cost="heavy", limits={"distance": named}, part=("nbunch",))
 def harmonic_centrality(
     G: Converted,
     nbunch: Any = None,

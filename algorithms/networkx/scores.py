@@ -145,7 +145,7 @@ def eigenvector_centrality(
     return G.table(_iterated(G, "eigenvector", weight, max_iter, tol=bound, **params))
 
 
-@served("closeness", "bfs", "sssp", cost="heavy", limits={"distance": named})
+@served("closeness", "bfs", "sssp", cost="heavy", limits={"distance": named}, part=("u",))
 def closeness_centrality(
     G: Converted,
     u: Any = None,
@@ -205,7 +205,7 @@ def _of_nodes(graph: Converted, values: np.ndarray, nodes: Any) -> Any:
     return values[vertices[0]].item() if is_one else graph.table(values, vertices)
 
 
-@served("triangles", cost="heavy", directed=False)
+@served("triangles", cost="heavy", directed=False, part=("nodes",))
 def triangles(G: Converted, nodes: Any = None) -> Any:
     """Return the number of triangles of each node, or of one."""
     return _of_nodes(G, G.answer("triangles").triangles, nodes)
@@ -215,13 +215,13 @@ def _clustering(graph: Converted) -> np.ndarray:
     return graph.answer("directed_triangles" if graph.is_directed() else "triangles").clustering
 
 
-@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent})
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
 def clustering(G: Converted, nodes: Any = None, weight: Any = None) -> Any:
     """Return the share of pairs of neighbours that are neighbours, of each node, or of one."""
     return _of_nodes(G, _clustering(G), nodes)
 
 
-@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent})
+@served("triangles", "directed_triangles", cost="heavy", limits={"weight": absent}, part=("nodes",))
 def average_clustering(G: Converted, nodes: Any = None, weight: Any = None, count_zeros: bool = True) -> float:
     """Return the mean of the clustering of nodes."""
     vertices, is_one = nodes_among(G, nodes)
@@ -294,7 +294,7 @@ def overall_reciprocity(G: Converted) -> float:
     return int((back & (src != dst)).sum()) / len(src)
 
 
-@served(cost="linear", directed=True)
+@served(cost="linear", directed=True, part=("nodes",))
 def reciprocity(G: Converted, nodes: Any = None) -> Any:
     """Return the share of edges that lead back, of the graph, of one node, or of several."""
     if nodes is None:

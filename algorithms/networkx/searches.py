@@ -30,26 +30,26 @@ def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: An
     return levels(graph, graph.index[source], towards=towards).within(depth)
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="linear", part=("cutoff",))
 def single_source_shortest_path_length(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, int]:
     """Return the number of edges to each node that is reached."""
     return _search(G, source).within(cutoff).distances(G)
 
 
-@served("bfs", cost="linear", note=FIRST)
+@served("bfs", cost="linear", note=FIRST, part=("cutoff",))
 def single_source_shortest_path(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     """Return a path to each node that is reached."""
     return _search(G, source, "Source {} not in G").within(cutoff).paths(G)
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="linear", part=("cutoff",))
 def single_target_shortest_path_length(G: Converted, target: Any, cutoff: Any = None) -> Any:
     """Return the number of edges from each node that reaches the target; before NetworkX 3.5 as pairs."""
     found = _search(G, target, "Target {} is not in G", towards=True).within(cutoff).distances(G)
     return found if FROM_3_5 else iter(found.items())
 
 
-@served("bfs", cost="linear", note=FIRST)
+@served("bfs", cost="linear", note=FIRST, part=("cutoff",))
 def single_target_shortest_path(G: Converted, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
     """Return a path from each node that reaches the target."""
     return _search(G, target, "Target {} not in G", towards=True).within(cutoff).paths(G)
@@ -133,7 +133,7 @@ def _edges(graph: Converted, source: Any, *, towards: bool = False, depth: Any =
     return zip(graph.nodes_of(tree.parent[below]), graph.nodes_of(below), strict=True)
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
 def bfs_edges(
     G: Converted,
     source: Any,
@@ -145,7 +145,7 @@ def bfs_edges(
     yield from _edges(G, source, towards=bool(reverse), depth=depth_limit)
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
 def bfs_tree(
     G: Converted,
     source: Any,
@@ -160,7 +160,7 @@ def bfs_tree(
     return tree
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
 def bfs_predecessors(
     G: Converted,
     source: Any,
@@ -172,7 +172,7 @@ def bfs_predecessors(
         yield below, above
 
 
-@served("bfs", cost="linear", limits=UNSORTED, note=FIRST)
+@served("bfs", cost="linear", limits=UNSORTED, note=FIRST, part=("depth_limit",))
 def bfs_successors(
     G: Converted,
     source: Any,
@@ -205,7 +205,7 @@ def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
         yield G.nodes_of(tree.order[begin:end])
 
 
-@served("bfs", cost="linear")
+@served("bfs", cost="local")
 def descendants_at_distance(G: Converted, source: Any, distance: Any) -> set[Any]:
     """Return the nodes that many edges away."""
     tree = _traverse(G, source)

@@ -51,14 +51,14 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
     """Return True, or why NetworkX is likely to be faster, in a sentence."""
     function: Any = _function(name)
-    graph, fewest = function.graph_of(args, kwargs), FEWEST.get(function.cost)
-    if function.cost in ("vertices", "local"):
-        return f"this is {COSTS[function.cost]}"
+    graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
+    if cost in ("vertices", "local"):
+        return f"this is {COSTS[cost]}"
     if is_live(graph) or is_converted(graph):
         return True
-    if fewest is None:
-        return f"the graph is not converted yet, and this is {COSTS[function.cost]}"
-    return graph.number_of_edges() >= fewest or f"with fewer than {fewest} edges NetworkX is faster"
+    if cost not in FEWEST:
+        return f"the graph is not converted yet, and this is {COSTS[cost]}"
+    return graph.number_of_edges() >= FEWEST[cost] or f"with fewer than {FEWEST[cost]} edges NetworkX is faster"
 
 
 def is_converted(graph: Any) -> bool:

@@ -72,8 +72,6 @@ class Converted:
             return node in self.index
         return False
 
-    order = number_of_nodes = __len__
-
     def number_of_edges(self) -> int:
         """Return the number of edges."""
         return self.graph().num_edges

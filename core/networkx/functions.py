@@ -10,7 +10,7 @@ from typing import Any
 
 COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a graph for it
     "vertices": "at most one pass over the vertices: converting a graph always takes longer",
-    "local": "a search that ends early, or from both ends: converting a graph always takes longer",
+    "local": "a search that ends early or from both ends, or about few nodes: NetworkX reads a part of the graph",
     "linear": "one pass over the edges: pays once the graph is converted",
     "iterations": "some passes over the edges in SciPy: pays with many edges, or once the graph is converted",
     "heavy": "more than some passes over the edges: pays with some edges, or once the graph is converted",
@@ -29,6 +29,7 @@ class Served:
     cost: str
     directed: bool | None
     limits: Mapping[str, Limit]
+    part: tuple[str, ...]
     note: str
 
     def __post_init__(self) -> None:
@@ -42,6 +43,11 @@ class Served:
     def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Return the graph among the arguments of a call."""
         return args[0] if args else next(iter(kwargs[name] for name in self.signature.parameters if name in kwargs))
+
+    def cost_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Return the cost of a call, one of ``COSTS``."""
+        given = self.signature.bind_partial(*args, **kwargs).arguments
+        return "local" if self.part and all(given.get(name) is not None for name in self.part) else self.cost
 
     def refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
         """Return why a call is not served, in a sentence; None if it is."""
@@ -65,6 +71,7 @@ def served(
     cost: str,
     directed: bool | None = None,
     limits: Mapping[str, Limit] | None = None,
+    part: tuple[str, ...] = (),
     note: str = "",
 ) -> Callable[[Callable[..., Any]], Served]:
     """Declare a function that serves the function of the same name in NetworkX.
@@ -77,13 +84,14 @@ def served(
         cost: one of ``COSTS``.
         directed: True: it serves directed graphs only, False: undirected ones only.
         limits: by parameter, a function that takes a value and says in a sentence why it is not served, or None.
+        part: parameters with which, if all are given, NetworkX looks at a part of the graph only.
         note: how its answers differ from NetworkX's, for the documentation.
     """
     if cost not in COSTS:
         raise ValueError(f"cost must be one of {', '.join(COSTS)}, got {cost!r}")
 
     def declare(function: Callable[..., Any]) -> Served:
-        return Served(function, algorithms, cost, directed, limits or {}, note)
+        return Served(function, algorithms, cost, directed, limits or {}, part, note)
 
     return declare
 

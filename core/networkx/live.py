@@ -35,10 +35,8 @@ class Graph(nx.Graph):
     """
 
     live_weight: Any = "weight"
-    node_dict_factory = NodeTable
-    adjlist_outer_dict_factory = Adjacency
-    adjlist_inner_dict_factory = Row
-    edge_attr_dict_factory = EdgeData
+    node_dict_factory, adjlist_outer_dict_factory = NodeTable, Adjacency
+    adjlist_inner_dict_factory, edge_attr_dict_factory = Row, EdgeData
 
     def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:
         super().__init__(incoming_graph_data, **attr)
@@ -57,10 +55,8 @@ class DiGraph(nx.DiGraph):
     """A directed graph of NetworkX that is kept on the device as well: see :class:`Graph`."""
 
     live_weight: Any = "weight"
-    node_dict_factory = NodeTable
-    adjlist_outer_dict_factory = Adjacency
-    adjlist_inner_dict_factory = Row
-    edge_attr_dict_factory = EdgeData
+    node_dict_factory, adjlist_outer_dict_factory = NodeTable, Adjacency
+    adjlist_inner_dict_factory, edge_attr_dict_factory = Row, EdgeData
     to_directed_class, to_undirected_class = Graph.to_directed_class, Graph.to_undirected_class
 
     def __init__(self, incoming_graph_data: Any = None, **attr: Any) -> None:

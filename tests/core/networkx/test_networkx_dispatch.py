@@ -237,9 +237,12 @@ def test_what_networkx_does_faster_is_left_to_it() -> None:
     assert "fewer than 1000 edges" in backend.should_run("betweenness_centrality", (small,), {})
     assert "fewer than 10000 edges" in backend.should_run("pagerank", (large,), {})
     assert "ends early" in backend.should_run("has_path", (large, 0, 1), {})
+    assert "ends early" in backend.should_run("triangles", (large, 3), {})
     nx.number_connected_components(small, backend="suricate")
     assert backend.should_run("connected_components", (small,), {}) is True
     assert backend.should_run("pagerank", (small,), {}) is True
+    assert backend.should_run("shortest_path", (small,), {"target": 3}) is True
+    assert "ends early" in backend.should_run("shortest_path", (small, 1), {"target": 3})
     assert backend.should_run("connected_components", (sx.Graph(small),), {}) is True
     small.add_edge(0, 29)
     assert "not converted" in backend.should_run("connected_components", (small,), {})
