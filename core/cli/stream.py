@@ -18,6 +18,7 @@ from suricate import plugins
 from suricate.cli.run import literal
 from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
 from suricate.cli.terminal import as_json, console, plain_table, printable, rounded
+from suricate.graph.naming import VERTICES
 
 if TYPE_CHECKING:
     from suricate.stream import Slide, Window
@@ -49,6 +50,13 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
     "--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help="As src=payer,dst=payee,time=ts; also kind."
 )
 @click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    metavar="NAME=RULE",
+    help="A column of numbers as one of edges: fee=sum; rules as --combine. --param weight=fee uses it; repeatable.",
+)
+@click.option(
     "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of times that are numbers.  [default: s]"
 )
 @click.option("--from", "source_format", metavar="NAME", help="Format of the file; events: an event file.")
@@ -73,7 +81,7 @@ def stream(
     file: Path, algorithms: tuple[str, ...], params: tuple[str, ...], top: int, names: bool,
     columns: dict[str, Any] | None, time_unit: str | None, source_format: str | None, backend: str | None, device: str,
     directed: bool | None, checkpoint: Path | None, output: Path | None, form: str, size: str | None, slide: str,
-    lateness: str | None, overdue: str, **options: Any,
+    lateness: str | None, overdue: str, attributes: tuple[str, ...], **options: Any,
 ) -> None:  # fmt: skip
     """Keep a window over the events in FILE as a graph.
 
@@ -85,14 +93,15 @@ def stream(
     import suricate.stream as st
 
     kinds = {name: plugins.algorithm(name) for name in algorithms}
-    given = params_of(kinds, params)
+    rules = rules_of(attributes)
+    given = params_of(kinds, params, rules)
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
     source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"])
     job = st.Window(
         source, size=None if size is None else number_or_text(size), slide=number_or_text(slide),
         lateness=0 if lateness is None else lateness, names=names or None, checkpoint=checkpoint, late=overdue,
-        graph=graph_options(kinds, backend, device, directed), **options,
+        graph=graph_options(kinds, backend, device, directed), attributes=rules or None, **options,
     )  # fmt: skip
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
@@ -113,9 +122,25 @@ def number_or_text(text: str) -> int | str:
     return int(text) if text.isdecimal() else text
 
 
-def params_of(kinds: Mapping[str, Any], params: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each algorithm: ``NAME=VALUE`` goes to all that have it."""
+def rules_of(attributes: tuple[str, ...]) -> dict[str, str]:
+    """Return the rules of attributes given as ``NAME=RULE``."""
+    pairs = [attribute.partition("=") for attribute in attributes]
+    for name, equals, rule in pairs:
+        if not equals or rule not in COMBINE.choices:
+            raise click.BadParameter(
+                f"{name + equals + rule!r}: expected NAME=RULE, as fee=sum", param_hint="--attribute"
+            )
+    return {name: rule for name, _, rule in pairs}
+
+
+def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the parameters of each algorithm: ``NAME=VALUE`` goes to all that have it.
+
+    ``weight`` names one of the attributes in ``rules``.
+    """
     known = {name: set(inspect.signature(kind).parameters) for name, kind in kinds.items()}
+    for name, kind in kinds.items():
+        known[name] |= {"weight"} if rules and kind.uses_weights else set()
     given: dict[str, dict[str, Any]] = {name: {} for name in kinds}
     for param in params:
         label, equals, text = param.partition("=")
@@ -126,8 +151,10 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...]) -> dict[str, di
         for name in takers:
             given[name][label] = literal(text)
     for name, kind in kinds.items():
+        names = {label: 0 for label in VERTICES if isinstance(given[name].get(label), str)}  # stand for any vertex
         try:
-            kind(**given[name])  # a bad parameter shows before the file is read
+            # a bad parameter shows before the file is read
+            kind(**{label: value for label, value in (given[name] | names).items() if label != "weight" or not rules})
         except (TypeError, ValueError, ArithmeticError) as error:
             raise click.BadParameter(f"{name}: {error}", param_hint="--param") from error
     return given

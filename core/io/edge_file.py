@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ from suricate.intake.arrays import both_arcs
 from suricate.intake.names import Names
 from suricate.io import files
 from suricate.io.parts import parts_of
+from suricate.state.attributes import dtype_of
+from suricate.state.edge_table import WEIGHT
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -36,6 +39,7 @@ class EdgeFile:
         path, format: where it came from and the name of its format.
         time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None where the times of the file are mere numbers.
         table: the labels as the reader has them, if it has them as ``Names``.
+        columns: attributes of edges by name, ``[n]``: numbers, bools, or texts in arrays of objects.
     """
 
     src: np.ndarray
@@ -49,6 +53,7 @@ class EdgeFile:
     format: str
     time_unit: str | None = None
     table: Names | None = None
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.src)
@@ -79,7 +84,8 @@ class EdgeFile:
 
         Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
         of the file; ``weight_dtype=None`` leaves the weights out. In a directed graph an edge that stands for both
-        directions is two arcs. If ids were mapped, ``graph.names`` has the names of the vertices.
+        directions is two arcs. ``columns`` become those of its edges. If ids were mapped, ``graph.names`` has the names
+        of the vertices.
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
@@ -89,6 +95,9 @@ class EdgeFile:
 
         dtype = None if self.weight is None else self.weight.dtype
         defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
+        if self.columns:
+            kinds = {name: dtype_of(column) for name, column in self.columns.items()}
+            options["edge_columns"] = {**kinds, **(options.get("edge_columns") or {})}
         try:
             graph = Graph(**(defaults | options))
         except CapacityError as error:
@@ -98,8 +107,12 @@ class EdgeFile:
             advice = f"id {highest} makes it the number of vertices: read the file with relabel=True"
             raise CapacityError(f"{error}; {advice}, which maps ids to 0..n-1") from error
         edges = EdgeList(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
-        if graph.directed and self.directed is False:
+        both = graph.directed and self.directed is False
+        if both:
             edges = both_arcs(np, edges)
+        if self.columns:
+            columns = {name: np.concatenate((part, part)) if both else part for name, part in self.columns.items()}
+            edges = edges._replace(weight={**({} if edges.weight is None else {WEIGHT: edges.weight}), **columns})
         graph.insert_edges(*edges)
         if self.labels is not None and "names" not in options:  # made when they are asked for
             graph._names = partial(Names.of, self.labels if self.table is None else self.table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,8 +32,10 @@ class ReadOptions:
     num_vertices: int | None = None
     weight_dtype: DTypeLike | None = None
     directed: bool | None = None
+    edge_columns: Mapping[str, str | int] | Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "edge_columns", _named_columns(self.edge_columns))
         if not (isinstance(self.relabel, bool) or self.relabel == "text"):
             raise ParameterError(f"relabel must be True, False or 'text', got {self.relabel!r}")
         _check_columns(self.columns)
@@ -46,9 +48,33 @@ class ReadOptions:
             flag("directed", self.directed)
 
     @property
+    def further(self) -> dict[str, str | int]:
+        """The columns that become those of edges, by name."""
+        assert isinstance(self.edge_columns, dict)
+        return self.edge_columns
+
+    @property
     def dtype(self) -> np.dtype | None:
         """The dtype that the weights are to have, or None."""
         return None if self.weight_dtype is None else np.dtype(self.weight_dtype)
+
+
+def _named_columns(given: object) -> dict[str, str | int]:
+    """Return columns of edges by name."""
+    if isinstance(given, Mapping):
+        columns = dict(given)
+    elif isinstance(given, Sequence) and not isinstance(given, str):
+        columns = {name: name for name in given}
+    else:
+        raise ParameterError(
+            f"edge_columns must be a list of names, or a dict such as {{'fee': 3}}, got {shown(given)}"
+        )
+    for name, place in columns.items():
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"edge_columns: {shown(name)} is no name")
+        if not isinstance(place, str):
+            integer(f"edge_columns[{name!r}]", place, low=0)
+    return columns
 
 
 def _check_count(name: str, value: int | None, most: int) -> None:

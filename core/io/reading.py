@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -31,6 +32,7 @@ def read(
     num_vertices: int | None = None,
     weight_dtype: DTypeLike | None = None,
     directed: bool | None = None,
+    edge_columns: Mapping[str, str | int] | Sequence[str] = (),
     sort_by_time: bool = False,
     progress: files.Progress | None = None,
 ) -> EdgeFile:
@@ -58,6 +60,8 @@ def read(
             else float64; a ``real`` .mtx file is float64.
         directed: what the result's ``directed`` says; None: the hint of the file. With True the entries of a METIS file
             are arcs.
+        edge_columns: further columns, by name, or ``{name: column or its position}``: attributes of the edges, of CSV,
+            plain text, Parquet and Arrow: numbers, or texts if some are no numbers.
         sort_by_time: order the edges by time; those of equal time keep their order.
         progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
 
@@ -68,7 +72,7 @@ def read(
         ParameterError: an argument of the wrong type or value.
         MissingLibraryError: the file needs a package that is not installed.
     """
-    options = ReadOptions(relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed)
+    options = ReadOptions(relabel, columns, delimiter, first_id, num_vertices, weight_dtype, directed, edge_columns)
     flag("sort_by_time", sort_by_time)
     path = as_path(path)
     parts = parts_of(path)
@@ -94,4 +98,6 @@ def _sorted_by_time(file: EdgeFile) -> EdgeFile:
         raise FileFormatError(file.path, None, "there is no time column to sort by")
     order = np.argsort(file.time, kind="stable")
     weight = None if file.weight is None else file.weight[order]
-    return replace(file, src=file.src[order], dst=file.dst[order], weight=weight, time=file.time[order])
+    columns = {name: column[order] for name, column in file.columns.items()}
+    ordered = replace(file, src=file.src[order], dst=file.dst[order], weight=weight, time=file.time[order])
+    return replace(ordered, columns=columns)

@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import FileFormatError, MissingLibraryError, ParameterError, WeightError
+from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
 from suricate.io.edge_file import EdgeFile
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SMALL_COLUMN = 1 << 14  #: times in ISO 8601 that are parsed without compiled code
+EDGE_COLUMN = "edge column "  #: what the roles of further columns begin with
 _VERTICES, _DIRECTED = b"suricate.num_vertices", b"suricate.directed"
 
 
@@ -92,6 +94,7 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
         path=path,
         format=format,
         time_unit=unit,
+        columns={name: _attribute(columns[EDGE_COLUMN + name]) for name in options.further},
     )
 
 
@@ -110,7 +113,9 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
             raise FileFormatError(part.path, None, reason)
     columns = {}
     for role, column in first.columns.items():
-        found = [part.columns[role].plain() for part in parts]
+        found = [part.columns[role] for part in parts]
+        if not role.startswith(EDGE_COLUMN):
+            found = [each.plain() for each in found]
         if text and role in ("src", "dst"):
             found = [each._replace(values=each.texts()) for each in found]
         for each in found:
@@ -151,13 +156,44 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
         columns = usual_columns(names) if options.columns is None else options.columns
         roles = place_columns(path, names, len(names), columns, None)
         fields = [(at, name, role) for at, (name, role) in enumerate(zip(names, roles, strict=True)) if role != "-"]
+        fields += _further(path, names, options)
         if format == "arrow" or len(set(names)) < len(names):  # a name may stand for several columns: take by place
             table = (reader.read_all() if format == "arrow" else reader.read()).select([at for at, _, _ in fields])
         else:
             wanted = [name for _, name, _ in fields]
-            table = reader.read(columns=wanted).select(wanted)
+            table = reader.read(columns=[*dict.fromkeys(wanted)]).select(wanted)
     found = {role: _Column(path, name, table.column(at)) for at, (_, name, role) in enumerate(fields)}
     return _Part(path, found, schema.metadata or {})
+
+
+def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[int, str, str]]:
+    """Return place, name and role of the columns that become those of edges; raises ``ParameterError``."""
+    found = []
+    for label, column in options.further.items():
+        place = names.index(column) if column in names else column
+        if isinstance(place, str) or not 0 <= place < len(names):
+            raise ParameterError(f"{path} has no column {shown(column)}; it has {', '.join(names)}")
+        found.append((place, names[place], EDGE_COLUMN + label))
+    return found
+
+
+def _attribute(column: _Column) -> np.ndarray:
+    """Return a column as numbers or bools, or texts in an array of objects; what is missing is NaN, 0, False, ""."""
+    pa = load_pyarrow()
+    values = column.values
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if _is_text(values.type):
+        made = np.empty(len(values), object)
+        made[:] = values.fill_null("").to_pylist()
+        return made
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise column.error(f"has type {kind}: columns of edges are numbers, bools or texts")
+    if values.null_count:
+        values = values.fill_null(float("nan") if pa.types.is_floating(kind) else pa.scalar(0).cast(kind))
+    array: np.ndarray = values.to_numpy()
+    return array
 
 
 def _opened(file: IO[bytes], format: str) -> tuple[Any, Any]:

@@ -10,8 +10,7 @@ import numpy as np
 
 from suricate.base.errors import DTypeError
 from suricate.intake.names import Names
-
-_LOW = np.uint64(0xFFFFFFFF)
+from suricate.io.parsing.fields import numbers_of, texts_at
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +33,7 @@ def as_array(column: Any) -> np.ndarray:
     """Return a column as an array; texts as objects, bytes that are not UTF-8 as surrogates."""
     if not isinstance(column, Texts):
         return np.asarray(column)
-    data = column.data.tobytes()
-    begins, lengths = (column.spans >> np.uint64(32)).tolist(), (column.spans & _LOW).tolist()
-    array = np.empty(len(column), object)
-    array[:] = [data[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
-    return array
+    return texts_at(column.data, column.spans)
 
 
 def distinct(column: Any) -> tuple[list[str], np.ndarray]:
@@ -59,15 +54,10 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
     """
     array = as_array(column)
     if array.dtype.kind in "OUT":
-        texts = array.astype("U")
-        texts = np.where(texts == "", "nan", texts)
-        try:
-            array = texts.astype(np.int64)
-        except (ValueError, OverflowError):
-            try:
-                array = texts.astype(np.float64)
-            except ValueError as error:
-                raise DTypeError(f"{label}: {error}: attributes are numbers") from None
+        found = numbers_of(array)
+        if found is None:
+            raise DTypeError(f"{label} has values that are no numbers: attributes are numbers")
+        array = found
     if array.dtype.kind not in "biuf":
         raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers")
     wide = np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)

@@ -25,11 +25,11 @@ from suricate.io.files import ByteSource, rest_of
 from suricate.io.formats import has_body, make_layout, table_format
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
+from suricate.io.parsing.fields import Fields, has_header
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.stream.columns import Texts, as_array, part_of
 from suricate.stream.events import DELETE, INSERT, SET
-from suricate.stream.fields import Fields, has_header
 from suricate.stream.intake import BadLine, Refusals
 from suricate.stream.sources import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
 from suricate.stream.times import demand_unit
@@ -192,7 +192,7 @@ def _text(
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
                 found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
-            yield found | fields.of(chunk, len(rows.src)), bad
+            yield found | {name: Texts(*at) for name, at in fields.of(chunk, len(rows.src)).items()}, bad
 
 
 def parse_or_raise(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:

@@ -27,13 +27,16 @@ from suricate.graph.row_copies import as_stored
 from suricate.graph.tracker import Tracker, advance_all, make_tracker
 from suricate.intake.arrays import bits
 from suricate.plugins.algorithm import Algorithm
+from suricate.state.attributes import TEXT
 from suricate.state.edge_table import WEIGHT, EdgeTable
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.store import Store
 
+CONVERTED = tuple(map(np.dtype, ("int8", "int16", "int64", "uint8", "uint16", "uint64")))  #: read as float64
 _CURSOR = """from collections import namedtuple
+import numpy as np
 from suricate.cpu.jit import inner
 from {cursor} import {names}
 from {cursor} import weight as row_of
@@ -42,7 +45,7 @@ Data = namedtuple("Data", {fields}, module=__name__)
 
 @inner
 def weight(g, i):
-    return g.by_row[row_of(g, i)]
+    return {convert}(g.by_row[row_of(g, i)])
 """
 
 
@@ -88,10 +91,10 @@ def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict
 def _seen_by(graph: Graph, name: str | None) -> Graph:
     """Return a graph over the same stores whose weights are those of a column; None: without weights."""
     assert graph.edge_table is not None
-    dtype = None if name is None else graph.edge_table.column(name).dtype
-    if dtype is not None and dtype not in WEIGHT_DTYPES:
-        known = ", ".join(known.name for known in WEIGHT_DTYPES)
-        raise DTypeError(f"weight={name!r}: the column has dtype {dtype}, weights have one of {known}")
+    held = None if name is None else graph.edge_table.column(name).dtype
+    if held is not None and held not in WEIGHT_DTYPES and held not in CONVERTED:
+        raise DTypeError(f"weight={name!r}: the column has {'texts' if held == TEXT else f'dtype {held}'}, no weights")
+    dtype = None if held is None else read_as(held)
     table = graph.edge_table
     seen = object.__new__(type(graph))
     vars(seen).update(vars(graph))
@@ -101,6 +104,11 @@ def _seen_by(graph: Graph, name: str | None) -> Graph:
     seen._views, seen._walked, seen._kept = {}, as_stored, WeakValueDictionary()
     seen.edge_table, seen._weighings = None, {}
     return seen
+
+
+def read_as(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of weights by which a column is read."""
+    return dtype if dtype in WEIGHT_DTYPES else np.dtype(np.float64)
 
 
 def _values_of(table: EdgeTable, name: str | None) -> Array | None:
@@ -119,7 +127,7 @@ class _StoreByRow:
     @property
     def weight_dtype(self) -> np.dtype | None:
         values = self._values()
-        return None if values is None else values.dtype
+        return None if values is None else read_as(values.dtype)
 
     def view(self) -> StoreView:
         return by_row(self._store.view(), self._values())
@@ -139,11 +147,11 @@ def by_row(view: StoreView, values: Array | None) -> StoreView:
     kind: Any = type(data)
     made: Any = None
     if isinstance(values, np.ndarray):
-        module = _cursor_by_row(cursor, kind)
+        module = _cursor_by_row(cursor, kind, read_as(values.dtype).name)
         cursor, made = module.__name__, module.Data
     else:
         made = _data_by_row(kind)
-    return replace(view, data=made(*data, values), cursor=cursor, weight_dtype=values.dtype, by_row=True)
+    return replace(view, data=made(*data, values), cursor=cursor, weight_dtype=read_as(values.dtype), by_row=True)
 
 
 @cache
@@ -152,12 +160,13 @@ def _data_by_row(kind: Any) -> Any:
 
 
 @cache
-def _cursor_by_row(cursor: str, kind: Any) -> Any:
+def _cursor_by_row(cursor: str, kind: Any, dtype: str) -> Any:
     from suricate.kernels.generated import load_module  # imports Numba's side, which CUDA does without otherwise
 
     offered = vars(importlib.import_module(cursor))
     names = [name for name in (*ALWAYS, *UPDATED, *OWNER.values(), *OPTIONAL) if name in offered]
-    text = _CURSOR.format(cursor=cursor, names=", ".join(names), fields=[*kind._fields, "by_row"])
+    fields, convert = [*kind._fields, "by_row"], f"np.{dtype}"
+    text = _CURSOR.format(cursor=cursor, names=", ".join(names), fields=fields, convert=convert)
     return load_module("cursor_by_row", text)
 
 
@@ -196,7 +205,7 @@ def weighed_delta(seen: Graph, delta: Delta) -> Delta:
 
 
 def _at(values: Array, rows: Array) -> Array:
-    return bits(values)[rows].view(values.dtype)
+    return bits(values)[rows].view(values.dtype).astype(read_as(values.dtype), copy=False)
 
 
 def _weighed(edges: EdgeList, values: Array | None) -> EdgeList:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from suricate.base.errors import FileFormatError
+from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
@@ -20,6 +20,7 @@ from suricate.io.formats import Layout, has_body, make_layout
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
+from suricate.io.parsing.fields import Fields, numbers_of, texts_at
 from suricate.io.parsing.labels import DictLabels, Labels, TableLabels
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.metis import LITTLE, read_rows
@@ -52,6 +53,7 @@ class _Edges:
         self.src, self.dst = _Column(np.uint32), _Column(np.uint32)
         self.weight = _Column(np.float64) if "weight" in layout.fields else None
         self.time = _Column(np.int64) if "time" in layout.fields else None
+        self.columns: dict[str, list[np.ndarray]] = {}  # attributes, as texts, by chunk
 
     def extend(self, rows: Rows, src: np.ndarray, dst: np.ndarray) -> None:
         self.src.extend(src)
@@ -69,11 +71,14 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
     chunks, small = rest_of(chunks, head)
     layout = make_layout(source.path, head, format, options)
     labels = _labels(layout, small=small) if options.relabel else None
+    fields = Fields(source.path, head, layout, options.further)
+    if fields.places and (layout.format == "metis" or "" not in layout.records):
+        raise ParameterError(f"edge_columns: format {layout.format!r} has no further columns")
     body = itertools.chain([head[layout.header_bytes :]], chunks)
     if layout.format == "metis":
         edges, marks = _metis(source, layout, body, options, little=small and len(head) <= LITTLE), 0
     else:
-        edges, marks = _parse(source, layout, body, labels, options, small=small)
+        edges, marks = _parse(source, layout, body, labels, options, fields, small=small)
     num_vertices = options.num_vertices
     if labels is not None and num_vertices is not None and len(labels) > num_vertices:
         raise FileFormatError(source.path, None, f"{len(labels)} different ids, but num_vertices is {num_vertices}")
@@ -98,7 +103,15 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         path=source.path,
         format=layout.format,
         time_unit="us" if layout.iso_times else None,
+        columns={name: _attribute(edges.columns.get(name, ())) for name in options.further},
     )
+
+
+def _attribute(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return a column of texts as numbers, if all are, else as texts."""
+    texts = np.concatenate([np.empty(0, object), *parts])
+    numbers = numbers_of(texts)
+    return texts if numbers is None else numbers
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:
@@ -133,6 +146,7 @@ def _parse(
     body: Iterator[bytes],
     labels: Labels | None,
     options: ReadOptions,
+    fields: Fields,
     *,
     small: bool,
 ) -> tuple[_Edges, int]:
@@ -150,6 +164,8 @@ def _parse(
     )
     edges, tokenizers = _Edges(layout), [make()]
     for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):
+        for name, (data, spans) in fields.of(chunk, len(rows.src)).items():
+            edges.columns.setdefault(name, []).append(texts_at(data, spans))
         if layout.dst_offset:
             rows = rows._replace(dst=rows.dst + np.uint64(layout.dst_offset))
         if labels is None:

@@ -47,6 +47,20 @@ def test_a_line_per_slide_and_the_top_vertices_by_name(paid: Path) -> None:
     assert "4 slides, 4 events" in result.stderr
 
 
+def test_attributes_and_names_as_parameters(paid: Path) -> None:
+    columns = ("--names", "--columns", "src=payer,dst=payee,time=ts")
+    days = ("--window", "2d", "--slide", "1d", "--attribute", "amount=sum")
+    tracked = ("--track", "sssp", "--param", "source=ann", "--param", "weight=amount", "--format", "json")
+    found = [json.loads(line) for line in call("stream", paid, *columns, *CPU, *days, *tracked).stdout.splitlines()]
+    near = [{row["name"]: row["distance"] for row in each["sssp"] if row["name"] != "ann"} for each in found]
+    assert near[:2] == [{"bob": 5}, {"bob": 11, "cid": 18}]
+    result = call("stream", paid, *columns, *CPU, *days, "--track", "wcc", "--param", "weight=amount")
+    assert result.exit_code == 2
+    assert "nothing that is tracked has 'weight'" in result.output
+    result = call("stream", paid, *columns, *CPU, "--slide", "1d", "--attribute", "amount:sum")
+    assert "expected NAME=RULE" in result.output
+
+
 def test_formats(paid: Path, numbers: Path) -> None:
     days = ("--window", "2d", "--slide", "1d", "--combine", "sum")
     found = [json.loads(line) for line in call("stream", paid, *COLUMNS, *CPU, *days, "--track", "pagerank",

@@ -160,6 +160,17 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     assert trackers[0].graph is graph
 
 
+@pytest.mark.parametrize("dtype", ["int64", "uint8"])
+def test_other_integers_are_read_as_floats(device, dtype):
+    graph = su.Graph(4, device=device, edge_columns={"n": dtype})
+    graph.insert_edges([0, 1, 0], [1, 2, 2], {"n": [7, 5, 100]})
+    tracker = graph.track("sssp", source=0, weight="n")
+    assert tracker.result.distance.dtype == np.float64
+    assert tracker.result.distance.tolist()[:3] == [0, 7, 12]
+    graph.apply(su.Batch(delete=([1], [2]), insert=([2, 0], [3, 1], {"n": [1, 200]})))
+    assert tracker.result.distance.tolist() == [0, 200, 100, 101]
+
+
 def test_weights_and_columns_side_by_side(device):
     graph = su.Graph(3, device=device, weight_dtype="float32", edge_columns={"kind": str})
     graph.insert_edges([0, 1], [1, 2], [2, 3])
@@ -206,8 +217,9 @@ def test_bad_columns_change_nothing(device):
         graph.edge_columns.put("amount", [0, 1], [1, 2], 5)
     with pytest.raises(su.errors.VertexRangeError):
         graph.insert_edges([9], [2], {"amount": 1})
-    with pytest.raises(DTypeError, match="column has dtype int8, weights have one of"):
-        graph.track("sssp", source=0, weight="n")
+    other = su.Graph(3, device=device, edge_columns={"by": str})
+    with pytest.raises(DTypeError, match="weight='by': the column has texts, no weights"):
+        other.track("sssp", source=0, weight="by")
     with pytest.raises(ParameterError, match="bfs uses no weights"):
         graph.compute("bfs", source=0, weight="amount")
     with pytest.raises(UnknownNameError, match="price"):

@@ -169,6 +169,7 @@ def test_no_flipped_bit_goes_unnoticed(tmp_path: Path) -> None:
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
             other = job()
+        found = [each for each in found if issubclass(each.category, UserWarning)]  # not those of other tests' files
         assert other.slides == slides - bool(found)  # without a warning it is no part of the content
         warned += bool(found)
         assert len(other.names) > 2

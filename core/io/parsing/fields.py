@@ -1,10 +1,9 @@
-"""Further columns of text and CSV files: kinds of events and attributes, found in lines that were parsed before."""
+"""Further columns of text and CSV files: attributes and kinds of events, found in lines that were parsed before."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import inner, kernel
 from suricate.io.formats import Layout
-from suricate.stream.columns import Texts
 
 _NEWLINE, _QUOTE, _BLANKS = ord("\n"), ord('"'), (ord(" "), ord("\t"), ord("\r"))
 
@@ -84,25 +82,46 @@ class Fields:
         for role, name in columns.items():
             if isinstance(name, str) and name not in names:
                 known = f"it has {', '.join(names)}" if names else "it has no header: give positions"
-                raise ParameterError(f"scan: {path} has no column {name!r}; {known}")
+                raise ParameterError(f"{path} has no column {name!r}; {known}")
             place = names.index(name) if isinstance(name, str) else name
             if isinstance(place, bool) or not 0 <= place < width:
-                raise ParameterError(f"scan: {path} has no column {shown(place)}: there are {width}")
+                raise ParameterError(f"{path} has no column {shown(place)}: there are {width}")
             self.places[role] = place
         self._blank, self._comment = np.zeros((2, 256), bool)
         self._blank[[code for code in _BLANKS if layout.delimiter is None or code != ord(layout.delimiter)]] = True
         self._comment[list(layout.comments)] = True
 
-    def of(self, chunk: bytes, rows: int) -> dict[str, Any]:
-        """Return the columns of a chunk with so many rows, texts in place."""
+    def of(self, chunk: bytes, rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Return the columns of a chunk with so many rows: its bytes, and ``start << 32 | length`` of each text."""
         data, found = np.frombuffer(chunk, np.uint8), {}
         delimiter = -1 if self._layout.delimiter is None else ord(self._layout.delimiter)
         for role, place in self.places.items():
             spans = np.empty(rows, np.uint64)
             if list_fields(data, self._blank, self._comment, delimiter, place, spans) != rows:
                 raise FileFormatError(self._path, None, f"column {place} cannot be read: lines and rows do not agree")
-            found[role] = Texts(data, spans)
+            found[role] = data, spans
         return found
+
+
+def texts_at(data: np.ndarray, spans: np.ndarray) -> np.ndarray:
+    """Return texts in an array of objects; bytes that are not UTF-8 as surrogates."""
+    whole, array = data.tobytes(), np.empty(len(spans), object)
+    begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
+    array[:] = [whole[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
+    return array
+
+
+def numbers_of(texts: np.ndarray) -> np.ndarray | None:
+    """Return texts as ``int64`` if all are whole numbers, else as ``float64``, empty ones NaN; None: some are none."""
+    given = texts.astype("U")
+    try:
+        return given.astype(np.int64)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        return np.where(given == "", "nan", given).astype(np.float64)
+    except ValueError:
+        return None
 
 
 def has_header(head: bytes, layout: Layout, name: str) -> bool:
