@@ -51,9 +51,8 @@ def times(row: dict[str, Any]) -> str:
 def curves(rows: Rows) -> list[Table]:
     """Return, per graph, device and algorithm, the milliseconds per slide over the share that changes."""
     tables = []
-    for (graph, algorithm), lines in curves_of(rows).items():
-        on = next((row["device"] for row in rows if row["graph"] == graph and row["workload"] == CURVE), "")
-        table = new_table(f"{graph} on {on}: {algorithm}, ms per slide", "share of the edges", [
+    for (graph, algorithm, device), lines in curves_of(rows).items():
+        table = new_table(f"{graph} on {device}: {algorithm}, ms per slide", "share of the edges", [
             LINES[name][0] for name in LINES if name in lines
         ])  # fmt: skip
         shares = sorted({share for name in (CURRENT, SCRATCH) for share, _ in lines.get(name, ())})
@@ -68,33 +67,41 @@ def curves(rows: Rows) -> list[Table]:
     return tables
 
 
-def curves_of(rows: Rows) -> dict[tuple[str, str], dict[str, list[tuple[float, float]]]]:
-    """Return (share, ms) of each line of the curve, by graph and algorithm; those of other libraries have one point."""
-    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for row in rows:
-        if row["workload"] == CURVE and row["status"] == "ok":
-            name = row["backend"] if row["backend"] in (SCIPY, IGRAPH) else row["detail"].partition(",")[0]
-            point = row["extra"]["share"], 1000 * row["median_s"]
-            found.setdefault((row["graph"], row["algorithm"]), {}).setdefault(name, []).append(point)
+def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]]:
+    """Return (share, ms) of each line of the curve, by graph, algorithm and device.
+
+    Those of other libraries have one point, beside the lines of every device.
+    """
+    found: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
+    good = [row for row in rows if row["workload"] == CURVE and row["status"] == "ok"]
+    own = [row for row in good if row["backend"] not in (SCIPY, IGRAPH)]
+    for row in own:
+        place, name = (row["graph"], row["algorithm"], row["device"]), row["detail"].partition(",")[0]
+        found.setdefault(place, {}).setdefault(name, []).append((row["extra"]["share"], 1000 * row["median_s"]))
+    for row in good:
+        for place in found:
+            if row["backend"] in (SCIPY, IGRAPH) and place[:2] == (row["graph"], row["algorithm"]):
+                found[place].setdefault(row["backend"], []).append((row["extra"]["share"], 1000 * row["median_s"]))
     return {place: {name: sorted(points) for name, points in lines.items()} for place, lines in found.items()}
 
 
 def picture(rows: Rows) -> Any:
-    """Return the curve: a row of panels per graph, a panel per algorithm; None if there is nothing to draw."""
+    """Return the curve: a row of panels per graph and device, a panel per algorithm; None if there is nothing."""
     found = curves_of(rows)
     if not found:
         return None
     from matplotlib.figure import Figure
 
-    graphs, algorithms = (list(dict.fromkeys(place[k] for place in found)) for k in (0, 1))
-    figure = Figure(figsize=(3.6 * len(algorithms), 2.9 * len(graphs) + 0.5), layout="constrained")
-    panels = figure.subplots(len(graphs), len(algorithms), squeeze=False)
+    runs = list(dict.fromkeys((graph, device) for graph, _, device in found))
+    algorithms = list(dict.fromkeys(algorithm for _, algorithm, _ in found))
+    figure = Figure(figsize=(3.6 * len(algorithms), 2.9 * len(runs) + 0.5), layout="constrained")
+    panels = figure.subplots(len(runs), len(algorithms), squeeze=False)
     shown: dict[str, Any] = {}
-    for i, graph in enumerate(graphs):
+    for i, (graph, device) in enumerate(runs):
         for k, algorithm in enumerate(algorithms):
-            axes, lines = panels[i][k], found.get((graph, algorithm), {})
+            axes, lines = panels[i][k], found.get((graph, algorithm, device), {})
             axes.set(xscale="log", yscale="log", xlabel="share of the edges that enter, %", ylabel="ms per slide")
-            axes.set_title(f"{algorithm}, {graph}", fontsize=9)
+            axes.set_title(f"{algorithm}, {graph} on {device}", fontsize=9)
             for name, points in lines.items():
                 words, colour = LINES[name]
                 if name in (SCIPY, IGRAPH):

@@ -90,7 +90,11 @@ def test_tables_and_the_picture_of_the_curve(data):
     for words in ("wcc, ms per slide", "kept current", "SciPy, built from scratch", "slide store alone", "long job",
                   "from CSV with names"):  # fmt: skip
         assert words in text
-    lines = streams.curves_of(good)["tiny", "wcc"]
+    other = [{**row, "device": "cuda:0"} for row in good if row["backend"] == "slabhash"]
+    both = streams.curves_of([*good, *other])
+    assert {place[2] for place in both} == {"cpu", "cuda:0"}
+    assert both["tiny", "wcc", "cuda:0"] == both["tiny", "wcc", "cpu"] == streams.curves_of(good)["tiny", "wcc", "cpu"]
+    lines = streams.curves_of(good)["tiny", "wcc", "cpu"]
     assert [share for share, _ in lines["kept current"]] == [2 / len(data.src), 20 / len(data.src)]
     assert {*plot.pictures(good, {}, {})} == {"curve"}
 
