@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, degree, end, find, first, following, key
+from suricate.cursors.bindings import degree, find, neighbors
 from suricate.plugins.step import DELETED, INSERTED
 
 EPOCH, FREE, COMPONENTS, WORK, TAIL, CLIMBED = 0, 1, 2, 3, 4, 6  #: places of ``state.counts``
@@ -56,16 +56,11 @@ def degree_of(graph, v):
 @inner
 def renumber_neighbors(g, state, x, old, new, tail):
     """Give the neighbours of ``x`` in ``g`` the number ``new`` in place of ``old``, and queue them."""
-    for k in range(buckets(g, x)):
-        c = first(g, x, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and state.component[w] == old:
-                    state.component[w] = new
-                    state.lower[tail] = w
-                    tail += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, x):
+        if state.component[w] == old:
+            state.component[w] = new
+            state.lower[tail] = w
+            tail += 1
     return tail
 
 
@@ -122,27 +117,22 @@ def search_neighbors(g, state, x, side, queue, base):
     """Queue the neighbours of ``x`` in ``g`` that are on its side; return one on the other side, or EMPTY."""
     mark, parent = state.mark, state.parent
     tail = state.counts[TAIL + side]
-    for k in range(buckets(g, x)):
-        c = first(g, x, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w >= TOMBSTONE or w == x:
-                    continue
-                if mark[w] >= base:
-                    its = (mark[w] - base) >> 1
-                elif parent[w] == x or parent[x] == w:
-                    its = side
-                else:
-                    its = side_of(state, w, base)
-                if its != side:
-                    state.counts[TAIL + side] = tail
-                    return w
-                if mark[w] < base or mark[w] & 1 == 0:
-                    mark[w] = base + 2 * side + 1
-                    queue[tail] = w
-                    tail += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, x):
+        if w == x:
+            continue
+        if mark[w] >= base:
+            its = (mark[w] - base) >> 1
+        elif parent[w] == x or parent[x] == w:
+            its = side
+        else:
+            its = side_of(state, w, base)
+        if its != side:
+            state.counts[TAIL + side] = tail
+            return w
+        if mark[w] < base or mark[w] & 1 == 0:
+            mark[w] = base + 2 * side + 1
+            queue[tail] = w
+            tail += 1
     state.counts[TAIL + side] = tail
     return NO_VERTEX
 
@@ -258,16 +248,11 @@ def grow(state, start):
 @inner
 def adopt_neighbors(g, state, x, number, tail):
     """Make the neighbours of ``x`` in ``g`` that have no component its children, and queue them."""
-    for k in range(buckets(g, x)):
-        c = first(g, x, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                w = key(g, slot)
-                if w < TOMBSTONE and state.component[w] == NO_VERTEX:
-                    state.component[w], state.parent[w] = number, x
-                    state.lower[tail] = w
-                    tail += 1
-            c = following(g, c)
+    for w, _ in neighbors(g, x):
+        if state.component[w] == NO_VERTEX:
+            state.component[w], state.parent[w] = number, x
+            state.lower[tail] = w
+            tail += 1
     return tail
 
 

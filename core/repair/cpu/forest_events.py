@@ -13,23 +13,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY, TOMBSTONE
+from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
 from suricate.plugins.step import HEAVIER, INSERTED
 from suricate.repair.cpu.forest import above, best_offer, explained, offer, suspect_below
 from suricate.repair.cpu.forest_bindings import (
-    begin,
-    buckets,
     commit,
     degree,
     edge,
-    end,
-    first,
     first_key,
-    following,
-    key,
     less_word,
     load_word,
+    neighbors,
     parent_of,
     same_keys,
     store_word,
@@ -131,19 +126,13 @@ def push_all(g, state, u, *args):
     own = load_word(tree, u)
     value = edge(u, u, 1, *args) if uniform else identity_offer(own)
     state.counts[WORK] += degree(g, u)
-    for k in range(buckets(g, u)):
-        c = first(g, u, k)
-        while c >= 0:
-            for slot in range(begin(g, c), end(g, c)):
-                v = key(g, slot)
-                if v < TOMBSTONE:
-                    if not uniform:
-                        value = edge(u, v, weight(g, slot), *args)
-                    if not above(value, own):
-                        state.violated[0] = 1
-                    else:
-                        improve(state, v, value)
-            c = following(g, c)
+    for v, slot in neighbors(g, u):
+        if not uniform:
+            value = edge(u, v, weight(g, slot), *args)
+        if not above(value, own):
+            state.violated[0] = 1
+        else:
+            improve(state, v, value)
 
 
 @inner
