@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.sparse import csgraph
 
 import suricate.stream as st
 from suricate.errors import ParameterError, RequirementError
@@ -176,6 +178,32 @@ def test_misuse_is_an_error() -> None:
     job.start().result(60)
     with pytest.raises(RequirementError, match="has begun"):
         job.start()
+
+
+@pytest.mark.gpu
+def test_questions_on_cuda_meet_whole_slides() -> None:
+    job = st.Window(chunks(), size=100, slide=20, graph={"device": "cuda"})
+    components = job.track("wcc")
+
+    def shown(w: st.Slide) -> tuple:
+        src, dst = (w.graph.device.to_numpy(part).tolist() for part in w.graph.edges()[:2])
+        label = w.graph.device.to_numpy(components.result.label)
+        matrix = sparse.coo_array((np.ones(len(src)), (src, dst)), shape=(len(label), len(label)))
+        right = csgraph.connected_components(matrix, connection="weak")[0]
+        assert len(np.unique(label)) == right == int(components.result.num_components)
+        return w.end, w.graph.num_edges, sorted(zip(src, dst, strict=True))
+
+    answers = []
+    with job:
+        done = job.start()
+        while not done.done():
+            try:
+                answers.append(job.query(shown).result(60))
+            except RequirementError:
+                break  # the job has ended
+        done.result(60)
+    assert answers
+    assert set(map(repr, answers)) <= set(map(repr, WHOLE))
 
 
 SCRIPT = """

@@ -6,11 +6,6 @@ import datetime
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -413,72 +408,3 @@ def test_names_and_their_ids_go_on(tmp_path: Path) -> None:
     assert seen == whole
     with pytest.raises(ParameterError, match="vertices"):
         st.Window(source, checkpoint=tmp_path / "state", **{**options, "names": None})
-
-
-PROGRAM = """
-    import json
-    import sys
-
-    import numpy as np
-    import suricate.stream as st
-
-    folder = sys.argv[1]
-    rng = np.random.default_rng(1)
-    near = np.arange(4_000) // 40  # names come and go
-    src, dst = (np.char.add("n", (near + rng.integers(0, 30, 4_000)).astype(str)) for _ in range(2))
-    time, kind = np.arange(4_000) // 2 - rng.integers(0, 30, 4_000), rng.choice([1, 1, 1, 1, -1, 0], 4_000)
-
-    def events(position):
-        for at in range(position or 0, 4_000, 40):
-            part = slice(at, at + 40)
-            yield at + 40, {"time": time[part], "src": src[part], "dst": dst[part], "weight": kind[part] + at,
-                             "kind": kind[part]}
-
-    job = st.Window(st.source(events), size="200", slide="9", lateness="20", combine="sum", names=True,
-                    checkpoint=folder + "/state", checkpoint_every=2, late=folder + "/late.csv",
-                    graph={"device": "cpu"})
-    out, often = job.sink(folder + "/out.csv"), job.track("wcc", every=5)
-    with job:
-        for w in job:
-            names = sorted(job.names)
-            out.write({"edges": w.graph.num_edges, "live": w.graph.num_live, "taken": w.taken, "late": w.late,
-                       "names": " ".join(names), "ids": " ".join(map(str, job.names.ids))})
-    edges = sorted(zip(*(part.tolist() for part in job.graph.edges())))
-    rows = [*zip(*(job.history[name].tolist() for name in ("end", "events", "late", "edges")))]
-    found = [edges, dict(zip(job.names, job.names.ids.tolist())), job.late, job.skipped, job.slides, rows,
-             job.graph.num_vertices, job.graph.deleted_vertices.tolist(), often.result.num_components]
-    with open(folder + "/found.json", "w") as file:
-        json.dump(found, file)
-"""
-
-
-def newest(folder: Path) -> int:
-    return max((int(path.stem) for path in folder.glob("state/*.npz")), default=0)
-
-
-@pytest.mark.slow
-def test_killed_processes_go_on(tmp_path: Path) -> None:
-    """Killed at random points, with names that come and go, late events, deletions and a file of results."""
-    rng = np.random.default_rng(1)
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
-    for folder in (whole, killed):
-        folder.mkdir()
-    subprocess.run([*command, str(whole)], check=True)
-    kills = 0
-    while kills < 20:
-        process, goal = subprocess.Popen([*command, str(killed)]), newest(killed) + rng.integers(1, 5)
-        while process.poll() is None and newest(killed) < goal:
-            time.sleep(0.002)
-        time.sleep(rng.uniform(0, 0.03))
-        process.kill()
-        kills += process.wait() == -signal.SIGKILL
-        if process.returncode == 0:
-            break
-    subprocess.run([*command, str(killed)], check=True)
-    assert kills > 4  # a fast machine ends sooner
-    for name in ("out.csv", "late.csv", "found.json"):
-        assert (killed / name).read_bytes() == (whole / name).read_bytes(), name
-    counts = json.loads((whole / "found.json").read_text())
-    assert len(counts[5]) == counts[4] > 200
-    assert counts[2] > 100
