@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
+from launches import FakeStructKernel, array, batch_of, bits, check_launch, fake_cupy, fake_device
 
 from suricate.backends.blocked import cpu, cuda
 from suricate.backends.blocked.kernels import BlockedKernels
 from suricate.backends.blocked.layout import COUNTERS, DELETES, GRAPH, INSERTS, PACKET, PLANS, SCANNED, Graph, Packet
-from suricate.primitives import bits_dtype
 from suricate.primitives import cuda as shared
-from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, Report
 
 STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Packet": PACKET}
 VERTICES, BLOCKS, SHIFT = 50, 100, 3
@@ -42,10 +41,6 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def bits(length: int, dtype: np.dtype | None) -> FakeArray:
-    return array(0 if dtype is None else length, bits_dtype(dtype))
-
-
 def graph_of(dtype: np.dtype | None, *, marks: bool = False) -> Graph:
     slots, tracked = BLOCKS << SHIFT, int(marks)
     return Graph(
@@ -56,12 +51,6 @@ def graph_of(dtype: np.dtype | None, *, marks: bool = False) -> Graph:
         block_mark=array(tracked * BLOCKS, np.uint8), vertex_mark=array(tracked * VERTICES, np.uint8),
         block_list=array(0, np.uint32), vertex_list=array(0, np.uint32), shift=SHIFT, blocks=BLOCKS,
     )  # fmt: skip
-
-
-def batch_of(size: int) -> LocatedBatch:
-    dtypes = (np.uint64, np.uint32, np.uint8, np.int64)
-    keys, order, kind, slot = (array(size, dtype) for dtype in dtypes)
-    return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
 
 
 def test_updates(launched: list[str], weight_dtype: np.dtype | None) -> None:

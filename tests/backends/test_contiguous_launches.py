@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
+from launches import FakeStructKernel, array, batch_of, bits, check_launch, fake_cupy, fake_device
 
 from suricate.backends.csr_baseline import cuda as csr
 from suricate.backends.csr_baseline.layout import Graph as CsrGraph
@@ -21,8 +21,8 @@ from suricate.backends.hornet_like import cuda_sorted
 from suricate.backends.hornet_like.layout import CLASSES, COUNTERS, GRAPH, MIGRATIONS, PlacedGraph
 from suricate.backends.hornet_like.layout import Graph as HornetGraph
 from suricate.intake.ingest import UnvalidatedBatch, the_variant
-from suricate.primitives import bits_dtype, cuda
-from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.primitives import cuda
+from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, PRESENT, Report
 from suricate.store import sorter
 
 STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Migrations": MIGRATIONS}
@@ -55,16 +55,6 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         monkeypatch.setattr(module, "StructKernel", FakeStructKernel)
     monkeypatch.setattr(FakeStructKernel, "launched", names)
     return names
-
-
-def bits(length: int, dtype: np.dtype | None) -> FakeArray:
-    return array(0 if dtype is None else length, bits_dtype(dtype))
-
-
-def batch_of(size: int) -> LocatedBatch:
-    dtypes = (np.uint64, np.uint32, np.uint8, np.int64)
-    keys, order, kind, slot = (array(size, dtype) for dtype in dtypes)
-    return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
 
 
 def report_of(size: int, dtype: np.dtype | None) -> Report:

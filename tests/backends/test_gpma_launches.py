@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulated_store import batches_of
-from launches import FakeArray, FakeStructKernel, array, check_launch, fake_cupy, fake_device
+from launches import FakeStructKernel, array, batch_of, bits, check_launch, fake_cupy, fake_device
 
 from suricate.backends.gpma import cpu, cuda, ledger
 from suricate.backends.gpma.kernels import GpmaKernels
@@ -17,9 +17,8 @@ from suricate.backends.gpma.layout import CHANGES, COUNTERS, GRAPH, PAGE, UPDATE
 from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS
 from suricate.backends.gpma.store import GpmaStore
 from suricate.intake.ingest import UnvalidatedBatch, the_variant
-from suricate.primitives import bits_dtype
 from suricate.primitives import cuda as shared
-from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, LocatedBatch, Report
+from suricate.primitives.located import ABSENT, LOCATED, LOOKUP, Report
 
 STRUCTS = {"LocatedBatch": LOCATED, "Graph": GRAPH, "Changes": CHANGES}
 VERTICES, LEAVES = 50, 40
@@ -61,15 +60,6 @@ def graph_of(dtype: np.dtype | None, leaves: int = LEAVES, *, marked: bool = Fal
         fresh=array(leaves * marked, np.uint32), touched=array(leaves * marked, np.uint32), leaves=leaves,
         planned=array(-(-leaves // PAGE), np.uint32), **{name: array(leaves, kind) for name, kind in per_leaf.items()},
     )  # fmt: skip
-
-
-def bits(length: int, dtype: np.dtype | None) -> FakeArray:
-    return array(0 if dtype is None else length, bits_dtype(dtype))
-
-
-def batch_of(size: int) -> LocatedBatch:
-    keys, order, kind, slot = (array(size, dtype) for dtype in (np.uint64, np.uint32, np.uint8, np.int64))
-    return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
 
 
 def unvalidated(operation: str, size: int) -> UnvalidatedBatch:

@@ -11,6 +11,8 @@ import numpy as np
 
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
+from suricate.primitives import bits_dtype
+from suricate.primitives.located import LocatedBatch
 
 SCALARS = {
     "int": np.int32, "uint32_t": np.uint32, "long long": np.int64, "unsigned long long": np.uint64,
@@ -34,6 +36,17 @@ class FakeArray(np.ndarray):
 def array(length: int, dtype: Any) -> FakeArray:
     """Return zeros."""
     return np.zeros(length, dtype).view(FakeArray)
+
+
+def bits(length: int, dtype: np.dtype | None) -> FakeArray:
+    """Return the bits of weights of a type, an empty array for None."""
+    return array(0 if dtype is None else length, bits_dtype(dtype))
+
+
+def batch_of(size: int) -> LocatedBatch:
+    """Return a located batch with ranks."""
+    keys, order, kind, slot = (array(size, dtype) for dtype in (np.uint64, np.uint32, np.uint8, np.int64))
+    return LocatedBatch(keys, order, kind, slot, size, rank=array(size, np.int32))
 
 
 def fake_cupy() -> ModuleType:

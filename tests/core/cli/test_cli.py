@@ -20,22 +20,6 @@ from suricate import plugins
 from suricate.cli import cli, main
 from suricate.errors import CapacityError, CheckFailed, PluginError, VertexRangeError
 
-
-@pytest.fixture
-def path_graph(tmp_path: Path) -> Path:
-    """0 -> 1 -> 2 -> 3, and a duplicate."""
-    file = tmp_path / "path.txt"
-    file.write_text("# a path\n0 1\n1 2\n2 3\n2 3\n")
-    return file
-
-
-@pytest.fixture
-def weighted(tmp_path: Path) -> Path:
-    file = tmp_path / "weighted.csv"
-    file.write_text("src,dst,weight\nann,bob,0.5\nbob,cid,1.5\ncid,cid,2\n")
-    return file
-
-
 # -- the group ---------------------------------------------------------------------------------------------------------
 
 
