@@ -23,7 +23,7 @@ from suricate.networkx.info import offered
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 SIZES = (1_000, 10_000, 100_000)  #: edges, ten per node
-LONGEST = 1.0  #: seconds after which no larger graph is tried
+LONGEST = 0.1  #: seconds after which no larger graph is tried
 REPEATS = 3
 
 

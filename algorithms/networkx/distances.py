@@ -49,7 +49,7 @@ def _several(graph: Converted, sources: Iterable[Any], cutoff: Any, weight: Any)
     return lightest(graph, roots if len(roots) > 1 else roots[0], weight).within(cutoff)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def multi_source_dijkstra(
     G: Converted,
     sources: Any,
@@ -64,7 +64,7 @@ def multi_source_dijkstra(
     return (0, [target]) if target in sources else _one(G, tree, target, f"No path to {target}.")
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def multi_source_dijkstra_path(
     G: Converted,
     sources: Any,
@@ -75,7 +75,7 @@ def multi_source_dijkstra_path(
     return _several(G, sources, cutoff, weight).paths(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def multi_source_dijkstra_path_length(
     G: Converted,
     sources: Any,
@@ -86,7 +86,7 @@ def multi_source_dijkstra_path_length(
     return _several(G, sources, cutoff, weight).distances(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def single_source_dijkstra(
     G: Converted,
     source: Any,
@@ -98,7 +98,7 @@ def single_source_dijkstra(
     return multi_source_dijkstra(G, {source}, target=target, cutoff=cutoff, weight=weight)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def single_source_dijkstra_path(
     G: Converted,
     source: Any,
@@ -109,7 +109,7 @@ def single_source_dijkstra_path(
     return _tree(G, source, weight).within(cutoff).paths(G)
 
 
-@served("sssp", cost="linear", limits=WEIGHT)
+@served("sssp", cost="linear", limits=WEIGHT, part=("cutoff",))
 def single_source_dijkstra_path_length(
     G: Converted,
     source: Any,
@@ -146,7 +146,7 @@ def bidirectional_dijkstra(
     return _one(G, _tree(G, source, weight), target, f"No path between {source} and {target}.")
 
 
-@served("sssp", cost="heavy", limits=WEIGHT)
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
 def all_pairs_dijkstra(
     G: Converted,
     cutoff: Any = None,
@@ -158,7 +158,7 @@ def all_pairs_dijkstra(
         yield node, (near.distances(G), near.paths(G))
 
 
-@served("sssp", cost="heavy", limits=WEIGHT)
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
 def all_pairs_dijkstra_path_length(
     G: Converted,
     cutoff: Any = None,
@@ -169,7 +169,7 @@ def all_pairs_dijkstra_path_length(
         yield node, tree.within(cutoff).distances(G)
 
 
-@served("sssp", cost="heavy", limits=WEIGHT)
+@served("sssp", cost="heavy", limits=WEIGHT, part=("cutoff",))
 def all_pairs_dijkstra_path(
     G: Converted,
     cutoff: Any = None,

@@ -82,7 +82,7 @@ def is_weakly_connected(G: Converted) -> bool:
 ORDER = "components in the order of their first nodes"
 
 
-@served("scc", cost="linear", directed=True, note=ORDER)
+@served("scc", cost="iterations", directed=True, note=ORDER)
 def strongly_connected_components(G: Converted) -> Iterator[set[Any]]:
     """Yield the nodes of each strongly connected component."""
     yield from _sets(G, G.answer("scc").label)
@@ -94,13 +94,13 @@ def kosaraju_strongly_connected_components(G: Converted, source: Any = None) -> 
     yield from _sets(G, G.answer("scc").label)
 
 
-@served("scc", cost="linear", directed=True)
+@served("scc", cost="iterations", directed=True)
 def number_strongly_connected_components(G: Converted) -> int:
     """Return the number of strongly connected components."""
     return _number(G, "scc")
 
 
-@served("scc", cost="linear", directed=True)
+@served("scc", cost="iterations", directed=True)
 def is_strongly_connected(G: Converted) -> bool:
     """Return whether there is one strongly connected component."""
     return _is_one(G, "scc")

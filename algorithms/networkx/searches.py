@@ -61,14 +61,14 @@ def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
         yield graph.nodes[vertex], levels(graph, vertex, keep=False)
 
 
-@served("bfs", cost="heavy")
+@served("bfs", cost="heavy", part=("cutoff",))
 def all_pairs_shortest_path_length(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
     """Yield each node with the numbers of edges to the others."""
     for node, tree in each_tree(G):
         yield node, tree.within(cutoff).distances(G)
 
 
-@served("bfs", cost="heavy", note=FIRST)
+@served("bfs", cost="heavy", note=FIRST, part=("cutoff",))
 def all_pairs_shortest_path(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
     """Yield each node with paths to the others."""
     for node, tree in each_tree(G):

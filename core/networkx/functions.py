@@ -12,8 +12,8 @@ COSTS = {  #: what a function costs NetworkX, hence when it pays to convert a gr
     "vertices": "at most one pass over the vertices: converting a graph always takes longer",
     "local": "a search that ends early or from both ends, or about few nodes: NetworkX reads a part of the graph",
     "linear": "one pass over the edges: pays once the graph is converted",
-    "iterations": "some passes over the edges in SciPy: pays with many edges, or once the graph is converted",
-    "heavy": "more than some passes over the edges: pays with some edges, or once the graph is converted",
+    "iterations": "some passes over the edges: pays with many edges, or once the graph is converted",
+    "heavy": "many passes over the edges: pays with some edges, or once the graph is converted",
 }
 FEWEST = {"iterations": 10_000, "heavy": 1_000}  #: edges from which a call pays that converts the graph; measured
 
