@@ -20,13 +20,9 @@ class StructKernel:
     """
 
     def __init__(self, program: Program, name: str, size: int) -> None:
-        from cupy.cuda import driver, get_current_stream
-
         self._kernel = program.kernel(name)  # keeps the module
         self._kernel.finish()  # its address is kept
         self._address = self._kernel.function.ptr
-        self._cooperative = program.cooperative
-        self._driver, self._current_stream = driver, get_current_stream
         self.buffer = ctypes.create_string_buffer(size)
         self.prefix: bytes | None = None
         self._params = (ctypes.c_void_p * 1)(ctypes.addressof(self.buffer))
@@ -34,15 +30,11 @@ class StructKernel:
 
     def launch(self, blocks: int, threads: int) -> None:
         """Launch into CuPy's current stream; does not wait."""
-        stream, params = self._current_stream().ptr, self._params_address
-        if self._cooperative:
-            self._driver.launchCooperativeKernel(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, params)
-        else:
-            self._driver.launchKernel(self._address, blocks, 1, 1, threads, 1, 1, 0, stream, params, 0)
+        self._kernel.launch((self._address, blocks, 1, 1, threads, 1, 1, 0), self._params_address)
 
     def resident(self, threads: int) -> int:
         """Return how many blocks of ``threads`` a multiprocessor holds at a time."""
-        return self._driver.occupancyMaxActiveBlocksPerMultiprocessor(self._address, threads, 0)
+        return self._kernel.resident(threads)
 
     def begin_with(self, prefix: bytes) -> None:
         """Put ``prefix`` at the start of the buffer."""
