@@ -71,9 +71,10 @@ def pagerank(
     if any(values is not None and sum(values.values()) == 0 for values in (start, sinks)):
         raise nx.PowerIterationFailedConvergence(max_iter)
     values = {"personalization": jumps, "nstart": start, "dangling": sinks}
-    # A bound below NetworkX's, which keeps updates of live graphs as exact; it stays while the graph does not double.
+    # A bound below NetworkX's, which keeps updates of live graphs as exact, and takes more steps; it stays the same
+    # while the graph does not double.
     bound = tol * (1 << len(G).bit_length() >> 1) / CLOSER
-    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter, **values}
+    params: dict[str, Any] = {"alpha": alpha, "tol": max(bound, LEAST), "max_iter": max_iter + max_iter // 3, **values}
     return G.table(_iterated(G, "pagerank", weight, max_iter, enough=tol * len(G), **params))
 
 

@@ -29,9 +29,10 @@ def by_node(answer: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     return dict(answer)
 
 
-def edges(graph: Any) -> tuple[list[Any], list[Any]]:
-    """Nodes and edges with their attributes, in their order."""
-    return list(graph.nodes(data=True)), list(graph.edges(data=True))
+def edges(graph: Any) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, Any]]:
+    """Nodes and edges with all attributes; the order of a subgraph is that of a set in NetworkX."""
+    rows = {node: dict(row) for node, row in graph.adjacency()}
+    return dict(graph.nodes(data=True)), rows, graph.graph
 
 
 def lengths(answer: Any) -> Any:
