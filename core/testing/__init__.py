@@ -11,7 +11,8 @@ table of edges in NumPy arrays (``table``, ``model``): random operations, large 
 limit (``memory``), failing allocations (``failures``), deltas (``graphs``), CUDA sources (``nvrtc``). An algorithm is
 compared, after random and scripted changes (``changes``), with an oracle that its author writes by another method; one
 whose result depends on the history is replayed (``replays``), one with kernels of its own is compared with the same by
-operators alone (``own_kernels``).
+operators alone (``own_kernels``). :func:`check_replay` compares an answer after every event with single calls
+(``events``): for algorithms with a step and stores with single edges.
 :func:`measure` says what a call costs: waits, launches, bytes, vertices (``costs``; ``syncs`` proves that none waits).
 """
 
@@ -28,6 +29,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{module.name}" for module in pkgut
 from suricate.testing.algorithms import VARIANTS, AlgorithmConformance, Variant
 from suricate.testing.costs import Costs, measure
 from suricate.testing.draws import device_params, draw_ids, draw_weights, run_examples
+from suricate.testing.events import check_replay
 from suricate.testing.model import ModelledStore
 from suricate.testing.own_kernels import OwnKernelsConformance
 from suricate.testing.replays import ReplayedConformance, Snapshot
@@ -36,6 +38,6 @@ from suricate.testing.walks import walk_updated, walk_view
 
 __all__ = [
     "STEPS", "VARIANTS", "AlgorithmConformance", "Costs", "ModelledStore", "OwnKernelsConformance",
-    "ReplayedConformance", "Snapshot", "StoreConformance", "Variant", "device_params", "draw_ids",
+    "ReplayedConformance", "Snapshot", "StoreConformance", "Variant", "check_replay", "device_params", "draw_ids",
     "draw_weights", "measure", "run_examples", "walk_updated", "walk_view",
 ]  # fmt: skip
