@@ -46,6 +46,7 @@ _HOME = {  # public name -> module that defines it; imported on first use
     "converge": "suricate.operators",
     "edge_map": "suricate.operators",
     "edges": "suricate.operators",
+    "estimate_memory": "suricate.graph.estimates",
     "filter": "suricate.operators",
     "generators": "suricate.generate.generators",
     "hookimpl": "suricate.plugins",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph as Graph
     from suricate.graph.delta import Batch as Batch
     from suricate.graph.delta import Delta as Delta
+    from suricate.graph.estimates import estimate_memory as estimate_memory
     from suricate.graph.tracker import Tracker as Tracker
     from suricate.intake.names import Names as Names
     from suricate.io import read as read

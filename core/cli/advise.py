@@ -21,10 +21,19 @@ from suricate.cli.sources import FILE
 @click.option("--family", help="Graphs of which kind: rmat or uniform; default: their mean.")
 @click.option("--map", type=FILE, help="A file of `suricate bench --report FILES --save-map`.")
 def advise(**asked: Any) -> None:
-    """Say which backend suits a graph, by measured times.
+    """Say which backend suits a graph, by measured times, and how much memory its edges take.
 
-    The answer names the machine that they were measured on.
+    The answer names the machine that the times were measured on. Memory is that of a directed graph without weights and
+    in-edges; su.estimate_memory() knows of more, and is exact to a tenth if the degrees are known.
     """
+    from suricate import plugins
+    from suricate.graph.estimates import SHAPES, estimate_memory
     from suricate.plugins.advice import advise as answer
 
-    click.echo(str(answer(**asked)))
+    found = answer(**asked)
+    click.echo(str(found))
+    shape = found.families[0] if len(found.families) == 1 and found.families[0] in SHAPES else None
+    known = [choice.backend for choice in found.choices if choice.backend in plugins.backends()]
+    for backend in known[:1]:
+        estimate = estimate_memory(found.num_vertices, found.num_edges, shape=shape, backend=backend)
+        click.echo(f"memory of {backend}: {estimate}")

@@ -31,7 +31,7 @@ reveal_type(g.compute("pagerank", alpha=0.9, personalization={"ann": 1.0}))
 g.track("spmv", x=[1.0, 2.0, 3.0])
 g.track(su.algorithm("mine"), anything=1)
 g.track("sssp", sources=["ann", "bob"], weight="cost")
-g.track("bfs", sourc=0)  # wrong
+g.track("bfs", sauce=0)  # wrong
 g.track("bfs", source=0.5)  # wrong
 g.compute("pagerank", alpha="high")  # wrong
 g.compute("no such algorithm")  # wrong
