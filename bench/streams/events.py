@@ -100,7 +100,7 @@ def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shares(quick: bool) -> tuple[float, ...]:
-    """Return the shares of the edges that slides of GPMA's protocol move the window by."""
+    """Return the shares of the edges that a slide moves the window by."""
     return constants.QUICK_SLIDE_SHARES if quick else constants.SLIDE_SHARES
 
 

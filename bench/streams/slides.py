@@ -1,8 +1,9 @@
-"""Workloads on slides, GPMA's protocol: the window moves by a share of the edges, then there is an answer.
+"""Workloads on slides, as Sha et al. (2017) measure them.
 
-The window holds half of the edges. Components, ranks and the like are kept current; algorithms with a source search
-from a random one after each slide. A slide is a batch by hand, which is on the device already (the copies are hidden)
-or on the host (they show), or one of a job, end to end from arrays on the host.
+The window holds half of the edges and moves by a share of them, then there is an answer. Components, ranks and the like
+are kept current; algorithms with a source search from a random one after each slide. A slide is a batch by hand, which
+is on the device already (the copies are hidden) or on the host (they show), or one of a job, end to end from arrays on
+the host.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STORE, CURRENT, SCRATCH, SEARCH = "store alone", "kept current", "from scratch",
 
 
 def way_of(algorithm: str | None) -> str:
-    """Return how GPMA's protocol gets the answer of an algorithm after each slide."""
+    """Return how the answer of an algorithm after each slide comes about."""
     if algorithm is None:
         return STORE
     return SEARCH if "source" in inspect.signature(algorithm_named(algorithm)).parameters else CURRENT

@@ -80,7 +80,8 @@ class Algorithm(ABC):
         recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
         learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
             computation give the same result.
-        uses_weights: whether weights of edges, where the graph has any, may change the result.
+        uses_weights: whether weights of edges, where the graph has any, may change the result; False if only a
+            parameter ``weighted=True`` asks for it.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
             group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
         pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints the

@@ -308,11 +308,23 @@ class StoreConformance:
         assert store.device.to_numpy(status).tolist() == [REMOVED, REMOVED], "a guard of zero holds delete() back"
         store.check()
 
+    def test_changes_that_are_dropped(self, device_kind: str, weight_dtype: str | None) -> None:
+        """What ``apply()`` prepares changes nothing until it is carried out."""
+        wholes.whole_changes(self.with_apply(device_kind, weight_dtype), wholes.TWO_SIDED, dropped=True)
+
     def test_changes_as_a_whole(self, device_kind: str, weight_dtype: str | None) -> None:
-        """What ``apply()`` prepares changes nothing until it is carried out, as ``delete()`` and ``insert()`` would."""
+        """What ``apply()`` prepares is carried out as ``delete()`` or ``insert()`` would, and says what it did."""
+        wholes.whole_changes(self.with_apply(device_kind, weight_dtype), wholes.ONE_SIDED)
+
+    def test_replacements_as_a_whole(self, device_kind: str, weight_dtype: str | None) -> None:
+        """A change that ``apply()`` prepares deletes before it inserts."""
+        wholes.whole_changes(self.with_apply(device_kind, weight_dtype), wholes.TWO_SIDED)
+
+    def with_apply(self, device_kind: str, weight_dtype: str | None) -> ModelledStore:
+        """Return an empty store that has ``apply()``; skip the test if the backend has none."""
         if self.backend.apply is Store.apply:
             pytest.skip(f"{self.backend.name} has no apply()")
-        wholes.whole_changes(self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype)))
+        return self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype))
 
     def test_unchecked_queries(self, device_kind: str, weight_dtype: str | None) -> None:
         """``query()`` answers as ``find()`` does, or not at all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,25 +15,26 @@ from suricate.testing.model import ModelledStore
 from suricate.testing.scale import weights_for
 
 NUM_VERTICES = 60
-SIZES = ((40, 0), (0, 300), (1, 1), (30, 50), (2000, 3000))  #: edges to delete and to insert
+ONE_SIDED = ((40, 0), (0, 300))  #: edges to delete and to insert
+TWO_SIDED = ((1, 1), (30, 50), (2000, 3000))
 
 
-def whole_changes(model: ModelledStore) -> None:
-    """Offer changes, valid and invalid, carry out some and drop others; the store has ``NUM_VERTICES`` vertices."""
+def whole_changes(model: ModelledStore, sizes: Iterable[tuple[int, int]], *, dropped: bool = False) -> None:
+    """Offer changes, valid and invalid, to a store of ``NUM_VERTICES`` vertices, and carry them out or drop them."""
     rng, n = np.random.default_rng(31), model.store.num_vertices
     src, dst = rng.integers(0, n, (2, 400)).astype(np.uint32)
     model.insert(src, dst, weights_for(model, rng, 400))
-    for sizes in SIZES:
-        gone, new = (rng.integers(0, n, (2, size)).astype(np.uint32) for size in sizes)
-        new[:, : sizes[0] // 2] = gone[:, : min(sizes[1], sizes[0] // 2)]  # deleted and inserted again
-        removed = EdgeList(gone[0], gone[1]) if sizes[0] else None
-        added = EdgeList(new[0], new[1], weights_for(model, rng, sizes[1])) if sizes[1] else None
+    for to_delete, to_insert in sizes:
+        gone, new = (rng.integers(0, n, (2, size)).astype(np.uint32) for size in (to_delete, to_insert))
+        new[:, : to_delete // 2] = gone[:, : min(to_insert, to_delete // 2)]  # deleted and inserted again
+        removed = EdgeList(gone[0], gone[1]) if to_delete else None
+        added = EdgeList(new[0], new[1], weights_for(model, rng, to_insert)) if to_insert else None
         for batches, valid in _offers(model, removed, added):
             if removed is not None and added is not None:
                 model.reserve(len(added.src))
             carry_out = model.store.apply(*batches)
             model.verify(rng)  # nothing has changed yet
-            if carry_out is not None:
+            if carry_out is not None and not dropped:
                 carry_out()
                 model.expect(batches[0], removed if valid else None, deletion=True)
                 model.expect(batches[1], added if valid else None)

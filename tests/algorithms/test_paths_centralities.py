@@ -151,7 +151,7 @@ def test_sampled_closeness_is_near(device: su.devices.Device) -> None:
         ({"k": 1.5}, "k must be an integer"),
         ({"k": "all"}, "k must be an integer"),
         ({"seed": None}, "seed must be an integer"),
-        ({"weight": "x"}, "unexpected keyword argument 'weight'"),
+        ({"length": "x"}, "unexpected keyword argument 'length'"),
     ],
     ids=str,
 )

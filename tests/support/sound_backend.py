@@ -58,14 +58,17 @@ class SoundStore(TutorialStore):
         return self._nothing(len(src)) if self._held_back(guard) else super().delete(src, dst)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        if not isinstance(delete, HostBatch) or not isinstance(insert, HostBatch):
+        if not all(batch is None or isinstance(batch, HostBatch) for batch in (delete, insert)):
             return None
-        self.reserve(insert.size)
+        if insert is not None:
+            self.reserve(insert.size)
         return partial(self._carry_out, delete, insert)
 
-    def _carry_out(self, delete: HostBatch, insert: HostBatch) -> None:
-        delete.outcome = self.delete(*delete.arcs[:2])
-        insert.outcome = self.insert(*insert.arcs)
+    def _carry_out(self, delete: Any, insert: Any) -> None:
+        if delete is not None:
+            delete.outcome = self.delete(*delete.arcs[:2])
+        if insert is not None:
+            insert.outcome = self.insert(*insert.arcs)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
         return self.find(edges.src, edges.dst) if isinstance(edges, EdgeList) else None

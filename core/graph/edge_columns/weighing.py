@@ -66,13 +66,16 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
     else:
         params = dict(params)
         name = params.pop("weight", None)
-    if name is not None and not kind.uses_weights:
-        raise ParameterError(f"{kind.name} uses no weights: leave weight={name!r} out")
+    uses_weights = kind.uses_weights or bool(params.get("weighted"))
+    if name is not None and not uses_weights:
+        instead = "uses weights with weighted=True only"
+        reason = instead if "weighted" in inspect.signature(kind).parameters else "uses no weights"
+        raise ParameterError(f"{kind.name} {reason}: leave weight={name!r} out")
     if graph.edge_table is None:
         if name is not None:
             raise RequirementError(f"weight={name!r}: the edges have no columns, see Graph(edge_columns=...)")
         return graph, params
-    if name is None and kind.uses_weights and WEIGHT in graph.edge_table.columns:
+    if name is None and uses_weights and WEIGHT in graph.edge_table.columns:
         name = WEIGHT
     seen = graph._weighings.get(name)
     if seen is None:

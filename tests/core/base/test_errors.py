@@ -26,6 +26,7 @@ BUILT_IN = {
     "ConvergenceError": ArithmeticError,
     "MissingLibraryError": ImportError,
     "LateEventError": ValueError,
+    "CommunicationError": RuntimeError,
     "PluginError": RuntimeError,
     "BackendError": RuntimeError,
     "FileFormatError": ValueError,

@@ -119,7 +119,7 @@ EDITS = {
         "suricate/algorithms/kcore/core_numbers_cpu.py", "import numpy as np", "import numpy as np\nODD = 1", "none",
         frozenset(),
     ),
-    "comment": Edit("suricate/backends/slabhash/loops.py", '"""', '"""More. ', "none", frozenset()),
+    "comment": Edit("suricate/backends/slabhash/loops/__init__.py", '"""', '"""More. ', "none", frozenset()),
 }  # fmt: skip
 
 

@@ -147,6 +147,8 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     assert graph.compute("sssp", source=0, weight="toll").distance.tolist() == [0, 9, 0, 1]
     assert graph.compute("sssp", source=0).distance.tolist() == [0, 1, 1, 2]  # no column is called weight
     assert graph.compute("spmv", weight="toll").tolist() == [9, 9, 1, 0]
+    close = {name: graph.compute("closeness", weighted=True, weight=name).tolist() for name in ("km", "toll")}
+    assert close == {"km": pytest.approx([0, 1 / 3, 1 / 15, 3 / 8]), "toll": pytest.approx([0, 1 / 27, 0, 3 / 11])}
     trackers = [graph.track("sssp", source=0, weight=name) for name in ("km", "toll")]
     hops = graph.track("bfs", source=0)
     delta = graph.insert_edges([0, 3], [3, 0], {"toll": 3, "km": 0.5})
@@ -222,6 +224,8 @@ def test_bad_columns_change_nothing(device):
         other.track("sssp", source=0, weight="by")
     with pytest.raises(ParameterError, match="bfs uses no weights"):
         graph.compute("bfs", source=0, weight="amount")
+    with pytest.raises(ParameterError, match="closeness uses weights with weighted=True only: leave weight='amount'"):
+        graph.compute("closeness", weight="amount")
     with pytest.raises(UnknownNameError, match="price"):
         graph.track("sssp", source=0, weight="price")
     with pytest.raises(ParameterError, match="the edges have a column 'amount'"):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.base.types import EdgeList
 from suricate.intake.upload import AT_ONCE, MOST_BYTES, fits_one_transfer
 
 N = 300
@@ -100,6 +101,7 @@ def test_errors_come_at_once_and_change_nothing(backend, device, checks):
 
 
 def test_the_largest_transfer():
-    assert fits_one_transfer(LARGEST, None)
-    assert not fits_one_transfer(LARGEST + 1, None)
-    assert not fits_one_transfer(LARGEST, np.dtype("int32"))
+    ids = np.zeros(LARGEST + 1, np.uint32)
+    assert fits_one_transfer(EdgeList(ids[1:], ids[1:]))
+    assert not fits_one_transfer(EdgeList(ids, ids))
+    assert not fits_one_transfer(EdgeList(ids[1:], ids[1:], ids[1:]))
