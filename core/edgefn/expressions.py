@@ -85,6 +85,7 @@ class Expressions:
         self.names: set[Name] = set()
         self.flow = Flow()
         self.indices: dict[int, dict[Node, ast.AST]] = {}  # where each argument is indexed, by position and index
+        self.rows: dict[int, set[Node]] = {}  # the vertices whose rows graphs are asked for, by position
         self.held: dict[tuple[int, Node], str] = {}  # words by argument and index -> the local variable that holds it
         self.pending: list[Assign] = []  # what is loaded before the current statement
 

@@ -47,9 +47,16 @@ class Objects(Expressions):
             )
         match node.left, node.comparators:
             case ast.Tuple(elts=[u, x]), [_]:
-                found = Node("contains", BOOL, (self.vertex(u), self.vertex(x)), bound)
+                found = Node("contains", BOOL, (self.row(u, bound), self.vertex(x)), bound)
                 return operations.negation(found) if isinstance(node.ops[0], ast.NotIn) else found
         self.fail(node, f"ask for one edge: (u, x) in {ast.unparse(node.comparators[0])}")
+
+    def row(self, node: ast.expr, bound: ObjectRef) -> Node:
+        """Return the id of a vertex whose row is asked for, and note it."""
+        value = self.vertex(node)
+        if bound.kind == "graph":
+            self.rows.setdefault(bound.position, set()).add(value)
+        return value
 
     def vertex(self, node: ast.expr) -> Node:
         """Return a vertex id."""
@@ -63,7 +70,7 @@ class Objects(Expressions):
         assert isinstance(node.func, ast.Attribute)
         match bound.kind, node.func.attr, node.args:
             case "graph", "degree", [u]:
-                return Node("degree", "int64", (self.vertex(u),), bound)
+                return Node("degree", "int64", (self.row(u, bound),), bound)
             case "edges", "get", [u, x, default]:
                 if bound.dtype is None:
                     self.fail(node, f"{ast.unparse(node.func.value)} has no values: make the edge set with values")

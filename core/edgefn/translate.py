@@ -35,7 +35,8 @@ def translate(source: Source, bindings: dict[str, Binding], role: str, layout: L
             writes = frozenset((*translator.written, *translator.effects))
             result = translator.types.get(_RESULT)
             own = {OWN_VERTEX, OWN_POSITION}
-            elsewhere = frozenset(position for position, at in translator.indices.items() if not own.issuperset(at))
+            used = [*translator.indices.items(), *translator.rows.items()]
+            elsewhere = frozenset(position for position, at in used if not own.issuperset(at))
             names, effects = frozenset(translator.names), dict(translator.effects)
             return Tree(statements, types, result, names, writes, elsewhere, translator.indexed(), effects)
 

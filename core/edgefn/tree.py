@@ -138,7 +138,7 @@ class Tree:
         result: type of its value, None if it returns nothing.
         names: what it takes from outside.
         writes: positions of the arguments that it writes to.
-        elsewhere: positions of the arguments that it uses at other places than its own vertex.
+        elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex.
         indexed: positions of the arguments that it uses at a leading parameter, by the name of that.
         effects: kind of the effects by position of the argument.
     """

@@ -41,7 +41,8 @@ class TypedFunction:
         signature: the types it is translated for.
         writes: positions of the :attr:`arguments` that it writes to, effects included.
         effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
-        elsewhere: positions of the arguments that it uses at other places than its own vertex; None: not known.
+        elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex; None:
+            not known.
         indexed: positions of the arguments that it uses at a leading parameter, by the name of that, as far as known.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
