@@ -7,7 +7,9 @@ stores. Views for kernels, trackers, and the lock that admits one thread at a ti
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from contextlib import nullcontext
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -106,15 +108,17 @@ class Graph:
         comm: Comm | None = None,
         **backend_options: Any,
     ) -> None:
-        chosen, place = choose_backend(backend, device)
-        kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads, edge_columns or {}
-        options = GraphOptions(chosen, directed, *kinds)  # type: ignore[arg-type]
-        known = names if names is None or isinstance(names, Names) else Names.of(names)
-        if known is not None:
-            num_vertices = max(checked_count(num_vertices), known.num_ids)
-        stores = options.make_stores(num_vertices, place, degree_hints, in_degree_hints)
-        partition = None if comm is None else comm.partition(self, options, stores)
-        self._assemble(options, stores if partition is None else partition.stores, partition)
+        if comm is not None and not hasattr(comm, "divide"):
+            raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
+        with nullcontext() if comm is None else comm.alike():
+            chosen, place = choose_backend(backend, device)
+            kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads
+            options = GraphOptions(chosen, directed, *kinds, edge_columns or {})  # type: ignore[arg-type]
+            known = names if names is None or isinstance(names, Names) else Names.of(names)
+            count = max(checked_count(num_vertices), 0 if known is None else known.num_ids)
+        hints, make = (degree_hints, in_degree_hints), partial(options.make_stores, count, place)
+        stores, partition = (make(*hints), None) if comm is None else comm.divide(self, options, make, hints, count)
+        self._assemble(options, stores, partition)
         self.names = known
 
     def _assemble(self, options: GraphOptions, stores: tuple[Store, ...], partition: Partition | None = None) -> None:
@@ -264,7 +268,7 @@ class Graph:
             CapacityError: there is not enough memory; the graph is unchanged.
         """
         if dst is PAIRS:
-            hints.refuse_pairs("insert_edges")
+            self._refuse(hints.pairs_refused("insert_edges"))
         return self._update(None, (src, dst, weight))
 
     def delete_edges(self, src: Any, dst: Any = PAIRS) -> Delta:
@@ -273,7 +277,7 @@ class Graph:
         Raises as :meth:`insert_edges` does.
         """
         if dst is PAIRS:
-            hints.refuse_pairs("delete_edges")
+            self._refuse(hints.pairs_refused("delete_edges"))
         return self._update((src, dst, None), None)
 
     def apply(self, batch: Batch) -> Delta:
@@ -283,17 +287,24 @@ class Graph:
         not at all. Raises as :meth:`insert_edges` does.
         """
         if not isinstance(batch, Batch):
-            raise ParameterError(f"batch must be a Batch, got {type(batch).__name__}: use Batch(insert, delete)")
+            kind = type(batch).__name__
+            self._refuse(ParameterError(f"batch must be a Batch, got {kind}: use Batch(insert, delete)"))
         if batch.delete is None or batch.insert is None:
             return self._update(batch.delete, batch.insert)
         return self._update(batch.delete, batch.insert, parts=(1, 2))
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        """Raise an error about a batch; of a graph of several processes on all of them."""
+        if self.partition is not None:
+            self.partition.comm.together(error)
+        raise error
 
     def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None) -> Delta:
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
                 if self.partition is not None:
-                    delete, insert = self.partition.gathered(delete), self.partition.gathered(insert)
+                    delete, insert = self.partition.gathered(delete, insert, parts)
                 if self.edge_table is not None and insert is not None:
                     insert, rows = edge_columns.with_rows(self, insert)
                 try:
@@ -349,6 +360,8 @@ class Graph:
             VertexRangeError: there would be more vertices than ids.
             CapacityError: there is not enough memory.
         """
+        if self.partition is not None:
+            self.partition.comm.same({"count": count, "recycle": recycle})
         before = self._begin_change()
         count, recycle = checked_count(count, "count"), flag("recycle", recycle)
         for column in self._columns.values():
@@ -370,6 +383,8 @@ class Graph:
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
+        if self.partition is not None:
+            self.partition.comm.same({"ids": ids})
         ids = naming.translated(self, ids, "ids")
         return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
 

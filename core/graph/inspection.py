@@ -81,6 +81,8 @@ def reserve(graph: Graph, num_edges: int) -> None:
         CapacityError: there is not enough memory.
         ParameterError: ``num_edges`` is not an integer, or negative.
     """
+    if graph.partition is not None:
+        graph.partition.comm.same({"num_edges": num_edges})
     num_edges = integer("num_edges", num_edges, low=0)
     graph._drop_views()
     with graph._updater.whole():

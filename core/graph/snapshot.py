@@ -15,6 +15,7 @@ import json
 import struct
 import zipfile
 import zlib
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -95,10 +96,11 @@ def save(graph: Graph, path: str | Path) -> None:
     """
     with graph.exclusive():
         arrays = _arrays(graph)
-    if graph.partition is not None and graph.partition.comm.rank > 0:
-        return  # the file is that of all edges, and the first process writes it
-    with replacing(path) as file:
-        np.savez(file, **arrays)
+    with nullcontext() if graph.partition is None else graph.partition.comm.alike():
+        if graph.partition is not None and graph.partition.comm.rank > 0:
+            return  # the file is that of all edges, and the first process writes it
+        with replacing(path) as file:
+            np.savez(file, **arrays)
 
 
 def to_bytes(graph: Graph) -> bytes:

@@ -15,7 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from suricate import plugins
-from suricate.base.errors import ParameterError, SuricateError
+from suricate.base.errors import ParameterError, RequirementError, SuricateError
 from suricate.base.parameters import real
 from suricate.graph import frames
 from suricate.graph.ahead import REHEARSALS, rehearse_tracking
@@ -427,6 +427,8 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
     algorithm.demand(graph)
     if graph.partition is not None and "kernels" in inspect.signature(algorithm).parameters:
         params = {"kernels": False} | params
+        if params["kernels"]:
+            raise RequirementError("kernels walk storage, which is divided among processes: leave kernels=False")
     return algorithm.create(params)
 
 

@@ -79,7 +79,11 @@ def intersect(
         RequirementError: the backend does not allow the method, or ``oriented`` does not fit the graph or the pairs.
         EdgeFunctionError: ``fn`` cannot be translated.
     """
-    left, right = _whole(left), _whole(right)
+    divided = next((one for one in (left, right) if getattr(one, "partition", None) is not None), None)
+    if divided is not None:
+        return divided.partition.intersect(
+            left, right, u=u, v=v, fn=fn, args=args, method=method, oriented=oriented, out=out
+        )
     graph = _graph_of(left, right)
     return _intersect(graph, left, left if right is None else right, (u, v), fn, args, method, oriented, out)
 
@@ -122,12 +126,6 @@ class EdgeSetScope:
     def exclusive(self) -> Lock:
         """Return the lock of the scratch memory."""
         return self._lock
-
-
-def _whole(operand: Any) -> Any:
-    """Return an operand with all its rows, which of a graph of several processes are gathered."""
-    partition = getattr(operand, "partition", None)
-    return operand if partition is None else partition.whole()
 
 
 def _graph_of(left: Any, right: Any) -> Any:

@@ -1,22 +1,20 @@
-"""What users pass to operators, as the local graph takes it."""
+"""What users pass to operators, as the graph takes it that one rank walks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import ParameterError
-from suricate.state.scalar import Scalar
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
+    from suricate.base.devices import Array
     from suricate.graph import Graph
+    from suricate.operators.call import Call
     from suricate.parallel.partition import Partition
 
-
-Operator = Callable[..., Any]
 REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}  #: what brings ranks together
 
 
@@ -34,26 +32,36 @@ def takes_graph(part: Partition, args: Any) -> bool:
     return isinstance(args, tuple) and any(value is graph for value in args)
 
 
-def on_rows_of_all(operator: Operator) -> Callable[[Operator], Operator]:
-    """Have an operator whose function asks the graph run on a graph of all edges, which every rank gathers.
+def walked(part: Partition, args: Any) -> tuple[Graph, tuple[Any, ...]]:
+    """Return the graph that a rank walks for the vertices that it owns, and the arguments with that graph.
 
-    The function sees neighbours, whose rows another rank holds. All ranks then do the same work.
+    That is the graph of its own rows; if a function may ask the graph, one of all rows, which every rank gathers: it
+    sees neighbours, whose rows another rank holds.
     """
-
-    def decorate(divided: Operator) -> Operator:
-        @wraps(divided)
-        def run(part: Partition, *given: Any, **options: Any) -> Any:
-            args = options.get("args")
-            if not takes_graph(part, args):
-                return divided(part, *given, **options)
-            whole = part.whole()
-            return operator(whole, *given, **options | {"args": with_local(part, args, whole)})
-
-        return run
-
-    return decorate
+    graph = part.whole() if takes_graph(part, args) else part.follow()
+    return graph, with_local(part, args, graph)
 
 
-def scalars_of(args: tuple[Any, ...]) -> list[Scalar]:
-    """Return the scalars among the arguments, each once."""
-    return list({id(value): value for value in args if isinstance(value, Scalar)}.values())
+def scheme_on(part: Partition, graph: Graph, scheme: str) -> str:
+    """Return how to walk the rows that a rank owns in ``graph``.
+
+    Raises:
+        RequirementError: those inserted since the mark, in a graph of all rows, which has no mark.
+    """
+    if graph is part.local or scheme not in ("scan", "updated"):
+        return scheme
+    if scheme == "updated":
+        raise RequirementError(
+            "scheme 'updated' cannot be used where a function asks a graph of several processes: pass an EdgeList"
+        )
+    return "auto"
+
+
+def frontier_of(graph: Graph, ids: Array) -> Frontier:
+    """Return distinct ids as a frontier of a graph."""
+    return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
+
+
+def written_by(call: Call, function: Any) -> list[Any]:
+    """Return the arrays that a function of a call writes at its vertex."""
+    return [] if function is None else [call.values[position] for position in sorted(function.writes)]

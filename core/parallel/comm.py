@@ -6,17 +6,24 @@ same on every rank, so that what is computed from it is, too.
 
 from __future__ import annotations
 
+import builtins
+import hashlib
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base import errors
+from suricate.base.errors import CapacityError, CommunicationError, ParameterError
+from suricate.base.parameters import shown
 from suricate.parallel.partition import Partition
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.store import Store
 
 PACKAGE = str(Path(__file__).parents[1])
 
@@ -56,15 +63,63 @@ class Comm(ABC):
 
     def agree(self, value: Any) -> Any:
         """Return the value of rank 0."""
-        return self.gather("agree", value)[0]
+        return self.gather("agree", value if self.rank == 0 else None)[0]
 
     def barrier(self) -> None:
         """Wait for all ranks."""
         self.gather("barrier", None)
 
-    def partition(self, graph: Any, options: Any, stores: tuple[Any, ...]) -> Partition | None:
-        """Return how ``graph``, whose options and (empty) local stores these are, is divided among the ranks."""
-        return Partition(graph, self, options, stores)
+    # -- what is wrong on one rank is an error on all ------------------------------------------------------------------
+
+    def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
+        """Return the values of all ranks; if any of them has met a problem, raise that of the first on all."""
+        said = None if problem is None else (type(problem).__name__, str(problem))
+        found = self.gather("together", (said, value))
+        for rank, (said, _) in enumerate(found):
+            if said is not None:
+                raise problem if rank == self.rank and problem is not None else _error_of(rank, *said) from problem
+        return [value for _, value in found]
+
+    def alike(self) -> Alike:
+        """Return a context for what may fail on one rank, and then raises on all; collective at its end."""
+        return Alike(self)
+
+    def same(self, values: Mapping[str, Any]) -> None:
+        """Raise ``ParameterError`` on all ranks unless all pass the same ``values``, by their names."""
+        everybody = self.gather("same", {name: (_digest(value), shown(value)) for name, value in values.items()})
+        for rank, one in enumerate(everybody):
+            for name in one | everybody[0]:
+                first, other = (each.get(name, (None, "not given")) for each in (everybody[0], one))
+                if first[0] != other[0]:
+                    texts = f"{first[1]} on rank 0 and {other[1]} on rank {rank}"
+                    raise ParameterError(f"{name} is {texts}: pass the same on all ranks")
+
+    def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
+        """Return the stores of ``graph``, and how it is divided among the ranks (None: it is not).
+
+        Args:
+            graph: the graph, which is being made.
+            options: its options.
+            make: returns empty stores for hints of degrees.
+            hints: expected out-degrees and in-degrees, by vertex, each of them may be None.
+            count: number of vertices.
+        """
+        partition = Partition(graph, self, options, make, hints, count)
+        return partition.stores, partition
+
+
+class Alike:
+    """What :meth:`Comm.alike` returns; no generator, whose frames would be taken for the place of the call."""
+
+    def __init__(self, comm: Comm) -> None:
+        self._comm = comm
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None or isinstance(error, Exception):
+            self._comm.together(error)
 
 
 class SelfComm(Comm):
@@ -77,8 +132,43 @@ class SelfComm(Comm):
     def abort(self, reason: str) -> None:
         """There is nobody to tell."""
 
-    def partition(self, graph: Any, options: Any, stores: tuple[Any, ...]) -> None:
+    def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
         """Divide nothing."""
+        return make(*hints), None
+
+
+def _error_of(rank: int, kind: str, text: str) -> Exception:
+    """Return an error like that of another rank."""
+    found: Callable[[str], Exception] = getattr(errors, kind, getattr(builtins, kind, CommunicationError))
+    if kind == "MemoryError":
+        found = CapacityError
+    try:
+        return found(f"rank {rank}: {text}")
+    except TypeError:  # of errors that are not made of a text
+        return CommunicationError(f"rank {rank}: {kind}: {text}")
+
+
+def _digest(value: Any) -> Any:
+    """Return what is equal for equal values, also of other processes."""
+    if value is None or isinstance(value, (bool, str)):
+        return value
+    if isinstance(value, dict):
+        return sorted((str(key), _digest(one)) for key, one in value.items())
+    if isinstance(value, (int, float, np.generic, np.ndarray, list, tuple)):
+        return _digest_of_array(np.asarray(value, object if _is_ragged(value) else None))
+    return getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def _is_ragged(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and any(np.ndim(one) for one in value)
+
+
+def _digest_of_array(array: np.ndarray) -> Any:
+    if array.dtype.kind not in "biuf":
+        return repr(array.tolist())
+    if array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):
+        array = array.astype(np.int64)
+    return array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()
 
 
 def call_site() -> str:

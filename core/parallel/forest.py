@@ -13,7 +13,7 @@ import numpy as np
 from suricate.base.types import EMPTY
 from suricate.operators.results import Propagated
 from suricate.parallel import pushes
-from suricate.parallel.pulls import frontier_of
+from suricate.parallel.arguments import frontier_of
 from suricate.parallel.pushes import keys_differ, words_less
 
 if TYPE_CHECKING:

@@ -11,17 +11,17 @@ they wrote (``pushes``, ``pulls``, ``maps``).
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base import errors
-from suricate.base.errors import CommunicationError, RequirementError, SuricateError
+from suricate.base.errors import RequirementError
+from suricate.intake.arrays import as_ids, on_host
 from suricate.parallel import forest, maps, pulls, pushes
-from suricate.parallel.arguments import REDUCE
+from suricate.parallel.batches import gathered
+from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.parallel.store import PartitionedStore
-from suricate.state.scalar import Scalar
 from suricate.state.words import Words
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from suricate.repair.forest import Forest
     from suricate.store import Store
 
-UNEVEN = 2  #: times the mean number of arcs that a rank may hold
+UNEVEN = 1.5  #: times the mean number of arcs that a rank may hold
 FEW = 1 << 12  #: arcs of all ranks for which ranges are not cut again
+GROWN = 1.25  #: times what cutting has reached: rows of a hub cannot be divided, and ranges are not cut at every batch
 
 
 class Partition:
@@ -45,25 +46,31 @@ class Partition:
         local: the graph of the arcs of this rank, with all vertices.
     """
 
-    def __init__(self, graph: Graph, comm: Comm, options: Any, stores: tuple[Store, ...]) -> None:
-        if stores[0].device.is_cuda:
-            raise RequirementError("a graph of several processes runs on the CPU: pass device='cpu'")
-        if options.edge_columns:
-            raise RequirementError("a graph of several processes has no columns of edges")
+    def __init__(
+        self, graph: Graph, comm: Comm, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
+    ) -> None:
         self.comm = comm
-        count = stores[0].num_vertices
-        agreed = comm.agree(
-            (count, options.directed, str(options.weight_dtype), options.in_edges, options.backend.name)
-        )
-        mine = (count, options.directed, str(options.weight_dtype), options.in_edges, options.backend.name)
-        self.together(
-            None if mine == agreed else errors.ParameterError(f"rank 0 makes a graph of {agreed}, not {mine}")
-        )
-        self.bounds = np.linspace(0, count, comm.size + 1).astype(np.int64)
-        self.stores = tuple(PartitionedStore(self, store) for store in stores)
+        comm.same(
+            {
+                "num_vertices": count, "backend": options.backend.name, "directed": options.directed,
+                "weight_dtype": str(options.weight_dtype), "in_edges": options.in_edges,
+                "self_loops": options.self_loops,
+            }
+        )  # fmt: skip
+        with comm.alike():
+            if options.edge_columns:
+                raise RequirementError("a graph of several processes has no columns of edges")
+            expected = [None if one is None else on_host(as_ids(one, "hints of degrees")) for one in hints]
+        self.bounds = comm.agree(first_bounds(count, comm.size, expected))
+        with comm.alike():
+            local = make(*(None if one is None else self._of_owner(one) for one in expected))
+            if local[0].device.is_cuda:
+                raise RequirementError("a graph of several processes runs on the CPU: pass device='cpu'")
+        self.stores = tuple(PartitionedStore(self, store) for store in local)
         self.local: Graph = object.__new__(type(graph))
-        self.local._assemble(options, stores)
+        self.local._assemble(options, local)
         self._whole: tuple[int, Graph] | None = None
+        self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
 
     @property
@@ -77,7 +84,7 @@ class Partition:
 
     advance, propagate = pushes.advance, pushes.propagate
     neighbor_reduce, converge = pulls.neighbor_reduce, pulls.converge
-    vertex_map, edge_map = maps.vertex_map, maps.edge_map
+    vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, maps.intersect
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
         """Return what computes a forest on the graph."""
@@ -95,6 +102,20 @@ class Partition:
         """The vertex after the last that this rank owns."""
         return int(self.bounds[self.comm.rank + 1])
 
+    @property
+    def own(self) -> Array:
+        """All vertices that this rank owns."""
+        return np.arange(self.low, self.high, dtype=np.uint32)
+
+    def _of_owner(self, values: Array) -> Array:
+        """Return ``values`` with 0 for vertices of other ranks."""
+        own = np.arange(len(values))
+        return np.where((own >= self.low) & (own < self.high), values, 0)
+
+    def owner_of(self, ids: Array) -> Array:
+        """Return the rank that owns each of ``ids``."""
+        return np.searchsorted(self.bounds, ids, side="right") - 1
+
     def owned(self, ids: Array) -> Array:
         """Return the ids of ``ids`` that this rank owns, in their order."""
         return ids[(ids >= self.low) & (ids < self.high)]
@@ -108,10 +129,10 @@ class Partition:
         """Return the local graph, brought up to the version of the graph."""
         mine, whole = self.local._updater, self.graph._updater
         if mine.version != whole.version or mine.num_vertices != whole.num_vertices:
-            mine.version, mine.num_vertices, mine.live = whole.version, whole.num_vertices, whole.live
+            mine.version, mine.num_vertices = whole.version, whole.num_vertices
             mine._had_loops = whole.had_loops
             mine._count_arcs()
-            self.local._columns = self.graph._columns
+        self.local._columns = self.graph._columns
         return self.local
 
     def forget_views(self) -> None:
@@ -121,30 +142,20 @@ class Partition:
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
-        held = sum(store.local.num_edges for store in self.stores)
-        parts = self.comm.allgather(held)
-        if sum(parts) < FEW or max(parts) * self.comm.size <= UNEVEN * sum(parts):
+        held = self.comm.allgather(sum(store.local.num_edges for store in self.stores))
+        most, mean = max(held), sum(held) / self.comm.size
+        if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
+            self._reached = min(self._reached, most / max(mean, 1))
             return
-        weight = np.zeros(self.stores[0].num_vertices, np.int64)
-        for store in self.stores:
-            weight += store.degrees()
-        bounds = self._cut(weight)
-        if np.array_equal(bounds, self.bounds):
+        weight = sum((store.degrees().astype(np.int64) for store in self.stores), np.zeros(1, np.int64))
+        bounds = cut(weight, self.comm.size)
+        self._reached = most / mean
+        if heaviest(weight, bounds) >= most:
             return
         self.forget_views()
-        edges = [store.edges() for store in self.stores]
-        self.bounds = bounds
-        for store, all_edges in zip(self.stores, edges, strict=True):
-            store.take_rows(all_edges)
-        self.follow()._updater._count_arcs()
-
-    def _cut(self, weight: np.ndarray) -> np.ndarray:
-        """Return bounds between which there is about as much weight each."""
-        total = np.cumsum(weight)
-        wanted = total[-1] * np.arange(1, self.comm.size) / self.comm.size
-        return np.concatenate(([0], np.searchsorted(total, wanted, side="left") + 1, [len(weight)])).clip(
-            0, len(weight)
-        )
+        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds):
+            self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
+            self.follow()._updater._count_arcs()
 
     def whole(self) -> Graph:
         """Return a graph of all edges, which every rank holds until the next change; collective."""
@@ -160,34 +171,12 @@ class Partition:
             graph._updater._had_loops = self.graph._updater.had_loops
             graph._updater._count_arcs()
             self._whole = version, graph
+        self._whole[1]._columns = self.graph._columns
         return self._whole[1]
 
-    # -- batches -------------------------------------------------------------------------------------------------------
-
-    def gathered(self, edges: Any) -> Any:
-        """Return a batch of which every rank has passed a part (None: nothing): all parts, in rank order."""
-        parts: list[list[Any]] = []
-        problem: Exception | None = None
-        try:
-            mine = None if edges is None or edges[0] is None else [_listed(column) for column in edges]
-        except SuricateError as error:
-            mine, problem = None, error
-        self.together(problem)
-        parts = [part for part in self.comm.gather("parts of a batch", mine) if part is not None]
-        if not parts:
-            return None
-        columns = list(zip(*parts, strict=True))
-        return tuple(_joined(column, [len(part[0]) for part in parts]) for column in columns)
-
-    def together(self, problem: BaseException | None) -> None:
-        """Raise on every rank what one of them has met, if any has; the first rank's."""
-        found = self.comm.allgather(None if problem is None else (type(problem).__name__, str(problem)))
-        if problem is not None:
-            raise problem
-        for rank, each in enumerate(found):
-            if each is not None:
-                kind = getattr(errors, each[0], CommunicationError)
-                raise kind(f"rank {rank}: {each[1]}")
+    def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> tuple[Any, Any]:
+        """Return a batch of which every rank has passed a part; see ``suricate.parallel.batches``."""
+        return gathered(self.comm, self.graph, delete, insert, parts)
 
     # -- exchange ------------------------------------------------------------------------------------------------------
 
@@ -204,43 +193,23 @@ class Partition:
 
         Args:
             ids: the vertices, ascending, each once, the same on every rank; None: all.
-            arrays: arrays or ``Words``, an entry per vertex, written in place.
+            arrays: arrays or ``Words``, written in place; of a short one the places that it has.
         """
         for array in arrays:
             data = array.data if isinstance(array, Words) else array
             if ids is None:
                 self._share_ranges(data)
-            elif len(ids):
-                ends = np.searchsorted(ids, self.bounds)
-                mine = ids[ends[self.comm.rank] : ends[self.comm.rank + 1]]
-                data[ids] = np.concatenate(self.comm.allgatherv(data[mine]))
+                continue
+            known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
+            if len(known):
+                data[known] = np.concatenate(self.comm.allgatherv(data[self.owned(known)]))
 
     def _share_ranges(self, data: Array) -> None:
         parts = self.comm.allgatherv(data[self.low : self.high])
         for low, part in zip(self.bounds, parts, strict=False):
             data[low : low + len(part)] = part
 
-    def add_up(self, scalars: Sequence[Scalar]) -> None:
-        """Make the total of each scalar that of all ranks, reduced in rank order."""
-        for scalar in scalars:
-            scalar.total[0] = REDUCE[scalar.op].reduce(np.concatenate(self.comm.allgatherv(scalar.total)))
-
-
-def _listed(column: Any) -> Any:
-    """Return a column of a batch as what can be gathered: an array, a list, a number or None."""
-    if column is None or isinstance(column, (int, float, np.ndarray, np.number)):
-        return column
-    if isinstance(column, (list, tuple)):
-        return list(column)
-    return np.asarray(column)
-
-
-def _joined(columns: Sequence[Any], lengths: list[int]) -> Any:
-    """Return one column of several parts; a number stands for as many entries as its part has."""
-    if all(column is None for column in columns):
-        return None
-    if any(isinstance(column, list) and any(isinstance(each, str) for each in column) for column in columns):
-        return [each for column in columns for each in column]
-    whole = [np.full(n, one) if np.ndim(one) == 0 else np.asarray(one) for one, n in zip(columns, lengths, strict=True)]
-    kept = [part for part in whole if len(part)]
-    return np.concatenate(kept) if kept else []
+    def agree_on(self, array: Array) -> None:
+        """Give all ranks the sums of floats that rank 0 has: threads add them up in an order of their own."""
+        if array.dtype.kind == "f":
+            array[:] = self.comm.agree(array)

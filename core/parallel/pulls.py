@@ -8,41 +8,45 @@ import numpy as np
 
 from suricate import operators
 from suricate.base.errors import RequirementError
+from suricate.base.parameters import one_of
 from suricate.operators import binding, checks, starts
-from suricate.operators.call import UNLIMITED, Call
+from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
-from suricate.parallel.arguments import on_rows_of_all, scalars_of, with_local
+from suricate.operators.schemes import SCHEMES
+from suricate.parallel.arguments import frontier_of, scheme_on, walked, written_by
+from suricate.parallel.totals import Totals
 from suricate.parallel.wrappers import keeping_answers
-from suricate.state.frontier import Frontier
-from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.graph import Graph
     from suricate.operators.call import Until
     from suricate.parallel.partition import Partition
+    from suricate.state.frontier import Frontier
 
 STAYS, WAKES = 1, 2  #: what ``then`` of a round returns
 
 
-@on_rows_of_all(operators.neighbor_reduce)
 def neighbor_reduce(
     part: Partition, fn: Any, *, args: Any = (), reduce: str = "sum", over: str = "out", vertices: Any = None,
     out: Any = None, dtype: Any = None, then: Any = None, scheme: str = "auto",
 ) -> Any:  # fmt: skip
     """Pull once, see ``suricate.operators.neighbor_reduce``."""
+    one_of("scheme", scheme, SCHEMES)
     pull = Pull(part, fn, args, reduce, over, out, dtype, then)
-    if isinstance(vertices, Layers):
-        return pull.layers(vertices)
+    checks.scheme_of_vertices(scheme, vertices is None, "vertices")
     if then is not None:
-        start = starts.vertices_of(pull.graph, vertices, "vertices")
-        ids = None if vertices is None else np.unique(np.concatenate([one.vertices for one in start.frontiers]))
-        return pull.second(ids, scheme)
-    if vertices is None:
-        made = pull.run(None, out, scheme)
-        part.share_rows(None, [made])
-        return made
-    return pull.listed(starts.vertex_ids(pull.graph, vertices, "vertices"), scheme)
+        checks.plain_scheme(scheme, "then")
+    scheme = scheme_on(part, pull.graph, scheme)
+    if isinstance(vertices, Layers):
+        found = pull.layers(vertices, scheme)
+    elif then is not None:
+        found = pull.second(vertices)
+    elif vertices is None:
+        found = pull.everything(scheme)
+    else:
+        found = pull.listed(starts.vertex_ids(pull.graph, vertices, "vertices"), scheme)
+    pull.totals.end()
+    return found
 
 
 class Pull:
@@ -51,77 +55,71 @@ class Pull:
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
     ) -> None:
-        self.part, self.graph = part, part.follow()
-        self.fn, self.reduce, self.over, self.out, self.dtype, self.then = fn, reduce, over, out, dtype, then
-        self.args = with_local(part, args, self.graph)
+        self.part, self.fn, self.reduce, self.out, self.dtype, self.then = part, fn, reduce, out, dtype, then
+        self.graph, self.args = walked(part, args)
         self.call = binding.bind_pull(self.graph, fn, self.args, reduce, out, dtype, then)
-        self.scalars = scalars_of(self.args)
+        self.over = checks.pull_direction(self.graph, over)
+        self.written = written_by(self.call, self.call.then)
+        self.totals = Totals(part, self.args)
 
-    def run(self, ids: Array | None, out: Any, scheme: str = "auto", then: Any = None) -> Any:
-        """Run the local operator for vertices (None: all)."""
-        return operators.neighbor_reduce(
-            self.graph, self.fn, args=self.args, reduce=self.reduce, over=self.over, out=out,
-            dtype=None if out is not None else self.dtype, then=then, scheme=scheme,
-            vertices=None if ids is None else frontier_of(self.graph, ids),
-        )  # fmt: skip
+    def run(self, vertices: Any, out: Any, scheme: str) -> Any:
+        """Run the local operator."""
+        with self.totals.call():
+            return operators.neighbor_reduce(
+                self.graph, self.fn, args=self.args, reduce=self.reduce, over=self.over, vertices=vertices, out=out,
+                dtype=None if out is not None else self.dtype, then=self.then, scheme=scheme,
+            )  # fmt: skip
 
-    def second(self, ids: Array | None, scheme: str = "auto") -> Frontier:
-        """Pull for vertices, ascending (None: all), with a second phase; return those that it keeps."""
-        part = self.part
-        mine = np.arange(part.low, part.high, dtype=np.uint32) if ids is None else part.owned(ids)
-        kept = self.run(mine, self.out, scheme, self.then)
-        written = written_by(self.call, self.call.then)
-        part.share_rows(ids, written if self.out is None else [*written, self.out])
-        part.add_up(self.scalars)
+    def everything(self, scheme: str) -> Any:
+        """Pull for all vertices; return one value each."""
+        made = checks.result_array(self.graph, self.call, self.out, self.graph.num_vertices)
+        if self.graph is self.part.local:
+            self.run(None, made, scheme)
+        else:
+            self._into(self.part.own, made, scheme)
+        self.part.share_rows(None, [made])
+        return made
+
+    def second(self, vertices: Any) -> Frontier:
+        """Pull for vertices with a second phase; return those that it keeps."""
+        part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
+        stored = checks.stored(self.graph, self.call, self.out)
+        ids = None if vertices is None else ends_of(start, self.graph.num_vertices)
+        kept = self.run(frontier_of(self.graph, part.own if ids is None else part.owned(ids)), stored, "auto")
+        part.share_rows(ids, self.written if stored is None else [*self.written, stored])
         return frontier_of(self.graph, part.joined(kept.vertices))
 
     def listed(self, ids: Array, scheme: str) -> Any:
         """Pull for ids in any order, with repeats; return one value each."""
         part = self.part
-        owner = np.searchsorted(part.bounds, ids, side="right") - 1
+        owner = part.owner_of(ids)
         made: Any = checks.result_array(self.graph, self.call, self.out, len(ids))
         own = ids[owner == part.comm.rank]
-        values = operators.neighbor_reduce(
-            self.graph, self.fn, args=self.args, reduce=self.reduce, over=self.over, vertices=own,
-            dtype=self.dtype if self.out is None else getattr(self.out, "dtype", self.out), scheme=scheme,
-        )  # fmt: skip
+        values = made.of_size(len(own)) if self.call.layout else np.empty(len(own), made.dtype)
+        self.run(own, values, scheme)
         into, mine = (made.data, values.data) if self.call.layout else (made, values)
         for rank, each in enumerate(part.comm.allgatherv(mine)):
             into[owner == rank] = each
-        part.add_up(self.scalars)
         return made
 
-    def layers(self, layers: Layers) -> Any:
+    def layers(self, layers: Layers, scheme: str) -> Any:
         """Pull for each layer in turn."""
-        kept = []
+        checks.belongs(self.graph, layers, "the set of layers")
+        stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [np.empty(0, np.uint32)]
         for number in range(len(layers)):
             ids = np.unique(layers[number])
+            found = self._into(self.part.owned(ids), stored, scheme)
+            self.part.share_rows(ids, self.written if stored is None else [*self.written, stored])
             if self.then is not None:
-                kept.append(self.second(ids).vertices)
-                continue
-            mine = self.part.owned(ids)
-            values = self.run(mine, None) if self.out is None else self._values(mine)
-            if self.out is not None:
-                self._put(mine, values)
-                self.part.share_rows(ids, [self.out])
-        if self.then is None:
-            return self.out
-        return frontier_of(self.graph, np.concatenate(kept) if kept else np.empty(0, np.uint32))
+                kept.append(self.part.joined(found.vertices))
+        return stored if self.then is None else frontier_of(self.graph, np.concatenate(kept))
 
-    def _values(self, ids: Array) -> Any:
-        return operators.neighbor_reduce(
-            self.graph, self.fn, args=self.args, reduce=self.reduce, over=self.over, vertices=ids,
-            dtype=self.out if self.call.layout else self.out.dtype,
-        )  # fmt: skip
-
-    def _put(self, ids: Array, values: Any) -> None:
-        if self.call.layout:
-            self.out.data[ids] = values.data
-        else:
-            self.out[ids] = values
+    def _into(self, ids: Array, out: Any, scheme: str) -> Any:
+        """Pull for distinct ids, whose values go to their places in ``out``, an entry per vertex."""
+        n, ends = self.graph.num_vertices, np.array([0, len(ids), len(ids)], np.int64)
+        return self.run(Layers(self.graph.device, ids, ends, np.ones(1, np.int64), num_vertices=n), out, scheme)
 
 
-@on_rows_of_all(operators.converge)
 def converge(
     part: Partition, frontier: Any, fn: Any, *, args: Any = (), reduce: str, over: str = "in", then: Any,
     commit: Any = None, wake: str | None = "out", dtype: Any = None, max_steps: int | None = None, until: Any = None,
@@ -132,21 +130,23 @@ def converge(
     rounds = Rounds(part, fn, args, reduce, over, dtype, then, commit, wake, checks.work_limit(most))
     stop: Until | None = checks.until_on(rounds.graph, until)
     start = starts.start_of(rounds.graph, frontier)
-    if swap and not (frontier is None and wake is None and commit is None):
-        raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
+    rounds.check(swap, after, given=any(one is not None for one in (frontier, wake, commit)))
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
-    ids = _ends(start, rounds.graph.num_vertices)
+    ids = ends_of(start, rounds.graph.num_vertices)
     everybody, steps, touched, stopped = ids, 0, 0, False
     while len(ids) and steps < limit and not (stopped or rounds.crowded):
         if steps:
             _exchange(swap)
+            rounds.totals.begin()
         steps, touched = steps + 1, touched + len(ids)
         ids = rounds.run(ids)
         ids = everybody if swap else ids
         stopped = stop is not None and stop.ends_loop()
         rounds.crowded = rounds.crowded and not stopped
-    if steps and after is not None:
+    if not steps:
+        rounds.totals.end()
+    elif after is not None:
         _exchange(swap)
     left_out = after is not None and not after.crowded
     return Propagated.of(steps, touched, left_out or not (len(ids) or rounds.crowded), rounds.crowded)
@@ -159,29 +159,41 @@ class Rounds:
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, dtype: Any, then: Any, commit: Any,
         wake: str | None, most: int,
     ) -> None:  # fmt: skip
-        self.part, self.graph, self.reduce, self.over, self.dtype = part, part.follow(), reduce, over, dtype
-        self.args = with_local(part, args, self.graph)
+        self.part, self.reduce, self.dtype = part, reduce, dtype
+        self.graph, self.args = walked(part, args)
         self.call = binding.bind_pull(self.graph, fn, self.args, reduce, None, dtype, then, commit)
-        self.commit, self.wake, self.most, self.crowded = commit, wake, most, False
-        self.pull, self.keep = keeping_answers(fn, then, len(self.args))
+        self.over = checks.pull_direction(self.graph, over)
+        self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
+        self.commit, self.most, self.crowded = commit, most, False
+        fields = 1 if self.call.layout is None else len(self.call.layout.fields)
+        self.pull, self.keep = keeping_answers(fn, then, len(self.args), fields)
         self.answers = np.zeros(self.graph.num_vertices, np.int64)
         self.marks = np.zeros(self.graph.num_vertices, np.int32)
-        self.scalars = scalars_of(self.args)
+        self.written = written_by(self.call, self.call.then)
+        self.totals = Totals(part, self.args)
+
+    def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
+        """Raise what is wrong with rounds that exchange arrays; ``given``: a frontier, ``wake`` or ``commit`` is."""
+        pairs = checks.places_of(self.graph, self.call, swap)
+        if pairs and given:
+            raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
+        if pairs and self.over != "out":
+            checks.apart(self.call)
+        checks.taken_over(self.graph, after, pairs, is_recording=False)
 
     def run(self, ids: Array) -> Array:
         """Compute the vertices of a round, ascending; return those of the next."""
         part, graph = self.part, self.graph
-        operators.neighbor_reduce(
-            graph, self.pull, args=(*self.args, self.answers), reduce=self.reduce, over=self.over, dtype=self.dtype,
-            vertices=frontier_of(graph, part.owned(ids)), then=self.keep,
-        )  # fmt: skip
-        part.share_rows(ids, [*written_by(self.call, self.call.then), self.answers])
-        part.add_up(self.scalars)
+        with self.totals.call():
+            operators.neighbor_reduce(
+                graph, self.pull, args=(*self.args, self.answers), reduce=self.reduce, over=self.over,
+                dtype=self.dtype, vertices=frontier_of(graph, part.owned(ids)), then=self.keep,
+            )  # fmt: skip
+        part.share_rows(ids, [*self.written, self.answers])
         if self.commit is not None:
-            totals = [scalar.total.copy() for scalar in self.scalars]
-            operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=self.args)
-            for scalar, total in zip(self.scalars, totals, strict=True):
-                scalar.total[:] = total
+            with self.totals.call(alike=True):
+                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=self.args)
+        self.totals.end()
         says = self.answers[ids]
         staying, waking = ids[(says & STAYS) != 0], ids[(says & WAKES) != 0]
         if self.most < UNLIMITED and len(ids) + self._edges(waking) > self.most:
@@ -213,18 +225,7 @@ def mark(u, v, w, marks):
     return 1
 
 
-def frontier_of(graph: Graph, ids: Array) -> Frontier:
-    """Return distinct ids as a frontier of a graph."""
-    return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
-
-
-def written_by(call: Call, function: Any) -> list[Any]:
-    """Return the arrays that a function of a call writes at its vertex."""
-    positions = sorted(function.writes) if function is not None else ()
-    return [call.values[k] for k in positions if not isinstance(call.values[k], Scalar)]
-
-
-def _ends(start: Any, num_vertices: int) -> Array:
+def ends_of(start: Any, num_vertices: int) -> Array:
     """Return the vertices of a start, both ends of its arcs, ascending, each once."""
     parts = [one.vertices for one in start.frontiers]
     for src, dst, _, status, wanted, size in start.arcs:

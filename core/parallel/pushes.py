@@ -8,60 +8,72 @@ import numpy as np
 
 from suricate import operators
 from suricate.base.errors import CapacityError
+from suricate.base.parameters import flag, one_of
 from suricate.base.types import ArcList
 from suricate.edgefn.layout import Layout
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import Start
 from suricate.operators.results import Layers, Propagated
-from suricate.parallel.arguments import on_rows_of_all, scalars_of, with_local
-from suricate.state.frontier import Frontier
+from suricate.operators.schemes import SCHEMES
+from suricate.parallel.arguments import frontier_of, scheme_on, walked
+from suricate.parallel.totals import Totals
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
+    from suricate.state.frontier import Frontier
 
 HALF = 64
 
 
-@on_rows_of_all(operators.advance)
 def advance(
     part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
     then: Any = None, scheme: str = "auto",
 ) -> Frontier:  # fmt: skip
     """Push once, see ``suricate.operators.advance``."""
+    one_of("scheme", scheme, SCHEMES)
     push = Push(part, fn, out, args, reduce, over, then)
-    if frontier is None:
-        changed = push.step(None, (), scheme)
-    else:
-        ids, arcs = _started(push.graph, frontier)
-        changed = push.step(ids, arcs, scheme)
-    return push.frontier(changed if then is None else push.second(changed, 1))
+    if then is not None:
+        checks.plain_scheme(scheme, "then")
+    start = starts.start_of(push.graph, frontier)
+    if start.arcs:
+        checks.scheme_of_edges(scheme)
+    everything = start.single is not None and start.single.is_all and start.single.capacity == push.graph.num_vertices
+    checks.scheme_of_vertices(scheme, everything, "frontier")
+    scheme = scheme_on(part, push.graph, scheme)
+    joined = push.step(None if everything else _vertices(push.graph, start), start.arcs, 1, scheme)
+    push.totals.end()
+    return frontier_of(push.graph, joined)
 
 
-@on_rows_of_all(operators.propagate)
 def propagate(
     part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
     then: Any = None, max_steps: int | None = None, layers: bool = False, once: bool | str = False,
 ) -> Propagated:  # fmt: skip
     """Push until nothing changes, a call of the local operator per step; see ``suricate.operators.propagate``."""
-    limit = checks.step_limit(max_steps)
+    limit, layers = checks.step_limit(max_steps), flag("layers", layers)
     checks.once(once, reduce)
     push = Push(part, fn, out, args, reduce, over, then)
-    ids, arcs = _started(push.graph, frontier)
+    start = starts.start_of(push.graph, frontier)
+    if limit == 0 or not start.at_most:
+        push.totals.end()
+        return Propagated.of(0, 0, not start.at_most, layers=_layers(push.graph, []) if layers else None)
+    ids, arcs = _vertices(push.graph, start), start.arcs
     kept, seen, steps, touched = [ids], np.zeros(push.graph.num_vertices if layers else 0, bool), 0, 0
     if layers:
         seen[ids] = True
     while (len(ids) or arcs) and steps < limit:
-        steps += 1
-        touched += len(ids)
-        changed = push.step(ids, arcs)
-        ids, arcs = push.second(changed, steps) if then is not None else changed, ()
+        steps, touched = steps + 1, touched + (start.at_most if arcs else len(ids))
+        ids, arcs = push.step(ids, arcs, steps), ()
         if layers and seen[ids].any():
-            raise CapacityError("a vertex joined twice in a propagation with layers")
+            raise CapacityError(
+                "layers keep a vertex only once, but some joined several times: call without layers=True"
+            )
         if layers:
             seen[ids] = True
             kept.append(ids)
+    push.totals.end()
     found = _layers(push.graph, kept) if layers else None
     return Propagated.of(steps, touched, not len(ids) and not arcs, layers=found)
 
@@ -73,46 +85,44 @@ class Push:
     """
 
     def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:
-        self.part, self.fn, self.out, self.reduce, self.over, self.then = part, fn, out, reduce, over, then
-        self.graph = part.follow()
-        self.args = with_local(part, (out,) if args is None else args, self.graph)
+        args = (out,) if args is None else args
+        self.part, self.fn, self.out, self.reduce, self.then = part, fn, out, reduce, then
+        self.graph, self.args = walked(part, args)
         binding.bind_push(self.graph, fn, self.args, reduce, out, then)  # raises what is wrong with the arguments
-        self.scalars = scalars_of(self.args)
+        self.over = checks.push_direction(self.graph, over)
+        self.totals = Totals(part, self.args)
 
-    def frontier(self, ids: Array) -> Frontier:
-        """Return ids as a frontier."""
-        return Frontier(self.graph.device, ids, num_vertices=self.graph.num_vertices)
+    def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
+        """Push from vertices (None: all) and along arcs; return the vertices that join, ascending.
 
-    def step(self, ids: Array | None, arcs: tuple[ArcList, ...], scheme: str = "auto") -> Array:
-        """Push from vertices (None: all) and along arcs; return the vertices whose value in ``out`` changed."""
-        before = [scalar.total.copy() for scalar in self.scalars]
+        Those are the vertices whose value in ``out`` changed, with a second phase those of them that it lets join.
+        """
         given: Any = None
-        if ids is not None:
-            given = self.frontier(ids), *(_share(self.part, each) for each in arcs)
-            given = given if arcs else given[0]
+        part = self.part
+        if ids is not None or self.graph is not part.local:
+            given = frontier_of(self.graph, part.own if ids is None else part.owned(ids))
+            given = (given, *(share(part, each) for each in arcs)) if arcs else given
         combine = {"sum": self._sum, "argmin": self._smallest}.get(self.reduce, self._best)
         changed = combine(given, scheme)
-        for scalar, total in zip(self.scalars, before, strict=True):
-            scalar.total[:] = total  # both phases are one operator
-        return changed
+        return changed if self.then is None else self._second(changed, number)
 
     def _local(self, given: Any, out: Any, scheme: str) -> Array:
-        return operators.advance(
-            self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
-        ).vertices
+        with self.totals.call():
+            return operators.advance(
+                self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
+            ).vertices
 
     def _sum(self, given: Any, scheme: str) -> Array:
         out, comm = self.out, self.part.comm
         added = np.zeros_like(out)
         ids = np.sort(self._local(given, added, scheme))
         places, values = comm.allgatherv(ids), comm.allgatherv(added[ids])
-        union = np.unique(np.concatenate(places))
-        total = np.zeros(len(union), out.dtype)
+        altered = np.zeros(len(out), bool)
         for one, value in zip(places, values, strict=True):
-            total[np.searchsorted(union, one)] += value
-        before = out[union]
-        out[union] = before + total
-        return union[out[union] != before]
+            old = out[one]
+            out[one] += value
+            altered[one] |= (out[one] != old) | (value == 0)  # offers may cancel each other
+        return np.flatnonzero(altered).astype(np.uint32)
 
     def _best(self, given: Any, scheme: str) -> Array:
         out, comm = self.out, self.part.comm
@@ -139,21 +149,23 @@ class Push:
         union = np.unique(np.concatenate(places))
         return union[keys_differ(data[union], before[union], self.out.layout)]
 
-    def second(self, changed: Array, step: int) -> Array:
+    def _second(self, changed: Array, step: int) -> Array:
         """Run ``then`` for vertices that changed; return those that join, ascending."""
-        found = operators.vertex_map(self.graph, self.frontier(changed), self.then, args=(np.int64(step), *self.args))
+        with self.totals.call(alike=True):
+            found = operators.vertex_map(
+                self.graph, frontier_of(self.graph, changed), self.then, args=(np.int64(step), *self.args)
+            )
         return np.sort(found.vertices)
 
 
-def _started(graph: Graph, frontier: Any) -> tuple[Array, tuple[ArcList, ...]]:
-    """Return the vertices that a push starts from, ascending, each once, and the arcs."""
-    start: Start = starts.start_of(graph, frontier)
+def _vertices(graph: Graph, start: Start) -> Array:
+    """Return the vertices that a push starts from, ascending, each once."""
     parts = [one.vertices for one in start.frontiers]
     ids = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
-    return ids[ids < graph.num_vertices].astype(np.uint32), start.arcs
+    return ids[ids < graph.num_vertices].astype(np.uint32)
 
 
-def _share(part: Partition, arcs: ArcList) -> ArcList:
+def share(part: Partition, arcs: ArcList) -> ArcList:
     """Return the part of given arcs that this rank applies."""
     src, dst, weight, status, wanted, size = arcs
     low, high = (size * (part.comm.rank + k) // part.comm.size for k in (0, 1))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import CapacityError, CheckFailed, RequirementError
+from suricate.base.errors import CheckFailed, RequirementError
 from suricate.base.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView
 from suricate.store import Store
 
@@ -36,58 +36,71 @@ class PartitionedStore(Store):
         self.name = local.name  # type: ignore[misc]
         self._count, self._loops = 0, 0  # arcs and self-loops of all ranks
 
-    def _mine(self, edges: EdgeList) -> tuple[Array, EdgeList]:
+    def _mine(self, edges: EdgeList) -> EdgeList:
         at = np.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
-        return at, EdgeList(*(None if column is None else column[at] for column in edges))
+        return EdgeList(*(None if column is None else column[at] for column in edges))
 
-    def _combined(self, at: Array, outcome: Outcome, size: int) -> Outcome:
-        """Return the outcome of a whole batch, of whose edges those ``at`` are of this rank."""
-        status = np.zeros(size, np.uint8)
-        weight = None if self.weight_dtype is None else np.zeros(size, self.weight_dtype)
-        comm = self.part.comm
-        places = comm.allgatherv(at)
-        for one, part in zip(places, comm.allgatherv(outcome.status), strict=True):
-            status[one] = part
+    def _combined(self, src: Array, outcome: Outcome) -> Outcome:
+        """Return the outcome of a whole batch, whose edges have these sources; this rank has that of its own."""
+        status = np.zeros(len(src), np.uint8)
+        weight = None if self.weight_dtype is None else np.zeros(len(src), self.weight_dtype)
+        owner, comm = self.part.owner_of(src), self.part.comm
+        for rank, part in enumerate(comm.allgatherv(outcome.status)):
+            status[owner == rank] = part
         if weight is not None and outcome.weight is not None:
-            for one, part in zip(places, comm.allgatherv(outcome.weight), strict=True):
-                weight[one] = part
+            for rank, part in enumerate(comm.allgatherv(outcome.weight)):
+                weight[owner == rank] = part
         return Outcome(status, weight)
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def reserve(self, num_edges: int) -> None:
         """Reserve on every rank, or raise on every rank."""
-        self.part.together(_failure(lambda: self.local.reserve(num_edges)))
+        with self.part.comm.alike():
+            self.local.reserve(num_edges)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert the rows of this rank; the outcome is that of the whole batch."""
-        at, mine = self._mine(EdgeList(src, dst, weight))
-        self.reserve(len(at))
-        done: list[Outcome] = []
-        problem = _failure(lambda: done.append(self.local.insert(*mine)))
-        try:
-            self.part.together(problem)
-        except MemoryError:
-            if done:
-                self._undo(mine, done[0])
-            raise
-        whole = self._combined(at, done[0], len(src))
+        mine = self._mine(EdgeList(src, dst, weight))
+        self.reserve(len(mine.src))
+        outcome = self._all_or_none(lambda: self.local.insert(*mine), lambda done: self._take_out(mine, done))
+        whole = self._combined(src, outcome)
         self._note(src, dst, whole.status == NEW, 1)
         return whole
 
-    def _undo(self, edges: EdgeList, outcome: Outcome) -> None:
-        """Take back an insertion that another rank could not make."""
+    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
+        """Delete the rows of this rank; the outcome is that of the whole batch."""
+        mine = self._mine(EdgeList(src, dst))
+        outcome = self._all_or_none(
+            lambda: self.local.delete(mine.src, mine.dst), lambda done: self._put_back(mine, done)
+        )
+        whole = self._combined(src, outcome)
+        self._note(src, dst, whole.status == REMOVED, -1)
+        return whole
+
+    def _all_or_none(self, work: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
+        """Do ``work`` on every rank and return what it returned; if it fails on one, undo it where it was done."""
+        done: list[Any] = []
+        try:
+            with self.part.comm.alike():
+                done.append(work())
+        except Exception:
+            if done:
+                undo(done[0])
+            raise
+        return done[0]
+
+    def _take_out(self, edges: EdgeList, outcome: Outcome) -> None:
+        """Undo an insertion."""
         new, old = outcome.status == NEW, outcome.status == REPLACED
         self.local.delete(edges.src[new], edges.dst[new])
         if outcome.weight is not None:
             self.local.insert(edges.src[old], edges.dst[old], outcome.weight[old])
 
-    def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete the rows of this rank; the outcome is that of the whole batch."""
-        at, mine = self._mine(EdgeList(src, dst))
-        whole = self._combined(at, self.local.delete(mine.src, mine.dst), len(src))
-        self._note(src, dst, whole.status == REMOVED, -1)
-        return whole
+    def _put_back(self, edges: EdgeList, outcome: Outcome) -> None:
+        """Undo a deletion."""
+        gone = outcome.status == REMOVED
+        self.local.insert(edges.src[gone], edges.dst[gone], None if outcome.weight is None else outcome.weight[gone])
 
     def _note(self, src: Array, dst: Array, changed: Array, sign: int) -> None:
         """Count arcs that came (1) or went (-1)."""
@@ -96,38 +109,27 @@ class PartitionedStore(Store):
 
     def delete_vertices(self, vertices: Array) -> None:
         """Delete the rows of vertices."""
-        self.local.delete_vertices(vertices)
+        with self.part.comm.alike():
+            self.local.delete_vertices(vertices)
         held = self.part.comm.allgather((self.local.num_edges, self.local.num_loops()))
         self._count, self._loops = (sum(each) for each in zip(*held, strict=True))
 
     def resize(self, num_vertices: int) -> None:
         """Resize on every rank, or raise on every rank."""
         before = self.local.num_vertices
-        problem = _failure(lambda: self.local.resize(num_vertices))
-        try:
-            self.part.together(problem)
-        except MemoryError:
-            if self.local.num_vertices != before:
-                self.local.resize(before)
-            raise
+        self._all_or_none(lambda: self.local.resize(num_vertices), lambda _: self.local.resize(before))
         self.num_vertices = num_vertices
         self.part.resize(num_vertices)
 
-    def take_rows(self, edges: EdgeList) -> None:
-        """Hold exactly the rows of ``edges``, all edges of all ranks, that this rank owns by new bounds."""
-        wanted = self._mine(edges)[1]
-        held = self.local.edges()
-        foreign = (held.src < self.part.low) | (held.src >= self.part.high)
-        self.local.delete(held.src[foreign], held.dst[foreign])
-        self.local.insert(*wanted)
-
     def compact(self) -> None:
         """Compact the local store."""
-        self.local.compact()
+        with self.part.comm.alike():
+            self.local.compact()
 
     def mark(self) -> None:
         """Mark the local store."""
-        self.local.mark()
+        with self.part.comm.alike():
+            self.local.mark()
 
     # -- questions -----------------------------------------------------------------------------------------------------
 
@@ -159,9 +161,10 @@ class PartitionedStore(Store):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Ask the owners."""
-        at, mine = self._mine(EdgeList(src, dst))
+        self.part.comm.same({"src": src, "dst": dst})
+        mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)
-        whole = self._combined(at, Outcome(found.astype(np.uint8), weight), len(src))
+        whole = self._combined(src, Outcome(found.astype(np.uint8), weight))
         return whole.status.astype(bool), whole.weight
 
     def degrees(self) -> Array:
@@ -171,11 +174,12 @@ class PartitionedStore(Store):
 
     def adjacency(self, vertices: Array) -> Adjacency:
         """Gather the rows of ``vertices``."""
+        self.part.comm.same({"vertices": vertices})
         offsets, dst, weight = self.local.adjacency(vertices)
         comm, counts = self.part.comm, np.diff(offsets)
         parts = comm.allgatherv(counts)
         total = np.concatenate(([0], np.cumsum(np.sum(parts, axis=0)))).astype(np.int64)
-        owner = np.searchsorted(self.part.bounds, vertices, side="right") - 1
+        owner = self.part.owner_of(vertices)
         dst, weight = (
             None if column is None else self._placed(column, parts, total, owner) for column in (dst, weight)
         )
@@ -210,20 +214,12 @@ class PartitionedStore(Store):
 
     def check(self) -> None:
         """Check the local store, and that it holds rows of this rank only."""
-        self.local.check()
-        degrees = self.local.degrees()
-        outside = int(degrees[: self.part.low].sum()) + int(degrees[self.part.high :].sum())
-        if outside:
-            raise CheckFailed(f"rank {self.part.comm.rank} holds {outside} arcs of other ranks")
-
-
-def _failure(work: Callable[[], Any]) -> MemoryError | None:
-    """Do ``work``; return the error if memory did not suffice."""
-    try:
-        work()
-    except MemoryError as error:
-        return error if isinstance(error, CapacityError) else CapacityError(str(error))
-    return None
+        with self.part.comm.alike():
+            self.local.check()
+            degrees = self.local.degrees()
+            outside = int(degrees[: self.part.low].sum()) + int(degrees[self.part.high :].sum())
+            if outside:
+                raise CheckFailed(f"rank {self.part.comm.rank} holds {outside} arcs of other ranks")
 
 
 def _ranks_within(counts: Array) -> Array:

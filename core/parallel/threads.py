@@ -39,6 +39,11 @@ class Meeting:
             self.ended[rank] = how
             self.changed.notify_all()
 
+    def wait_for_ends(self, number: int) -> None:
+        """Wait until so many ranks take part no longer; unlike joins of threads, interrupts may end this and repeat."""
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.ended) >= number)
+
     def abort(self, reason: str) -> None:
         """Have all ranks that wait, or will wait, raise."""
         with self.changed:
@@ -68,7 +73,8 @@ class Meeting:
         first = parts[0]
         for rank, part in enumerate(parts):
             if part[:2] != first[:2]:
-                self.reason = f"rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {part[0]} at {part[1]}"
+                calls = f"rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {part[0]} at {part[1]}"
+                self.reason = f"the ranks have gone different ways: {calls}"
                 break
         return [part[2] for part in parts]
 
@@ -76,7 +82,7 @@ class Meeting:
         limit = float(os.environ.get("SURICATE_TIMEOUT", "600"))
         self.changed.wait_for(lambda: is_there() or self._broken(), limit)
         if self.reason is not None:
-            raise CommunicationError(f"the ranks have gone different ways: {self.reason}")
+            raise CommunicationError(self.reason)
         if is_there():
             return
         self.reason = self._broken()
@@ -135,10 +141,14 @@ def run(fn: Callable[[Comm], Any], ranks: int = 2) -> list[Any]:
             meeting.end(rank, f"has raised {type(error).__name__}: {error}")
 
     workers = [threading.Thread(target=work, args=(rank,), name=f"rank {rank}") for rank in range(ranks)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    try:
+        for worker in workers:
+            worker.start()
+        meeting.wait_for_ends(ranks)
+    except BaseException as interrupt:  # from the keyboard: ranks end at the next collective
+        meeting.abort(f"{type(interrupt).__name__} in the thread that waits for the ranks")
+        meeting.wait_for_ends(sum(worker.ident is not None for worker in workers))
+        raise
     for by_itself in (True, False):
         for _, error in sorted(errors.items()):
             if isinstance(error, CommunicationError) != by_itself:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import inspect
 import linecache
 from collections.abc import Callable
 from functools import lru_cache
@@ -24,9 +23,12 @@ ANSWERS = "answers_"  #: name of the array
 
 
 @lru_cache(maxsize=256)
-def keeping_answers(fn: Function, then: Function, count: int) -> tuple[Function, Function]:
-    """Return ``fn`` and ``then``, of ``count`` arguments, with the array as one more."""
-    return _made(fn, 3 + count, _Unchanged()), _made(then, 2 + count, _Keeping())
+def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tuple[Function, Function]:
+    """Return ``fn`` and ``then``, of ``count`` arguments, with the array as one more.
+
+    ``fields``: how many numbers the value is that ``then`` gets.
+    """
+    return _made(fn, 3 + count, _Unchanged()), _made(then, 1 + fields + count, _Keeping())
 
 
 class _Unchanged(ast.NodeTransformer):
@@ -68,13 +70,23 @@ def _made(function: Any, place: int, change: _Unchanged | _Keeping) -> Function:
     begin = change.begin(names[0])
     body = [*begin, *(part for node in copy.deepcopy(source.body) for part in _listed(change.visit(node)))]
     made = ast.FunctionDef(name=name, args=given, body=body, decorator_list=[])
-    text = ast.unparse(ast.fix_missing_locations(ast.Module([made], []))) + "\n"
     file = f"<{function.__module__}.{function.__qualname__} on several ranks, {id(function)}>"
+    return _with_outside(function, made, file)
+
+
+def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str) -> Function:
+    """Return a function that takes what it needs from outside where ``function`` takes it."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    around = ast.parse(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]
+    assert isinstance(around, ast.FunctionDef)
+    around.body.insert(0, made)
+    text = ast.unparse(ast.fix_missing_locations(ast.Module([around], []))) + "\n"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    space = dict(function.__globals__) | dict(inspect.getclosurevars(function).nonlocals)
-    exec(compile(text, file, "exec"), space)
-    made_function: Function = space[name]
-    return made_function
+    space: dict[str, Any] = {}
+    exec(compile(text, file, "exec"), function.__globals__, space)
+    inner: FunctionType = space["around"](*cells)
+    closure = tuple(cells[cell] for cell in inner.__code__.co_freevars)
+    return FunctionType(inner.__code__, function.__globals__, made.name, inner.__defaults__, closure)
 
 
 def _listed(found: Any) -> list[ast.stmt]:

@@ -62,6 +62,11 @@ class Scalar:
         """How edge functions see it."""
         return Argument("accumulator", self.dtype, op=self.op)
 
+    @property
+    def neutral(self) -> Any:
+        """The value that changes no total."""
+        return _neutral(self.op, self.dtype)
+
     def read(self) -> Any:
         """Return the total of the last operator as a Python number; waits for the device."""
         with self.device.current():

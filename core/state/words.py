@@ -143,6 +143,12 @@ class Words:
         some.layout, some.device, some.data = self.layout, self.device, self.data[ids]
         return some
 
+    def of_size(self, n: int) -> Words:
+        """Return ``n`` new words of the same fields, all at their largest value."""
+        made = Words(self.layout, self.device)
+        made.resize(n)
+        return made
+
     def fill(self, **values: Any) -> None:
         """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
 

@@ -123,6 +123,8 @@ class Window(Threaded):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
         options = dict(graph or {})
+        if getattr(options.get("comm"), "size", 1) > 1:
+            raise RequirementError("a job runs in one process: pass no comm, or apply batches to a graph")
         self._names = vertex_names(names, directed=bool(options.get("directed", True)))
         self.graphs = Graphs(options, self._names)  #: what the window keeps: its graph, and what follows it
         self._intake = Intake(

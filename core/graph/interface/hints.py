@@ -58,6 +58,6 @@ def names_of(thing: Any) -> list[str]:
     return [name for name in object.__dir__(thing) if not name.startswith("_") and name not in INTERNAL]
 
 
-def refuse_pairs(call: str) -> None:
-    """Raise ``DTypeError``, a ``TypeError``: edges were given as pairs."""
-    raise DTypeError(f"{call} takes sources and destinations as two arrays: of pairs, {call}(*zip(*pairs))")
+def pairs_refused(call: str) -> DTypeError:
+    """Return the error of edges that were given as pairs, a ``TypeError``."""
+    return DTypeError(f"{call} takes sources and destinations as two arrays: of pairs, {call}(*zip(*pairs))")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -118,6 +119,61 @@ def test_the_number_of_processes_that_a_launcher_names(monkeypatch: pytest.Monke
     monkeypatch.setenv("SLURM_NTASKS", "2")
     with pytest.raises((CommunicationError, ImportError), match="2 processes"):
         connect()
+
+
+def test_the_problem_of_the_first_rank_is_raised_on_all() -> None:
+    def job(comm: Comm) -> str:
+        problem = [None, KeyError("mine"), UnicodeDecodeError("utf-8", b"", 0, 1, "bad")][comm.rank]
+        with pytest.raises(KeyError) as raised:
+            comm.together(problem)
+        with (
+            pytest.raises(CommunicationError, match="rank 2: UnicodeDecodeError")
+            if comm.rank < 2
+            else pytest.raises(UnicodeDecodeError)
+        ):
+            comm.together(problem if comm.rank == 2 else None)
+        assert comm.together(None, comm.rank) == [0, 1, 2]
+        return str(raised.value)
+
+    assert run(job, 3) == ["\"rank 1: 'mine'\"", "'mine'", "\"rank 1: 'mine'\""]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [(1, 2), ([1, 2], [1, 3]), ("a", "b"), (None, 0), (1, 1.5), ({"a": [1]}, {"a": [2]}), ([[1], [2, 3]], [1])],
+)
+def test_values_that_differ(values: tuple[object, object]) -> None:
+    def job(comm: Comm) -> None:
+        comm.same({"first": values[0], "ids": [3, 4] if comm.rank else np.array([3, 4], np.uint32)})
+        with pytest.raises(ParameterError, match=r"second is .* on rank 0 and .* on rank 1: pass the same"):
+            comm.same({"first": 1, "second": values[comm.rank]})
+
+    run(job, 2)
+
+
+def test_an_interrupt_ends_the_ranks() -> None:
+    """The thread that waits for them gets it."""
+    ended = []
+
+    def job(comm: Comm) -> None:
+        comm.barrier()
+        if comm.rank == 0:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        try:
+            while True:
+                comm.barrier()
+        except CommunicationError as error:
+            ended.append(str(error))
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        run(job, 2)
+    assert ended == ["KeyboardInterrupt in the thread that waits for the ranks"] * 2
+
+
+def test_what_is_no_communication() -> None:
+    with pytest.raises(ParameterError, match=r"comm must be a Comm, which connect\(\) or run\(\) gives, got 'threads'"):
+        su.Graph(3, device="cpu", comm="threads")  # type: ignore[arg-type]
 
 
 JOB = Path(__file__).with_name("mpi_job.py")

@@ -9,8 +9,19 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import CapacityError, DTypeError, ParameterError, RequirementError, VertexRangeError
-from suricate.parallel import Comm, run
+import suricate.stream as st
+from suricate.errors import (
+    CapacityError,
+    DTypeError,
+    ParameterError,
+    RequirementError,
+    SelfLoopError,
+    ShapeError,
+    UnknownNameError,
+    VertexRangeError,
+    WeightError,
+)
+from suricate.parallel import Comm, partition, run
 from suricate.parallel.partition import FEW, UNEVEN
 
 pytestmark = pytest.mark.plain
@@ -96,7 +107,8 @@ def test_vertices_come_and_go() -> None:
     run(job, 3)
 
 
-def test_ranges_are_cut_again_when_a_rank_holds_too_much() -> None:
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranges_are_cut_again_when_a_rank_holds_too_much(ranks: int) -> None:
     """A stream that starts without vertices: all new ones are the last rank's, until ranges are cut."""
 
     def job(comm: Comm) -> list[int]:
@@ -115,9 +127,76 @@ def test_ranges_are_cut_again_when_a_rank_holds_too_much() -> None:
         assert graph.partition is not None
         return [int(graph.partition.local.store().num_edges)]
 
-    held = [counts[0] for counts in run(job, 3)]
+    held = [counts[0] for counts in run(job, ranks)]
     assert sum(held) > FEW
-    assert max(held) * 3 <= UNEVEN * sum(held)
+    assert max(held) * ranks <= UNEVEN * sum(held)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rows_that_move_are_not_newly_inserted(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "FEW", 10)
+
+    def job(comm: Comm) -> tuple[list[int], int]:
+        graph = made(comm, backend=backend, weight_dtype="int32")
+        graph.insert_edges(*cut(comm, np.arange(16, 25), np.arange(9), np.arange(9)))
+        graph.mark()
+        late = np.repeat(np.arange(25, 40), 2), np.arange(30), np.arange(30)
+        graph.insert_edges(*cut(comm, *late))
+        assert listed(graph.updated()) == list(zip(*(part.tolist() for part in late), strict=True))
+        graph.check()
+        assert graph.partition is not None
+        return graph.partition.bounds.tolist(), graph.num_edges
+
+    (bounds, edges), *others = run(job, 2)
+    assert (bounds != [0, N // 2, N], edges) == (True, 39)
+    assert others == [(bounds, edges)]
+
+
+@pytest.mark.parametrize(("name", "call"), [("reserve", 3), ("insert", 2), ("delete", 1)])
+def test_without_memory_for_rows_that_move_ranges_stay(name: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition, "FEW", 10)
+
+    def job(comm: Comm) -> None:
+        graph = made(comm)
+        fail(comm, graph, name, call)
+        graph.insert_edges(*cut(comm, np.full(30, N - 1), np.arange(30)))
+        assert graph.partition is not None
+        assert graph.partition.bounds.tolist() == [0, N // 2, N]
+        assert listed(graph.edges()) == [(N - 1, v) for v in range(30)]
+        graph.check()
+
+    run(job, 2)
+
+
+def fail(comm: Comm, graph: su.Graph, name: str, number: int, store: int = 0) -> None:
+    """Have a call of a method of a store of rank 1 fail."""
+    assert graph.partition is not None
+    local, calls = graph.partition.stores[store].local, [0]
+    method = getattr(local, name)
+
+    def failing(*args: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == number:
+            raise MemoryError("none left")
+        return method(*args, **options)
+
+    if comm.rank == 1:
+        setattr(local, name, failing)
+
+
+def test_first_ranges_go_by_expected_degrees() -> None:
+    def job(comm: Comm) -> list[int]:
+        graph = made(comm, degree_hints=np.where(np.arange(N) < 4, 100, 1))
+        graph.insert_edges(*cut(comm, np.arange(N) % 4, np.arange(N)))
+        graph.check()
+        with pytest.raises(ParameterError, match="degree is not negative"):
+            made(comm, degree_hints=np.full(N, -1))
+        with pytest.raises(ShapeError, match="3 entries for 40 vertices"):
+            made(comm, degree_hints=[1, 2, 3])
+        assert graph.partition is not None
+        return graph.partition.bounds.tolist()
+
+    assert run(job, 2) == [[0, 2, N]] * 2
 
 
 def whole(edges: set[tuple[int, int]], n: int) -> su.Graph:
@@ -129,16 +208,31 @@ def whole(edges: set[tuple[int, int]], n: int) -> su.Graph:
 # -- what is wrong on one rank is an error on all, and changes nothing -------------------------------------------------
 
 
+RIGHT: dict[str, tuple[Any, ...]] = {
+    "insert_edges": ([4, 5], [6, 7]), "delete_edges": ([1], [2]), "apply": (su.Batch(),), "insert_vertices": (2,),
+    "delete_vertices": ([2],), "reserve": (5,),
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("src", "error"), [([3, N], VertexRangeError), ([-1, 2], VertexRangeError), ([0.5, 1.0], DTypeError)]
-)
-def test_a_part_that_is_wrong_on_one_rank(src: list[Any], error: type[Exception]) -> None:
+    ("name", "wrong", "error"),
+    [
+        ("insert_edges", ([3, N], [0, 1]), VertexRangeError), ("insert_edges", ([-1, 2], [0, 1]), VertexRangeError),
+        ("insert_edges", ([0.5, 1.0], [0, 1]), DTypeError), ("insert_edges", ([1, 2], [0]), ShapeError),
+        ("insert_edges", (3, 4), ShapeError), ("insert_edges", ([1], [2], [3.0]), WeightError),
+        ("insert_edges", ([(1, 2)],), DTypeError), ("insert_edges", ([1], [1]), SelfLoopError),
+        ("apply", ([[1], [2]],), ParameterError), ("delete_edges", ([N], [1]), VertexRangeError),
+        ("insert_vertices", (-1,), ParameterError), ("delete_vertices", ([1],), ParameterError),
+        ("reserve", (-1,), ParameterError),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_on_one_rank(name: str, wrong: tuple[Any, ...], error: type[Exception]) -> None:
     def job(comm: Comm) -> None:
-        graph = made(comm)
+        graph = made(comm, self_loops="error")
         graph.insert_edges([1], [2])
-        with pytest.raises(error):
-            graph.insert_edges(*((src, [0, 1]) if comm.rank == 1 else ([4, 5], [6, 7])))
-        assert (graph.num_edges, graph.version) == (1, 1)
+        with pytest.raises(error, match="" if comm.rank == 1 else "rank 1"):
+            getattr(graph, name)(*(wrong if comm.rank == 1 else RIGHT[name]))
+        assert (graph.num_edges, graph.version, graph.num_vertices) == (1, 1, N)
         assert graph.insert_edges([7], [8]).num_inserted == 1
 
     run(job, 3)
@@ -157,9 +251,88 @@ def test_memory_that_does_not_suffice_on_one_rank() -> None:
     run(job, 2)
 
 
+CHANGES = {
+    "insert": lambda graph: graph.insert_edges([1, 2, 30], [5, 6, 7], [4, 5, 6]),
+    "delete": lambda graph: graph.delete_edges([4, 30], [5, 1]),
+    "apply": lambda graph: graph.apply(su.Batch(su.EdgeList([4, 8], [5, 1], [9, 9]), su.EdgeList([30], [1]))),
+    "delete_vertices": lambda graph: graph.delete_vertices([4, 30]),
+    "insert_vertices": lambda graph: graph.insert_vertices(4),
+}
+
+
+@pytest.mark.parametrize("store", [0, 1], ids=["out", "in"])
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [
+        ("insert", "insert"), ("insert", "reserve"), ("delete", "delete"), ("apply", "insert"), ("apply", "delete"),
+        ("delete_vertices", "delete_vertices"), ("insert_vertices", "resize"),
+    ],
+)  # fmt: skip
+def test_a_change_that_fails_in_a_store_of_one_rank_is_undone(change: str, fails: str, store: int) -> None:
+    def job(comm: Comm) -> None:
+        graph = made(comm, in_edges=True, weight_dtype="int32")
+        graph.insert_edges([4, 30, 8, 20], [5, 1, 1, 30], [1, 2, 3, 4])
+        before = listed(graph.edges()), graph.version, graph.num_vertices, graph.degrees("in").tolist()
+        fail(comm, graph, fails, 1, store)
+        with pytest.raises(CapacityError, match=None if comm.rank == 1 else "rank 1: none left"):
+            CHANGES[change](graph)
+        assert (listed(graph.edges()), graph.version, graph.num_vertices, graph.degrees("in").tolist()) == before
+        graph.check()
+        assert graph.insert_edges([7], [8], 1).num_inserted == 1
+
+    run(job, 2)
+
+
+def test_parts_of_other_types() -> None:
+    """Ids of any integer type, one weight for all or one each; the last weight wins, in the order of ranks."""
+
+    def job(comm: Comm) -> None:
+        graph = made(comm, weight_dtype="int32")
+        ids = [np.uint64, np.int8, np.int64][comm.rank]
+        weight = [np.array([5.0]), 7, [np.int64(2**31 - 1)]][comm.rank]
+        delta = graph.insert_edges(np.array([comm.rank // 2], ids), np.array([3], ids), weight)
+        assert listed(delta.inserted) == [(0, 3, 7), (1, 3, 2**31 - 1)]
+        assert graph.edge_weights([0, 1], [3, 3]).tolist() == [7, 2**31 - 1]
+
+    run(job, 3)
+
+
+def test_calls_that_differ() -> None:
+    def job(comm: Comm) -> None:
+        graph = made(comm)
+        for call in (
+            lambda: graph.insert_vertices(comm.rank), lambda: graph.delete_vertices([comm.rank]),
+            lambda: graph.has_edges([comm.rank], [1]), lambda: graph.neighbors(comm.rank),
+            lambda: graph.track("bfs", source=comm.rank), lambda: graph.compute("bfs", source=comm.rank),
+            lambda: graph.compute("wcc" if comm.rank else "bfs", **({} if comm.rank else {"source": 1})),
+            lambda: graph.reserve(comm.rank), lambda: made(comm, self_loops="drop" if comm.rank else "allow"),
+        ):  # fmt: skip
+            with pytest.raises(ParameterError, match="pass the same on all ranks"):
+                call()
+        assert graph.version == 0
+        with pytest.raises(UnknownNameError, match="no backend 'none'"):
+            made(comm, backend="none" if comm.rank else "slabhash")
+
+    run(job, 2)
+
+
+def test_counts_that_decide_are_those_of_all_ranks() -> None:
+    """Whether to update or to recompute goes by them."""
+
+    def job(comm: Comm | None) -> list[int]:
+        graph = made(comm) if comm else su.Graph(N, device="cpu")
+        counts = []
+        for size in (30, 3, 8):
+            graph.insert_edges(*((None, None) if comm and comm.rank else (np.arange(size), np.full(size, size))))
+            counts += [graph.most_arcs, graph.num_edges]
+        return counts
+
+    assert run(job, 3) == [job(None)] * 3
+
+
 def test_graphs_that_differ() -> None:
     def job(comm: Comm) -> None:
-        with pytest.raises(ParameterError, match="rank 0 makes a graph of"):
+        with pytest.raises(ParameterError, match="num_vertices is 40 on rank 0 and 41 on rank 1"):
             made(comm, N + comm.rank)
 
     run(job, 2)
@@ -193,11 +366,38 @@ def test_names_get_the_same_ids_everywhere() -> None:
     assert all(other == first for other in others)
 
 
+def test_names_and_ids_in_one_batch_are_refused() -> None:
+    def job(comm: Comm) -> None:
+        graph = made(comm, 2, names=su.Names())
+        with pytest.raises(ParameterError, match="names on all ranks, or ids on all"):
+            graph.insert_edges(*((["a"], ["b"]) if comm.rank else ([0], [1])))
+        assert (graph.num_vertices, graph.num_edges) == (2, 0)
+        assert graph.insert_edges(*((["a"], ["b"]) if comm.rank else ([], []))).num_inserted == 1
+
+    run(job, 2)
+
+
+def test_jobs_over_streams_are_refused() -> None:
+    def job(comm: Comm) -> None:
+        with pytest.raises(RequirementError, match="a job runs in one process"):
+            st.Window({"src": [0], "dst": [1]}, size=1, slide=1, graph={"comm": comm})
+
+    run(job, 2)
+
+
 def test_a_snapshot_holds_all_edges(tmp_path: Path) -> None:
     def job(comm: Comm) -> None:
         graph = made(comm)
         graph.insert_edges([comm.rank * 10], [5])
         graph.save(tmp_path / "graph.npz")
+
+        with pytest.raises(FileNotFoundError, match=None if comm.rank == 0 else "rank 0"):
+            graph.save(tmp_path / "nowhere" / "graph.npz")
+        assert listed(su.Graph.load(tmp_path / "graph.npz", device="cpu", comm=comm).edges()) == [
+            (0, 5),
+            (10, 5),
+            (20, 5),
+        ]
 
     run(job, 3)
     assert listed(su.Graph.load(tmp_path / "graph.npz", device="cpu").edges()) == [(0, 5), (10, 5), (20, 5)]

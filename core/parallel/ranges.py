@@ -1,0 +1,117 @@
+"""Ranges of owners: where they are cut, and how rows move when they are cut again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.types import EdgeList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from suricate.base.devices import Array
+    from suricate.parallel.comm import Comm
+    from suricate.store import Store
+
+SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
+
+
+def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
+    """Return the bounds of ``size`` ranges of ``count`` vertices: balanced by expected degrees, else by ids."""
+    known = [one.astype(np.int64).clip(0) for one in hints if one is not None and len(one) == count]
+    weight = sum(known, np.zeros(count, np.int64))
+    return cut(weight, size) if weight.any() else np.linspace(0, count, size + 1).astype(np.int64)
+
+
+def cut(weight: Array, size: int) -> Array:
+    """Return bounds, ``int64[size + 1]``, of ranges with about as much of ``weight`` each."""
+    total = np.concatenate(([0], np.cumsum(weight)))
+    wanted = total[-1] * np.arange(1, size) / size
+    after = np.searchsorted(total, wanted, side="left")
+    before = np.maximum(after - 1, 0)
+    nearest = np.where(wanted - total[before] <= total[after] - wanted, before, after)
+    return np.concatenate(([0], nearest, [len(weight)])).astype(np.int64)
+
+
+def heaviest(weight: Array, bounds: Array) -> int:
+    """Return the weight of the heaviest range."""
+    total = np.concatenate(([0], np.cumsum(weight)))
+    return int(np.diff(total[bounds]).max())
+
+
+def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array) -> bool:
+    """Move all rows to their owners by ``bounds``, from rank to rank.
+
+    ``stores`` are those of this rank. Returns False, and leaves everything as it was, if a rank lacks the memory.
+    """
+    done: list[Move] = []
+    try:
+        for move in [Move(store, comm, bounds) for store in stores]:
+            done.append(move)
+            move.make()
+    except MemoryError:
+        for move in done:
+            move.undo()
+        return False
+    return True
+
+
+class Move:
+    """What one store of this rank sends to others, and gets from them.
+
+    What was inserted since the mark is inserted again behind a new mark: rows that arrive are not new.
+
+    Raises:
+        CapacityError: on all ranks, if one lacks the memory.
+    """
+
+    def __init__(self, store: Store, comm: Comm, bounds: Array) -> None:
+        self.store, self.comm, self.inserted, self.deleted = store, comm, False, False
+        self.low, self.high = (int(bounds[comm.rank + k]) for k in (0, 1))
+        with comm.alike():
+            held = store.edges()
+            updated = store.updated() if store.has_mark else _chosen(held, slice(0))
+        self.leaving = _chosen(held, ~self._own(held))
+        self.arriving, self.updated = self._gathered(self.leaving), self._gathered(updated)
+        with comm.alike():
+            store.reserve(len(self.arriving.src))
+
+    def make(self) -> None:
+        """Take in what arrives, and let go what leaves."""
+        with self.comm.alike():
+            self.store.insert(*self.arriving)
+            self.inserted = True
+        with self.comm.alike():
+            self.store.delete(*self.leaving[:2])
+            self.deleted = True
+            if self.store.has_mark:
+                self.store.delete(*self.updated[:2])
+                self.store.mark()
+                self.store.insert(*self.updated)
+
+    def undo(self) -> None:
+        """Hold what was held before."""
+        if self.deleted:
+            self.store.insert(*self.leaving)
+        if self.inserted:
+            self.store.delete(*self.arriving[:2])
+
+    def _own(self, edges: EdgeList) -> Array:
+        return (edges.src >= self.low) & (edges.src < self.high)
+
+    def _gathered(self, edges: EdgeList) -> EdgeList:
+        """Send edges to all ranks, slice by slice; return those that this rank is to own."""
+        kept = [_chosen(edges, slice(0))]
+        for number in range(max(self.comm.allgather(-(-len(edges.src) // SLICE)))):
+            part = _chosen(edges, slice(number * SLICE, (number + 1) * SLICE))
+            sent = EdgeList(
+                *(None if column is None else np.concatenate(self.comm.allgatherv(column)) for column in part)
+            )
+            kept.append(_chosen(sent, self._own(sent)))
+        return EdgeList(*(None if column[0] is None else np.concatenate(column) for column in zip(*kept, strict=True)))
+
+
+def _chosen(edges: EdgeList, which: Any) -> EdgeList:
+    return EdgeList(*(None if column is None else column[which] for column in edges))

@@ -1,0 +1,421 @@
+"""Operators on a graph of several ranks do what they do on one graph: arrays, frontiers, numbers and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate as su
+from suricate.errors import RequirementError
+from suricate.parallel import Comm, run
+
+pytestmark = pytest.mark.plain
+N = 24
+Operation = Callable[[su.Graph], list[Any]]
+
+
+def edges(seed: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    """Edges with a hub and a loop; the last vertices have none."""
+    src, dst = np.random.default_rng(seed).integers(0, N - 3, (2, 60))
+    return np.concatenate((src, np.full(9, 4), [6])), np.concatenate((dst, np.arange(9), [6]))
+
+
+def made(comm: Comm | None, **options: Any) -> su.Graph:
+    graph = su.Graph(N, device="cpu", threads=1, **options, **({} if comm is None else {"comm": comm}))
+    graph.insert_edges(*(edges() if comm is None or comm.rank == 0 else (None, None)))
+    return graph
+
+
+def plain(value: Any) -> Any:
+    """What can be compared."""
+    if isinstance(value, su.Frontier):
+        return sorted(value.vertices.tolist())
+    if isinstance(value, su.operators.Propagated):
+        kept = value.layers
+        layers = [] if kept is None else [sorted(kept[number].tolist()) for number in range(len(kept))]
+        return value.steps, value.touched, value.converged, value.crowded, layers
+    if isinstance(value, su.Scalar):
+        return value.read()
+    if isinstance(value, su.UnionFind):
+        return value.labels().tolist()
+    found = getattr(value, "data", value) if not isinstance(value, np.ndarray) else value
+    return found.tolist() if isinstance(found, np.ndarray) else found
+
+
+def total(graph: su.Graph, value: int = 3) -> su.Scalar:
+    """A scalar that an earlier operator has left with a total."""
+    return su.Scalar("sum", "int64", graph, value=value)
+
+
+# -- pushes ------------------------------------------------------------------------------------------------------------
+
+
+def counted(u, v, w, out, seen, s):
+    s.add(1 + s.value)
+    return out[u] + 1
+
+
+def first_time(v, step, out, seen, s):
+    s.add(100 * s.value)
+    seen[v] = step
+    return v % 5 != 0
+
+
+def push_with_totals(graph: su.Graph) -> list[Any]:
+    """Both functions add, in all steps; all read the total of the last operator."""
+    out, seen, s = np.full(N, 50), np.zeros(N, np.int64), total(graph)
+    out[[1, 4]] = 0
+    args = (out, seen, s)
+    once = su.advance(graph, [1, 4], counted, out, args=args, then=first_time)
+    after_one, done = s.read(), su.propagate(graph, once, counted, out, args=args, then=first_time)
+    after_all, none = s.read(), su.propagate(graph, [2], counted, out, args=args, max_steps=0)
+    return [once, after_one, done, after_all, none, s, out, seen]
+
+
+def share_of(u, v, w, out, given):
+    return given[u]
+
+
+def push_that_cancels(graph: su.Graph) -> list[Any]:
+    """Offers of different ranks cancel each other: an offer has altered the value all the same."""
+    out, given = np.zeros(N, np.int64), np.where(np.arange(N) % 2, 1, -1)
+    return [su.advance(graph, None, share_of, out, args=(out, given), reduce="sum"), out]
+
+
+def by_graph(u, v, w, out, g):
+    return out[u] + g.degree(v) + (100 if (v, u) in g else 1)
+
+
+def is_wide(v, step, out, g):
+    return g.degree((v * 7) % 20) > 2
+
+
+def push_that_asks(graph: su.Graph) -> list[Any]:
+    """Functions see rows that another rank holds."""
+    out = np.full(N, 1 << 30)
+    out[:3] = 0
+    done = su.propagate(graph, [0, 1, 2], by_graph, out, args=(out, graph), then=is_wide)
+    return [done.converged, out]
+
+
+def push_from_arcs(graph: su.Graph) -> list[Any]:
+    out, seen, s = np.full(N, 9), np.zeros(N, np.int64), total(graph)
+    out[[21, 23]] = 0
+    start = su.EdgeSet(graph, [23, 21], [22, 1]), np.array([23, 3, 3], np.uint32)
+    nothing = su.EdgeSet(graph, [], [])
+    return [
+        su.propagate(graph, start, counted, out, args=(out, seen, s), then=first_time, max_steps=1),
+        su.propagate(graph, nothing, counted, out, args=(out, seen, s), layers=True),
+        out,
+        s,
+    ]
+
+
+# -- pulls -------------------------------------------------------------------------------------------------------------
+
+
+def weighed(u, v, w, x, y, s):
+    s.add(1)
+    return x[u] + s.value
+
+
+def kept_even(v, value, x, y, s):
+    y[v] = value + s.value
+    s.add(10)
+    return value % 2 == 0
+
+
+def pulls_with_totals(graph: su.Graph) -> list[Any]:
+    x, y, s, out = np.arange(N), np.zeros(N, np.int64), total(graph), np.zeros(N, np.int64)
+    args, found = (x, y, s), []
+    for options in (
+        {}, {"vertices": [7, 4, 4, 23]}, {"then": kept_even}, {"then": kept_even, "vertices": ([4, 1], [4, 9])},
+        {"then": kept_even, "out": out, "vertices": []},
+    ):  # fmt: skip
+        found += [plain(su.neighbor_reduce(graph, weighed, args=args, **options)), s.read()]
+    return [*found, y, out]
+
+
+def least(u, v, w, x):
+    return x[u], u
+
+
+def pulls_of_words(graph: su.Graph) -> list[Any]:
+    x = np.arange(N)[::-1] % 7
+    found = []
+    for dtype in ("uint32", "int64"):  # of 64 and of 128 bits
+        like = su.words(graph, keys={"key": dtype}, payload={"parent": "uint32"})
+        some = su.words(5, keys={"key": dtype}, payload={"parent": "uint32"})
+        for out, vertices in ((like, None), (some, [9, 4, 4, 23, 0])):
+            su.neighbor_reduce(graph, least, args=(x,), reduce="argmin", vertices=vertices, out=out)
+            found += [out.key, out.parent]
+    return found
+
+
+def layered(u, v, w, sums, level, s):
+    s.add(1)
+    return sums[v] + 1 if level[v] == level[u] + 1 else 0
+
+
+def put_sum(v, value, sums, level, s):
+    return value > 1
+
+
+def pulls_over_layers(graph: su.Graph) -> list[Any]:
+    """Values of earlier layers are read; with and without a second phase, ``out`` given and not."""
+    level, found = np.full(N, 99), []
+    level[4] = 0
+    layers = su.propagate(graph, [4], lambda u, v, w, level: level[u] + 1, level, layers=True).layers
+    for then in (None, put_sum):
+        sums, s = np.zeros(N, np.int64), total(graph)
+        args = (sums, level, s)
+        done = su.neighbor_reduce(graph, layered, args=args, vertices=layers.reversed, out=sums, then=then)
+        found += [plain(done), sums, s.read()]
+    made = su.neighbor_reduce(graph, layered, args=args, vertices=layers)
+    return [*found, np.where(level < 99, made, 0), s]
+
+
+def asks_degrees(u, v, w, x, g, s):
+    s.add(1)
+    return g.degree(u) * 100 + g.degree(v)
+
+
+def pulls_that_ask(graph: su.Graph) -> list[Any]:
+    found = []
+    for options in ({}, {"scheme": "scan"}, {"vertices": [4, 4, 8]}):
+        s = total(graph)
+        found += [plain(su.neighbor_reduce(graph, asks_degrees, args=(np.arange(N), graph, s), **options)), s.read()]
+    return found
+
+
+# -- rounds ------------------------------------------------------------------------------------------------------------
+
+
+def lower(u, v, w, label, fresh, s):
+    s.add(1)
+    return label[u]
+
+
+def take(v, value, label, fresh, s):
+    fresh[v] = min(value, label[v])
+    s.add(100 * (s.value > 0))
+    return 3 if value < label[v] else 0
+
+
+def publish(v, label, fresh, s):
+    label[v] = fresh[v]
+    s.add(10_000 * (s.value > 0))
+
+
+def rounds_with_totals(graph: su.Graph) -> list[Any]:
+    found = []
+    for options in ({}, {"max_steps": 0}, {"most": 40}, {"max_steps": 2}):
+        label, s = np.arange(N)[::-1].copy(), total(graph)
+        args = (label, label.copy(), s)
+        done = su.converge(
+            graph, None, lower, args=args, reduce="min", over="out", then=take, commit=publish, wake="out", **options
+        )
+        found += [plain(done), *map(plain, args)]
+    return found
+
+
+def lower_word(u, v, w, label, fresh):
+    return label[u], u
+
+
+def take_word(v, key, parent, label, fresh):
+    fresh[v] = min(key, label[v])
+    return 2 if key < label[v] else 0
+
+
+def publish_word(v, label, fresh):
+    label[v] = fresh[v]
+
+
+def rounds_of_words(graph: su.Graph) -> list[Any]:
+    label = np.arange(N, dtype=np.uint32)[::-1].copy()
+    like = su.words(graph, keys={"key": "uint32"}, payload={"parent": "uint32"})
+    done = su.converge(
+        graph, None, lower_word, args=(label, label.copy()), reduce="argmin", over="out", then=take_word,
+        commit=publish_word, dtype=like,
+    )  # fmt: skip
+    return [done, label]
+
+
+def of_all(u, v, w, old, new, pace, next_pace, s):
+    return old[u] * 0.5
+
+
+def damped(v, value, old, new, pace, next_pace, s):
+    new[v] = 1 + value / 8
+    s.add(abs(new[v] - old[v]))
+    if v == 0:
+        next_pace[v] = pace[v] + 1
+
+
+def rounds_that_exchange(graph: su.Graph) -> list[Any]:
+    """Arrays of all vertices, and of one entry, which one vertex writes."""
+    old, new, s = np.zeros(N), np.zeros(N), su.Scalar("sum", "float64", graph)
+    pace, next_pace = np.zeros(1), np.zeros(1)
+    done = su.converge(
+        graph, None, of_all, args=(old, new, pace, next_pace, s), reduce="sum", over="out", then=damped, wake=None,
+        swap=[(old, new), (pace, next_pace)], until=(s, 1e-3), max_steps=30,
+    )  # fmt: skip
+    return [done, new.round(9), pace, next_pace, round(s.read(), 9)]
+
+
+# -- maps --------------------------------------------------------------------------------------------------------------
+
+
+def own_degree(v, y, g, s):
+    y[v] = g.degree(v) + s.value
+    s.add(y[v])
+    return y[v] % 2 == 1
+
+
+def other_degree(v, y, g, s):
+    y[v] = g.degree((v * 5) % 20)
+    s.add(y[v] + s.value)
+    return (4, v) in g
+
+
+def by_position(i, v, y, g, s):
+    y[i] = g.degree(v)
+    return y[i] > 1
+
+
+def maps_that_ask(graph: su.Graph) -> list[Any]:
+    found = []
+    for fn in (own_degree, other_degree, by_position):
+        y, s = np.zeros(N, np.int64), total(graph)
+        found += [plain(su.vertex_map(graph, [4, 9, 3, 22], fn, args=(y, graph, s))), y, s.read()]
+    return found
+
+
+def all_effects(u, v, w, sums, lows, bits, sets, s):
+    su.atomic.add(sums, v, u + 1)
+    su.atomic.min(lows, v, u)
+    su.atomic.or_(bits, u, 1 << (v % 8))
+    su.unite(sets, u, v)
+    s.add(1 + s.value)
+
+
+def place_of(i, u, v, w, at):
+    su.atomic.add(at, i, 100 * u + v)
+
+
+def effects(graph: su.Graph) -> list[Any]:
+    found: list[Any] = []
+    for start in (None, [4, 4, 6], su.EdgeSet(graph, [1, 23], [23, 2]), ([4], su.EdgeSet(graph, [1], [23]))):
+        args = (np.ones(N, np.int64), np.full(N, N), np.ones(N, np.int64), su.UnionFind(N), total(graph))
+        su.edge_map(graph, all_effects, start, args=args)
+        found += map(plain, args)
+    at = np.zeros(3, np.int64)
+    su.edge_map(graph, place_of, su.EdgeList(np.array([9, 1, 5]), np.array([2, 2, 8])), args=(at,))
+    return [*found, at]
+
+
+def closing(u, v, x, g, count):
+    if (x, u) in g:
+        su.atomic.add(count, x, g.degree(x))
+
+
+def intersections(graph: su.Graph) -> list[Any]:
+    count, batch = np.zeros(N, np.int64), su.EdgeSet(graph, [4, 3, 9], [1, 4, 2])
+    su.intersect(graph, u=[4, 2, 4], v=[1, 4, 8], fn=closing, args=(graph, count))
+    return [count, su.intersect(graph, batch, [4, 2], [4, 3]), su.intersect(batch, graph, u=batch)]
+
+
+def plus(u, v, w, x, g):
+    return x[u] + g.degree(v)
+
+
+def hit(u, v, w, hits):
+    su.atomic.add(hits, v, 1)
+
+
+def columns_by_name(graph: su.Graph) -> list[Any]:
+    """Columns that came after the last change of the graph."""
+    graph.columns["x"], graph.columns["hits"] = np.arange(N), np.zeros(N, np.int64)
+    su.edge_map(graph, hit, args=("hits",))
+    return [su.neighbor_reduce(graph, plus, args=("x", graph)), graph.columns["hits"]]
+
+
+OPERATIONS = [
+    push_with_totals, push_that_cancels, push_that_asks, push_from_arcs, pulls_with_totals, pulls_of_words,
+    pulls_over_layers, pulls_that_ask, rounds_with_totals, rounds_of_words, rounds_that_exchange, maps_that_ask,
+    effects, intersections, columns_by_name,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operator_does_the_same_as_on_one_graph(operation: Operation, directed: bool) -> None:
+    expected = [plain(value) for value in operation(made(None, directed=directed))]
+    for found in run(lambda comm: [plain(value) for value in operation(made(comm, directed=directed))], 3):
+        assert found == expected
+
+
+def test_ranks_without_vertices() -> None:
+    """Of five ranks three own nothing; they add nothing to totals."""
+
+    def job(comm: Comm | None) -> list[Any]:
+        graph = su.Graph(2, device="cpu", **({} if comm is None else {"comm": comm}))
+        graph.insert_edges([0, 1], [1, 1])
+        x, y, s = np.arange(2), np.zeros(2, np.int64), total(graph)
+        su.neighbor_reduce(graph, weighed, args=(x, y, s), then=kept_even)
+        return [s.read(), y.tolist(), graph.track("wcc").result.num_components]
+
+    assert run(job, 5) == [job(None)] * 5
+
+
+FACTOR = 2
+
+
+def test_numbers_from_outside_are_those_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are run by functions made of those given: these see globals and closures as they are now."""
+
+    def job(comm: Comm) -> list[int]:
+        graph, found, bound = made(comm), list[int](), 0
+        label = np.zeros(N, np.int64)
+
+        def then(v, value, label):
+            label[v] = value + bound * FACTOR
+
+        for number in (2, 5):
+            bound = number
+            su.converge(graph, None, lambda u, v, w, label: 0, args=(label,), reduce="max", over="out", then=then)
+            found.append(int(label[4]))
+        return found
+
+    assert run(job, 2) == [[4, 10]] * 2
+    monkeypatch.setitem(globals(), "FACTOR", 3)
+    assert run(job, 2) == [[6, 15]] * 2
+
+
+def test_what_a_divided_graph_cannot_walk_is_refused() -> None:
+    def job(comm: Comm) -> None:
+        graph = made(comm)
+        graph.mark()
+        by_hand = su.EdgeFunction(cuda="", numba=lambda u, v, w, x: None)
+        with pytest.raises(RequirementError, match="takes plain functions"):
+            su.edge_map(graph, by_hand, args=(np.zeros(N),))
+        with pytest.raises(RequirementError, match="scheme 'updated' cannot be used where a function asks"):
+            su.neighbor_reduce(graph, plus, args=(np.arange(N), graph), scheme="updated")
+
+    run(job, 2)
+
+
+def test_scalars_keep_their_totals_where_a_call_fails() -> None:
+    def job(comm: Comm) -> None:
+        graph, x = made(comm), np.arange(N)
+        s = total(graph)
+        options = {"reduce": "sum", "over": "out", "then": kept_even}
+        with pytest.raises(RequirementError, match="swap is for rounds over all vertices"):
+            su.converge(graph, [1], weighed, args=(x, x.copy(), s), swap=[(x, x)], **options)
+        assert s.read() == 3
+
+    run(job, 2)
