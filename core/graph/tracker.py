@@ -80,8 +80,8 @@ class Kept:
 
     def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
         self.graph, self.algorithm, self.params = graph, algorithm, params
-        if algorithm.learns and graph.partition is None:  # clocks of several processes differ
-            algorithm.pace = Pace(graph.device)
+        if algorithm.learns:
+            algorithm.pace = Pace(graph.device, None if graph.partition is None else graph.partition.clock())
         self.trackers: WeakSet[Tracker[Any]] = WeakSet()
         self.updates, self.recomputations, self.did = UpdateCounts(), dict[str, int](), Advance("computed")
         self._failed, self.version = True, graph.version

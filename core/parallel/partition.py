@@ -20,8 +20,10 @@ from suricate.base.errors import RequirementError
 from suricate.intake.arrays import as_ids, on_host
 from suricate.parallel import forest, maps, pulls, pushes
 from suricate.parallel.batches import gathered
+from suricate.parallel.clock import AgreedClock
 from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.parallel.store import PartitionedStore
+from suricate.plugins.clock import clock_on
 from suricate.state.words import Words
 
 if TYPE_CHECKING:
@@ -89,6 +91,10 @@ class Partition:
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
         """Return what computes a forest on the graph."""
         return forest.Repairs(self, words, graph)
+
+    def clock(self) -> AgreedClock:
+        """Return what times computations of the graph, the same on every rank."""
+        return AgreedClock(self.comm, clock_on(self.stores[0].device))
 
     # -- owners --------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -328,6 +329,44 @@ def test_counts_that_decide_are_those_of_all_ranks() -> None:
         return counts
 
     assert run(job, 3) == [job(None)] * 3
+
+
+class Told:
+    """A clock whose spans have the length that is told."""
+
+    length: float | None = 0.0
+
+    def start(self) -> bool:
+        return True
+
+    def stop(self) -> None:
+        pass
+
+    def seconds(self) -> float | None:
+        return self.length
+
+
+@pytest.mark.parametrize("loses", [False, True])
+def test_whether_to_update_goes_by_the_clock_of_rank_0(loses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of rank 1 says the opposite, or nothing."""
+
+    clocks = dict[str, Told]()
+    monkeypatch.setattr(partition, "clock_on", lambda _: clocks[threading.current_thread().name])
+
+    def job(comm: Comm) -> list[str]:
+        clock, rng = Told(), np.random.default_rng(1)
+        clocks[threading.current_thread().name] = clock
+        graph = made(comm, 400, directed=False)
+        graph.insert_edges(*cut(comm, *rng.integers(0, 400, (2, 4000))))
+        tracker, last = graph.track("spmv"), list[str]()
+        for _ in range(5):
+            graph.insert_edges(*cut(comm, *rng.integers(0, 400, (2, 160))))
+            slow = 3.0 if loses == (comm.rank == 0) else 0.1
+            clock.length = None if comm.rank == 2 else 1.0 if tracker.last.kind == "recomputed" else slow
+            last.append(tracker.last.kind)
+        return last
+
+    assert run(job, 3) == [["recomputed", "updated"] + 3 * ["recomputed" if loses else "updated"]] * 3
 
 
 def test_graphs_that_differ() -> None:

@@ -1,0 +1,34 @@
+"""Times that all ranks agree on: whether an algorithm updates or computes from scratch goes by the clock of rank 0."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from suricate.parallel.comm import Comm
+    from suricate.plugins.clock import Clock
+
+
+class AgreedClock:
+    """A clock of a graph of several ranks: all read what rank 0 has measured.
+
+    Args:
+        comm: the communication.
+        clock: the clock of this rank.
+    """
+
+    def __init__(self, comm: Comm, clock: Clock) -> None:
+        self._comm, self._clock = comm, clock
+
+    def start(self) -> bool:
+        """Begin a span; return whether rank 0 has begun one. Collective."""
+        return bool(self._comm.agree(self._clock.start()))
+
+    def stop(self) -> None:
+        """End the span."""
+        self._clock.stop()
+
+    def seconds(self) -> float | None:
+        """Return the length of the last span of rank 0. Collective."""
+        found: float | None = self._comm.agree(self._clock.seconds())
+        return found
