@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import os
 import re
@@ -10,14 +9,12 @@ import runpy
 import subprocess
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from suricate import plugins
-from suricate.generate import generators
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LAYERS = ("core", "backends", "algorithms", "bench")
@@ -77,62 +74,10 @@ def test_the_tour_for_the_sanitizers_is_right() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def lines_of(script: str, *arguments: str) -> list[str]:
-    """What a script of the folder .ci prints on the CPU."""
-    command = [sys.executable, str(CHECKOUT / ".ci" / script), *arguments]
-    done = subprocess.run(command, env={**os.environ, "DEVICE": "cpu"}, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
-
-
-@pytest.mark.slow
-def test_the_script_of_large_graphs_verifies_its_answers() -> None:
-    lines = lines_of("large.py", "8")
-    assert len(lines) == 4
-    assert all(line.endswith("verified") for line in lines)
-
-
-@pytest.mark.slow
-def test_the_script_of_sahus_setting_measures_errors() -> None:
-    lines = lines_of("sahu.py", "rmat:8", "static", "dfp", "1e-5", "1e-3")
-    assert len(lines) == 4  # two methods, two sizes
-    for line in lines:
-        errors = [float(error) for error in re.findall(r"\d\.\d+e-\d+", line)]
-        assert len(errors) == (2 if line.startswith("dfp") else 1)
-        assert max(errors) < 1e-5
-
-
-@pytest.mark.slow
-def test_the_script_that_compares_libraries() -> None:
-    rows, libraries = ["build", "query", "reduce", "bfs", "insert"], ["csr_baseline", "scipy"]
-    options = ["--scale=8", "--small=8", "--threads=1", "--repeats=1", f"--rows={','.join(rows)}"]
-    lines = lines_of("peers.py", *options, "--backends=csr_baseline", "--peers=scipy,no_such_library")
-    assert lines[0] == "no_such_library is not installed"
-    assert [tuple(line.split()[:2]) for line in lines[5:15]] == [(row, name) for name in libraries for row in rows]
-    assert [line.split()[:3] for line in lines[17:22]] == [[row, "1", "scipy"] for row in rows]
-
-
-def test_the_comparison_of_libraries_finds_wrong_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(CHECKOUT / ".ci")
-    script = runpy.run_path(str(CHECKOUT / ".ci" / "peers.py"))
-    table = script["Table"](argparse.Namespace(threads=[1], backends=["gpma"]))
-    line = {"row": "kcore", "seconds": {"1": 0.5}, "note": ""}
-    for library, answer, wrong in (("gpma", 7, False), ("igraph", 7, False), ("scipy", 6, True)):
-        table.add({**line, "library": library, "answer": answer})
-        assert table.wrong == wrong
-
-
-def test_the_script_that_counts_look_ups() -> None:
-    script = runpy.run_path(str(CHECKOUT / ".ci" / "lookups.py"))
-    arcs = generators.rmat(6, seed=1, permute=False, self_loops=False)
-    edges = {(min(pair), max(pair)) for pair in zip(arcs.src.tolist(), arcs.dst.tolist(), strict=True)}
-    degree = Counter(vertex for edge in edges for vertex in edge)
-    higher: dict[int, set[int]] = {vertex: set() for vertex in degree}
-    for edge in edges:
-        low, high = sorted(edge, key=lambda vertex: (degree[vertex], vertex))
-        higher[low].add(high)
-    work = sum(len(higher[low]) for low in higher for high in higher[low] if higher[high])
-    assert script["lookups"](6) == (len(edges), work)
+def test_scripts_that_are_named_exist() -> None:
+    for page in (*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md"), CHECKOUT / "Makefile"):
+        for script in re.findall(r"(?:\.ci|tests/support)/\w+\.py", page.read_text()):
+            assert (CHECKOUT / script).exists(), f"{page}: {script}"
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

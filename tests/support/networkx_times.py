@@ -4,7 +4,7 @@ Prints a table: the time that NetworkX takes on the largest graph, here on a con
 conversion; and the smallest graphs on which a call wins, with and without the conversion. Everything is compiled
 before; results are decoded to the end.
 
-    .venv/bin/python .ci/networkx_times.py [function ...]
+    .venv/bin/python tests/support/networkx_times.py [function ...]
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -21,7 +20,6 @@ import networkx as nx
 from suricate.networkx import backend
 from suricate.networkx.info import offered
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 SIZES = (1_000, 10_000, 100_000)  #: edges, ten per node
 LONGEST = 0.1  #: seconds after which no larger graph is tried
 REPEATS = 3
