@@ -68,7 +68,7 @@ from suricate.graph.row_copies import gathered_rows
 from suricate.operators import converge, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
-from suricate.operators.schemes import passes_scan
+from suricate.operators.schemes import all_passes_scan
 from suricate.plugins.algorithm import Algorithm, pull_bytes
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class PageRank(WholePasses):
 
         After a round of many vertices passes over all of them take over, which have no flags to look at.
         """
-        paced = not (graph.device.is_cuda and passes_scan(graph, graph.view("in")))
+        paced = not (graph.device.is_cuda and all_passes_scan(graph, "in"))
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
         known = self._inv, self._jump, self._spread, self.alpha, self._kappa
         args = (self._share, self._after, self._announced, *known, self.frontier_tol, self.prune_tol, self._error)

@@ -31,7 +31,7 @@ from suricate.graph.row_copies import gathered_rows
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
-from suricate.operators.schemes import passes_scan
+from suricate.operators.schemes import all_passes_scan
 
 if TYPE_CHECKING:
     from suricate.algorithms._vertex_values import VertexValues
@@ -142,7 +142,7 @@ class WholePasses(VerifiedRanks):
         paced = self.method == "auto" and graph.has_in_edges
         progress = Progress(self.alpha, self.max_iter)
         if graph.device.is_cuda and graph.has_in_edges:
-            self._loop_over_all(progress, paced=paced and not passes_scan(graph, graph.view("in")))
+            self._loop_over_all(progress, paced=paced and not all_passes_scan(graph, "in"))
             return
         if graph.device.is_cuda:
             self._repeat_steps(graph, progress)

@@ -100,6 +100,11 @@ def reading_refused(reader: str) -> Iterator[None]:
         _refused.reader = outer
 
 
+def allow_reading() -> None:
+    """End what :func:`reading_refused` began in this thread last, ahead of its end."""
+    _refused.reader = None
+
+
 @cache
 def _give_cupy_a_cache() -> None:
     """Let CuPy keep what it compiles in a private temporary folder where it cannot write its own folder.

@@ -111,7 +111,7 @@ class Graph:
         if comm is not None and not hasattr(comm, "divide"):
             raise ParameterError(f"comm must be a Comm, which connect() or run() gives, got {shown(comm)}")
         with nullcontext() if comm is None else comm.alike():
-            chosen, place = choose_backend(backend, device)
+            chosen, place = choose_backend(backend, device if comm is None else comm.place(device))
             kinds = weight_dtype, in_edges, self_loops, checks, memory_limit, backend_options, threads
             options = GraphOptions(chosen, directed, *kinds, edge_columns or {})  # type: ignore[arg-type]
             known = names if names is None or isinstance(names, Names) else Names.of(names)

@@ -399,6 +399,15 @@ class Ingest:
         self.launch_copy(batch, (src, dst, weight))
         return result
 
+    def checked(self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0) -> EdgeList:
+        """Return checked copies of arrays as :meth:`prepare` returns them; waits. Arguments, errors: as below."""
+        # A launch of a part that others may follow does not answer the host.
+        batch = self._unvalidated("insert" if inserting else "delete", *edges, False, loops, part | MORE_PARTS)
+        assert batch is not None
+        copies = self.copied(batch)
+        self.raise_pending()
+        return copies
+
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
         """Return checked copies of the edges of an insertion that are no self-loops, or None without any.
 
@@ -411,10 +420,7 @@ class Ingest:
         Raises:
             VertexRangeError, WeightError: an entry is invalid.
         """
-        batch = self._unvalidated("insert", *edges, False, 0, part | MORE_PARTS)  # its launch does not answer the host
-        assert batch is not None
-        copies = self.copied(batch)
-        self.raise_pending()
+        copies = self.checked(edges, part)
         copies = picked(copies, copies.src != copies.dst)
         return copies if len(copies.src) else None
 

@@ -93,7 +93,8 @@ class Repeated:
         )  # fmt: skip
 
     def _prepares(self) -> bool:
-        return self._graph.device.is_cuda and self._graph.num_vertices > 0 and not bounds.CHECKED
+        graph = self._graph
+        return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """Return the launch for exactly these objects, made when they come for the second time; None the first time."""

@@ -77,6 +77,11 @@ def passes_scan(graph: Graph, view: StoreView) -> bool:
     return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
 
 
+def all_passes_scan(graph: Graph, over: str) -> bool:
+    """Return :func:`passes_scan` of the edges ``over``; False for a graph of several processes, which has no view."""
+    return graph.partition is None and passes_scan(graph, graph.view(over))
+
+
 def _scan_pays(view: StoreView) -> bool:
     """Return whether to add to sums at random takes less than to walk each vertex, where segments have owners."""
     return view.chained or view.num_vertices <= SCAN_VERTICES

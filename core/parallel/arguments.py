@@ -10,12 +10,19 @@ from suricate.base.errors import ParameterError, RequirementError
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.operators.call import Call
     from suricate.parallel.partition import Partition
 
-REDUCE = {"sum": np.add, "min": np.minimum, "max": np.maximum, "or": np.bitwise_or}  #: what brings ranks together
+REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
+
+
+def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
+    """Return what two ranks have, brought together."""
+    return getattr(xp, REDUCE[kind])(one, other)
 
 
 def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
@@ -60,6 +67,13 @@ def scheme_on(part: Partition, graph: Graph, scheme: str) -> str:
 def frontier_of(graph: Graph, ids: Array) -> Frontier:
     """Return distinct ids as a frontier of a graph."""
     return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
+
+
+def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Array] = ()) -> Array:
+    """Return the vertices of frontiers and of ``others``, ascending, each once, those that the graph has."""
+    xp, parts = graph.device.xp, [*(one.vertices for one in frontiers), *others]
+    ids = xp.unique(xp.concatenate(parts)) if parts else xp.empty(0, np.uint32)
+    return ids[ids < graph.num_vertices].astype(np.uint32)
 
 
 def written_by(call: Call, function: Any) -> list[Any]:

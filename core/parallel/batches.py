@@ -10,29 +10,37 @@ from suricate.base.errors import ParameterError
 from suricate.base.types import EdgeList
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
+from suricate.intake.upload import lies_on_host
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.intake.ingest import Ingest
     from suricate.parallel.comm import Comm
 
 Given = tuple[Any, Any, Any]
+IDS, NAMES = "ids", "names"
 
 
-def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> tuple[Any, Any]:
+def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
     """Return a batch of which every rank has passed a part (None: nothing): all parts, in rank order.
 
     Raises:
         Exception: on all ranks what is wrong with the part of the first one that is wrong.
     """
-    mine: tuple[Any, Any] = None, None
+    mine: tuple[Given | None, Given | None] = None, None
     problem: Exception | None = None
     try:
+        if graph.ingest is not None:
+            graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
         mine = _checked(graph, delete, parts[0], False), _checked(graph, insert, parts[1], True)
     except Exception as error:
         problem = error
-    everybody = comm.together(problem, mine)
-    deleted, inserted = ([one[k] for one in everybody if one[k] is not None] for k in (0, 1))
-    return _joined(deleted, PARTS[parts[0]]), _joined(inserted, PARTS[parts[1]])
+    kinds = [None if one is None else IDS if isinstance(one, EdgeList) else NAMES for one in mine]
+    everybody = comm.together(problem, kinds)
+    return [
+        _joined(comm, graph, mine[k], {one[k] for one in everybody} - {None}, PARTS[parts[k]], inserting=k == 1)
+        for k in (0, 1)
+    ]
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
@@ -43,7 +51,12 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
     updater = graph._updater
     if graph._names is None or not (are_texts(src) or are_texts(dst)):
         arrays = updater._arrays((src, dst, weight), part, inserting=inserting)
-        return None if arrays is None else updater._checked(arrays, part, inserting=inserting)
+        if arrays is None:
+            return None
+        if graph.ingest is not None and not lies_on_host(arrays):
+            return _checked_on_device(graph.ingest, arrays, part, inserting, graph.self_loops)
+        checked = updater._checked(arrays, part, inserting=inserting)
+        return checked if graph.ingest is None or checked is None else graph.ingest.upload(checked)
     src, dst = _texts(src), _texts(dst)
     weight = as_weights(weight, graph.weight_dtype, f"{PARTS[part]}weight") if inserting else None
     if not same_length(src, dst, weight, PARTS[part]):
@@ -54,22 +67,37 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
     return src, dst, weight
 
 
+def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
+    if not inserting:
+        return ingest.checked(edges, part, inserting=False)
+    return (
+        ingest.without_loops(edges, part) if self_loops == "drop" else ingest.checked(edges, part, loops=ingest.loops)
+    )
+
+
 def _texts(column: Any) -> Any:
     return list(column) if isinstance(column, (list, tuple)) else np.asarray(column)
 
 
-def _joined(parts: list[Given], prefix: str) -> Given | None:
-    """Return the parts of all ranks as one batch."""
-    if len(parts) < 2:
-        return parts[0] if parts else None
-    if len({isinstance(part, EdgeList) for part in parts}) > 1:
+def _joined(
+    comm: Comm, graph: Graph, part: Given | None, kinds: set[Any], prefix: str, *, inserting: bool
+) -> Given | None:
+    """Return the parts of all ranks as one batch; ``kinds`` are those of the parts that there are."""
+    if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
-    src, dst, weight = zip(*parts, strict=True)
-    return _column(src), _column(dst), None if weight[0] is None else np.concatenate(weight)
+    if kinds == {NAMES}:
+        src, dst, weight = zip(*(one for one in comm.gather("names", part) if one is not None), strict=True)
+        return _column(src), _column(dst), None if weight[0] is None else np.concatenate(weight)
+    if not kinds:
+        return None
+    empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
+    ids = np.uint32
+    columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
+    return EdgeList(*(None if column is None else comm.joined(column) for column in columns))
 
 
 def _column(columns: tuple[Any, ...]) -> Any:
-    """Return one column of several, of ids or of names, which are lists or arrays."""
+    """Return one column of names of several ranks, which are lists or arrays."""
     if all(isinstance(column, np.ndarray) for column in columns):
         return np.concatenate(columns)
     return [each for column in columns for each in column]

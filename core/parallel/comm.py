@@ -19,6 +19,7 @@ import numpy as np
 from suricate.base import errors
 from suricate.base.errors import CapacityError, CommunicationError, ParameterError
 from suricate.base.parameters import shown
+from suricate.intake.arrays import bits
 from suricate.parallel.partition import Partition
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Comm(ABC):
 
         Args:
             name: what is gathered; ranks that differ in it, or in where they call from, have gone different ways.
-            value: something small, or an array. What other ranks get is a copy.
+            value: something small, or an array on the host or on a CUDA device. What other ranks get is a copy.
 
         Raises:
             CommunicationError: ranks differ, one has ended, or one does not come.
@@ -60,6 +61,28 @@ class Comm(ABC):
     def allgatherv(self, array: Array) -> list[Array]:
         """Return an array of every rank, in rank order; lengths may differ, the dtype may not."""
         return self.gather(f"allgatherv of {array.dtype}", array)
+
+    def joined(self, array: Array) -> Array:
+        """Return the arrays of all ranks as one, in rank order; lengths may differ, the dtype may not."""
+        parts = self.allgatherv(bits(array))  # kernels of CuPy take subnormal floats for zero
+        return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
+
+    def merged(self, array: Array) -> Array:
+        """Return integers of all ranks as one array, of which each place is 0 on all ranks but one."""
+        total, *others = self.gather(f"merged {array.dtype}", array)
+        for other in others:
+            total |= other
+        return total
+
+    def share(self, array: Array, bounds: Array) -> None:
+        """Give all ranks what the others have in their ranges of ``array``, which ``bounds`` divide; in place."""
+        low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
+        for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):
+            array[begin : begin + len(part)] = part
+
+    def place(self, device: Any) -> Any:
+        """Return the device of this rank for a graph that is made with ``device``."""
+        return device
 
     def agree(self, value: Any) -> Any:
         """Return the value of rank 0."""
@@ -127,7 +150,7 @@ class SelfComm(Comm):
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return a copy of what was passed."""
-        return [value.copy() if isinstance(value, np.ndarray) else value]
+        return [value.copy() if is_array(value) else value]
 
     def abort(self, reason: str) -> None:
         """There is nobody to tell."""
@@ -135,6 +158,20 @@ class SelfComm(Comm):
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
         """Divide nothing."""
         return make(*hints), None
+
+
+def is_array(value: Any) -> bool:
+    """Return whether a value is an array, on the host or on a CUDA device."""
+    return isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__")
+
+
+def module_of(array: Array) -> Any:
+    """Return NumPy for an array on the host, CuPy for one on a device."""
+    if isinstance(array, np.ndarray):
+        return np
+    import cupy
+
+    return cupy
 
 
 def _error_of(rank: int, kind: str, text: str) -> Exception:
@@ -152,6 +189,8 @@ def _digest(value: Any) -> Any:
     """Return what is equal for equal values, also of other processes."""
     if value is None or isinstance(value, (bool, str)):
         return value
+    if hasattr(value, "__cuda_array_interface__"):
+        value = module_of(value).asnumpy(value)
     if isinstance(value, dict):
         return sorted((str(key), _digest(one)) for key, one in value.items())
     if isinstance(value, (int, float, np.generic, np.ndarray, list, tuple)):

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from typing import TYPE_CHECKING
 
-from suricate.base.errors import CommunicationError, MissingLibraryError
+from suricate.base.devices import cuda_device_count
+from suricate.base.errors import CommunicationError, DeviceError, MissingLibraryError
+from suricate.base.parameters import one_of
 from suricate.parallel.comm import Comm, SelfComm
 
+if TYPE_CHECKING:
+    from suricate.parallel.mpi import MPIComm
+
+LIBRARIES = ("auto", "mpi", "nccl")
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")  #: where launchers say how many processes there are
 
 
-def connect() -> Comm:
+def connect(library: str = "auto") -> Comm:
     """Return the communication of this process with the others of its job; alone, it is the only rank.
 
     Start the job by a launcher of MPI: ``mpiexec -n 4 python -m mpi4py job.py``. Without ``-m mpi4py`` a rank that
-    raises may leave the others waiting.
+    raises may leave the others waiting. Processes of one host take its GPUs in turn: graphs with ``device="cuda"`` lie
+    on that of their rank.
+
+    Args:
+        library: ``"nccl"``: NCCL for arrays on GPUs, of which each process has one, and MPI for the host; ``"mpi"``:
+            MPI for both, arrays of GPUs through the host; ``"auto"``: ``"nccl"`` if every process has a GPU for itself.
 
     Raises:
-        MissingLibraryError: a launcher has started several processes, and mpi4py is not installed.
+        UnknownNameError: there is no such library.
+        MissingLibraryError: a launcher has started several processes, and mpi4py is not installed; or there is no NCCL.
         CommunicationError: the launcher and the library of MPI do not agree about the number of processes.
+        DeviceError: two processes have the same GPU, and ``library`` is ``"nccl"``, or there is none.
     """
+    one_of("library", library, LIBRARIES)
     started = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 1)
     try:
         from suricate.parallel.mpi import MPIComm
@@ -34,4 +50,37 @@ def connect() -> Comm:
         raise CommunicationError(
             f"the launcher started {started} processes, {comm.library} sees {comm.size}: use its own launcher"
         )
-    return comm if comm.size > 1 else SelfComm()
+    if comm.size == 1:
+        return SelfComm()
+    if library == "mpi" or (library == "auto" and not _have_gpus_each(comm)):
+        return comm
+    return _with_nccl(comm)
+
+
+def _with_nccl(comm: MPIComm) -> Comm:
+    """Return a communication by NCCL, or raise on all ranks why there is none."""
+    with comm.alike():
+        if not cuda_device_count():
+            raise DeviceError("library 'nccl' needs a CUDA device per process, and the driver reports none: use 'mpi'")
+        if not _has_nccl():
+            raise MissingLibraryError("library 'nccl' needs CuPy with NCCL: pip install nvidia-nccl-cu13, or use 'mpi'")
+    from suricate.parallel.nccl import NCCLComm
+
+    return NCCLComm(comm, comm.index)
+
+
+def _have_gpus_each(comm: MPIComm) -> bool:
+    """Return whether every process has NCCL, and a GPU that no other process of its host takes."""
+    count = cuda_device_count()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    usable = count > 0 and _has_nccl()
+    found = comm.allgather((os.uname().nodename, visible, comm.index) if usable else None)
+    return None not in found and len(set(found)) == len(found)
+
+
+def _has_nccl() -> bool:
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    from cupy.cuda import nccl
+
+    return bool(nccl.available)

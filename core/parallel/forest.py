@@ -33,10 +33,10 @@ class Repairs:
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
         """Compute from roots; None: the vertices that are roots by what they start with."""
         graph, words = self.part.follow(), self.forest.words
-        self.local.compute(graph, frontier_of(graph, np.empty(0, np.uint32)))
+        self.local.compute(graph, frontier_of(graph, self.part.xp.empty(0, np.uint32)))
         if roots is None:
-            parent = words.parent
-            roots = frontier_of(graph, np.flatnonzero(parent == np.arange(len(parent))).astype(np.uint32))
+            parent, xp = words.parent, self.part.xp
+            roots = frontier_of(graph, xp.flatnonzero(parent == xp.arange(len(parent))).astype(np.uint32))
         done = pushes.propagate(
             self.part, roots, self.forest.offer, words, args=(words, *self.forest.args), reduce="argmin"
         )
@@ -45,9 +45,9 @@ class Repairs:
 
     def _note_violations(self) -> None:
         """Note whether a vertex has a parent whose keys are not below its own."""
-        words = self.forest.words
+        words, xp = self.forest.words, self.part.xp
         parent = words.parent
-        below = np.flatnonzero((parent != EMPTY) & (parent != np.arange(len(parent))))
+        below = xp.flatnonzero((parent != EMPTY) & (parent != xp.arange(len(parent))))
         own, above = words.data[below], words.data[parent[below]]
         grows = words_less(above, own) & keys_differ(above, own, words.layout)
         if not grows.all():

@@ -10,7 +10,7 @@ from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
 from suricate.operators import binding, starts
-from suricate.parallel.arguments import REDUCE, frontier_of, takes_graph, walked, with_local, written_by
+from suricate.parallel.arguments import frontier_of, reduced, takes_graph, walked, with_local, written_by
 from suricate.parallel.pulls import ends_of
 from suricate.parallel.pushes import share
 from suricate.parallel.totals import Totals
@@ -49,7 +49,7 @@ def _asks_about_its_vertex(call: Call) -> bool:
 def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[Any, ...]) -> Frontier:
     """Call a function for the vertices that this rank owns, and share what it writes."""
     graph, totals = part.local, Totals(part, args)
-    ids = None if frontier is None else ends_of(starts.start_of(graph, frontier), graph.num_vertices)
+    ids = None if frontier is None else ends_of(graph, starts.start_of(graph, frontier))
     mine = frontier_of(graph, part.own if ids is None else part.owned(ids))
     with totals.call():
         kept = operators.vertex_map(graph, mine, fn, args=args)
@@ -87,8 +87,8 @@ def _map_own_edges(
         arcs = tuple(share(part, each) for each in start.arcs)
     mine, added = list(given), dict[int, Any]()
     for at, kind in call.function.effects.items():
-        if kind == "sum" and isinstance(call.values[at], np.ndarray):
-            mine[at] = added[at] = np.zeros_like(call.values[at])
+        if kind == "sum" and isinstance(call.values[at], part.xp.ndarray):
+            mine[at] = added[at] = part.xp.zeros_like(call.values[at])
     chosen = (*start.frontiers, *arcs)
     with totals.call():
         operators.edge_map(
@@ -122,7 +122,7 @@ def intersect(
 def _agree(part: Partition, call: Call) -> None:
     """Have all ranks agree on the effects that all of them had alike."""
     for position in sorted(call.function.effects):
-        if isinstance(call.values[position], np.ndarray):
+        if isinstance(call.values[position], part.xp.ndarray):
             part.agree_on(call.values[position])
 
 
@@ -130,15 +130,15 @@ def _combine(part: Partition, target: Any, added: Any, kind: str) -> None:
     """Bring the effects of all ranks on one argument together."""
     if isinstance(target, UnionFind):
         parents = part.comm.allgatherv(target.labels())
-        own = np.arange(target.num_elements, dtype=np.uint32)
+        own = part.xp.arange(target.num_elements, dtype=np.uint32)
         for parent in parents:
-            moved = np.flatnonzero(parent != own)
+            moved = part.xp.flatnonzero(parent != own)
             target.union(own[moved], parent[moved], trusted=True)
         target.flatten()
     elif not isinstance(target, Scalar):
         parts = part.comm.allgatherv(target if added is None else added)
         for each in parts:
-            target[:] = REDUCE[kind](target, each)
+            target[:] = reduced(part.xp, kind, target, each)
 
 
 def _none_of(arcs: ArcList) -> ArcList:

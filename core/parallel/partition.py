@@ -18,6 +18,7 @@ import numpy as np
 
 from suricate.base.errors import RequirementError
 from suricate.intake.arrays import as_ids, on_host
+from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes
 from suricate.parallel.batches import gathered
 from suricate.parallel.clock import AgreedClock
@@ -43,7 +44,8 @@ class Partition:
 
     Attributes:
         comm: the communication.
-        bounds: ``int64[size + 1]``: where the ranges of the owners begin and end; the same on every rank.
+        bounds: ``int64[size + 1]`` on the host: where the ranges of the owners begin and end; the same on every rank.
+        xp: NumPy or CuPy.
         stores: what the graph has for stores.
         local: the graph of the arcs of this rank, with all vertices.
     """
@@ -66,8 +68,7 @@ class Partition:
         self.bounds = comm.agree(first_bounds(count, comm.size, expected))
         with comm.alike():
             local = make(*(None if one is None else self._of_owner(one) for one in expected))
-            if local[0].device.is_cuda:
-                raise RequirementError("a graph of several processes runs on the CPU: pass device='cpu'")
+        self.xp = local[0].device.xp
         self.stores = tuple(PartitionedStore(self, store) for store in local)
         self.local: Graph = object.__new__(type(graph))
         self.local._assemble(options, local)
@@ -111,7 +112,7 @@ class Partition:
     @property
     def own(self) -> Array:
         """All vertices that this rank owns."""
-        return np.arange(self.low, self.high, dtype=np.uint32)
+        return self.xp.arange(self.low, self.high, dtype=np.uint32)
 
     def _of_owner(self, values: Array) -> Array:
         """Return ``values`` with 0 for vertices of other ranks."""
@@ -120,7 +121,7 @@ class Partition:
 
     def owner_of(self, ids: Array) -> Array:
         """Return the rank that owns each of ``ids``."""
-        return np.searchsorted(self.bounds, ids, side="right") - 1
+        return self.xp.searchsorted(self.xp.asarray(self.bounds), ids, side="right") - 1
 
     def owned(self, ids: Array) -> Array:
         """Return the ids of ``ids`` that this rank owns, in their order."""
@@ -133,6 +134,8 @@ class Partition:
 
     def follow(self) -> Graph:
         """Return the local graph, brought up to the version of the graph."""
+        if self.local.device.is_cuda:
+            driver_of(self.local).by_host()
         mine, whole = self.local._updater, self.graph._updater
         if mine.version != whole.version or mine.num_vertices != whole.num_vertices:
             mine.version, mine.num_vertices = whole.version, whole.num_vertices
@@ -153,7 +156,8 @@ class Partition:
         if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
             self._reached = min(self._reached, most / max(mean, 1))
             return
-        weight = sum((store.degrees().astype(np.int64) for store in self.stores), np.zeros(1, np.int64))
+        degrees = (on_host(store.degrees()).astype(np.int64) for store in self.stores)
+        weight = sum(degrees, np.zeros(1, np.int64))
         bounds = cut(weight, self.comm.size)
         self._reached = most / mean
         if heaviest(weight, bounds) >= most:
@@ -165,6 +169,7 @@ class Partition:
 
     def whole(self) -> Graph:
         """Return a graph of all edges, which every rank holds until the next change; collective."""
+        self.follow()
         version = self.graph.version
         if self._whole is None or self._whole[0] != version:
             options = self.local._options
@@ -180,7 +185,7 @@ class Partition:
         self._whole[1]._columns = self.graph._columns
         return self._whole[1]
 
-    def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> tuple[Any, Any]:
+    def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
         """Return a batch of which every rank has passed a part; see ``suricate.parallel.batches``."""
         return gathered(self.comm, self.graph, delete, insert, parts)
 
@@ -188,11 +193,11 @@ class Partition:
 
     def union(self, ids: Array) -> Array:
         """Return the ids that any rank has, ascending, each once."""
-        return np.unique(np.concatenate(self.comm.allgatherv(np.ascontiguousarray(ids, np.uint32))))
+        return self.xp.unique(self.comm.joined(ids.astype(np.uint32, copy=False)))
 
     def joined(self, ids: Array) -> Array:
         """Return the ids that each rank has of those that it owns, ascending; they are distinct."""
-        return np.concatenate(self.comm.allgatherv(np.sort(ids)))
+        return self.comm.joined(self.xp.sort(ids))
 
     def share_rows(self, ids: Array | None, arrays: Sequence[Any]) -> None:
         """Give all ranks what the owner of each vertex has in ``arrays``.
@@ -204,18 +209,13 @@ class Partition:
         for array in arrays:
             data = array.data if isinstance(array, Words) else array
             if ids is None:
-                self._share_ranges(data)
+                self.comm.share(data, self.bounds)
                 continue
             known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
             if len(known):
-                data[known] = np.concatenate(self.comm.allgatherv(data[self.owned(known)]))
-
-    def _share_ranges(self, data: Array) -> None:
-        parts = self.comm.allgatherv(data[self.low : self.high])
-        for low, part in zip(self.bounds, parts, strict=False):
-            data[low : low + len(part)] = part
+                data[known] = self.comm.joined(data[self.owned(known)])
 
     def agree_on(self, array: Array) -> None:
         """Give all ranks the sums of floats that rank 0 has: threads add them up in an order of their own."""
         if array.dtype.kind == "f":
-            array[:] = self.comm.agree(array)
+            array[:] = self.comm.joined(array if self.comm.rank == 0 else array[:0])

@@ -13,13 +13,14 @@ from suricate.operators import binding, checks, starts
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, scheme_on, walked, written_by
+from suricate.parallel.arguments import frontier_of, scheme_on, vertices_in, walked, written_by
 from suricate.parallel.totals import Totals
 from suricate.parallel.wrappers import keeping_answers
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
-    from suricate.operators.call import Until
+    from suricate.graph import Graph
+    from suricate.operators.call import Start, Until
     from suricate.parallel.partition import Partition
     from suricate.state.frontier import Frontier
 
@@ -84,7 +85,7 @@ class Pull:
         """Pull for vertices with a second phase; return those that it keeps."""
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
-        ids = None if vertices is None else ends_of(start, self.graph.num_vertices)
+        ids = None if vertices is None else ends_of(self.graph, start)
         kept = self.run(frontier_of(self.graph, part.own if ids is None else part.owned(ids)), stored, "auto")
         part.share_rows(ids, self.written if stored is None else [*self.written, stored])
         return frontier_of(self.graph, part.joined(kept.vertices))
@@ -95,7 +96,7 @@ class Pull:
         owner = part.owner_of(ids)
         made: Any = checks.result_array(self.graph, self.call, self.out, len(ids))
         own = ids[owner == part.comm.rank]
-        values = made.of_size(len(own)) if self.call.layout else np.empty(len(own), made.dtype)
+        values = made.of_size(len(own)) if self.call.layout else part.xp.empty(len(own), made.dtype)
         self.run(own, values, scheme)
         into, mine = (made.data, values.data) if self.call.layout else (made, values)
         for rank, each in enumerate(part.comm.allgatherv(mine)):
@@ -105,19 +106,21 @@ class Pull:
     def layers(self, layers: Layers, scheme: str) -> Any:
         """Pull for each layer in turn."""
         checks.belongs(self.graph, layers, "the set of layers")
-        stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [np.empty(0, np.uint32)]
+        xp = self.part.xp
+        stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
         for number in range(len(layers)):
-            ids = np.unique(layers[number])
+            ids = xp.unique(layers[number])
             found = self._into(self.part.owned(ids), stored, scheme)
             self.part.share_rows(ids, self.written if stored is None else [*self.written, stored])
             if self.then is not None:
                 kept.append(self.part.joined(found.vertices))
-        return stored if self.then is None else frontier_of(self.graph, np.concatenate(kept))
+        return stored if self.then is None else frontier_of(self.graph, xp.concatenate(kept))
 
     def _into(self, ids: Array, out: Any, scheme: str) -> Any:
         """Pull for distinct ids, whose values go to their places in ``out``, an entry per vertex."""
-        n, ends = self.graph.num_vertices, np.array([0, len(ids), len(ids)], np.int64)
-        return self.run(Layers(self.graph.device, ids, ends, np.ones(1, np.int64), num_vertices=n), out, scheme)
+        n, xp = self.graph.num_vertices, self.part.xp
+        ends, one = xp.asarray([0, len(ids), len(ids)], np.int64), xp.ones(1, np.int64)
+        return self.run(Layers(self.graph.device, ids, ends, one, num_vertices=n), out, scheme)
 
 
 def converge(
@@ -133,7 +136,7 @@ def converge(
     rounds.check(swap, after, given=any(one is not None for one in (frontier, wake, commit)))
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
-    ids = ends_of(start, rounds.graph.num_vertices)
+    ids = ends_of(rounds.graph, start)
     everybody, steps, touched, stopped = ids, 0, 0, False
     while len(ids) and steps < limit and not (stopped or rounds.crowded):
         if steps:
@@ -167,8 +170,8 @@ class Rounds:
         self.commit, self.most, self.crowded = commit, most, False
         fields = 1 if self.call.layout is None else len(self.call.layout.fields)
         self.pull, self.keep = keeping_answers(fn, then, len(self.args), fields)
-        self.answers = np.zeros(self.graph.num_vertices, np.int64)
-        self.marks = np.zeros(self.graph.num_vertices, np.int32)
+        self.answers = part.xp.zeros(self.graph.num_vertices, np.int64)
+        self.marks = part.xp.zeros(self.graph.num_vertices, np.int32)
         self.written = written_by(self.call, self.call.then)
         self.totals = Totals(part, self.args)
 
@@ -200,7 +203,7 @@ class Rounds:
             self.crowded = True
         if self.wake is None or self.crowded or not len(waking):
             return staying
-        return np.union1d(staying, self._woken(waking)).astype(np.uint32)
+        return part.xp.unique(part.xp.concatenate((staying, self._woken(waking)))).astype(np.uint32)
 
     def _edges(self, waking: Array) -> int:
         """Return over how many edges vertices are to wake others."""
@@ -225,14 +228,13 @@ def mark(u, v, w, marks):
     return 1
 
 
-def ends_of(start: Any, num_vertices: int) -> Array:
+def ends_of(graph: Graph, start: Start) -> Array:
     """Return the vertices of a start, both ends of its arcs, ascending, each once."""
-    parts = [one.vertices for one in start.frontiers]
+    ends = []
     for src, dst, _, status, wanted, size in start.arcs:
         counts = slice(size) if status is None else status[:size] == wanted
-        parts += [src[:size][counts], dst[:size][counts]]
-    ids = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
-    return ids[ids < num_vertices].astype(np.uint32)
+        ends += [src[:size][counts], dst[:size][counts]]
+    return vertices_in(graph, start.frontiers, ends)
 
 
 def _exchange(swap: Any) -> None:

@@ -12,10 +12,9 @@ from suricate.base.parameters import flag, one_of
 from suricate.base.types import ArcList
 from suricate.edgefn.layout import Layout
 from suricate.operators import binding, checks, starts
-from suricate.operators.call import Start
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, scheme_on, walked
+from suricate.parallel.arguments import frontier_of, scheme_on, vertices_in, walked
 from suricate.parallel.totals import Totals
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def advance(
     everything = start.single is not None and start.single.is_all and start.single.capacity == push.graph.num_vertices
     checks.scheme_of_vertices(scheme, everything, "frontier")
     scheme = scheme_on(part, push.graph, scheme)
-    joined = push.step(None if everything else _vertices(push.graph, start), start.arcs, 1, scheme)
+    joined = push.step(None if everything else vertices_in(push.graph, start.frontiers), start.arcs, 1, scheme)
     push.totals.end()
     return frontier_of(push.graph, joined)
 
@@ -59,8 +58,8 @@ def propagate(
     if limit == 0 or not start.at_most:
         push.totals.end()
         return Propagated.of(0, 0, not start.at_most, layers=_layers(push.graph, []) if layers else None)
-    ids, arcs = _vertices(push.graph, start), start.arcs
-    kept, seen, steps, touched = [ids], np.zeros(push.graph.num_vertices if layers else 0, bool), 0, 0
+    ids, arcs = vertices_in(push.graph, start.frontiers), start.arcs
+    kept, seen, steps, touched = [ids], part.xp.zeros(push.graph.num_vertices if layers else 0, bool), 0, 0
     if layers:
         seen[ids] = True
     while (len(ids) or arcs) and steps < limit:
@@ -113,20 +112,20 @@ class Push:
             ).vertices
 
     def _sum(self, given: Any, scheme: str) -> Array:
-        out, comm = self.out, self.part.comm
-        added = np.zeros_like(out)
-        ids = np.sort(self._local(given, added, scheme))
+        out, comm, xp = self.out, self.part.comm, self.part.xp
+        added = xp.zeros_like(out)
+        ids = xp.sort(self._local(given, added, scheme))
         places, values = comm.allgatherv(ids), comm.allgatherv(added[ids])
-        altered = np.zeros(len(out), bool)
+        altered = xp.zeros(len(out), bool)
         for one, value in zip(places, values, strict=True):
             old = out[one]
             out[one] += value
             altered[one] |= (out[one] != old) | (value == 0)  # offers may cancel each other
-        return np.flatnonzero(altered).astype(np.uint32)
+        return xp.flatnonzero(altered).astype(np.uint32)
 
     def _best(self, given: Any, scheme: str) -> Array:
-        out, comm = self.out, self.part.comm
-        ids = np.sort(self._local(given, out, scheme))
+        out, comm, xp = self.out, self.part.comm, self.part.xp
+        ids = xp.sort(self._local(given, out, scheme))
         places, values = comm.allgatherv(ids), comm.allgatherv(out[ids])
         for one, value in zip(places, values, strict=True):
             if self.reduce == "or":
@@ -134,19 +133,19 @@ class Push:
             else:
                 better = value < out[one] if self.reduce == "min" else value > out[one]
                 out[one[better]] = value[better]
-        return np.unique(np.concatenate(places))
+        return xp.unique(xp.concatenate(places))
 
     def _smallest(self, given: Any, scheme: str) -> Array:
         """Exchange altered words: also those with a better payload at an equal key, which do not join."""
-        data, comm = self.out.data, self.part.comm
+        data, comm, xp = self.out.data, self.part.comm, self.part.xp
         before = data.copy()
         self._local(given, self.out, scheme)
-        altered = np.flatnonzero((data != before).any(axis=1) if data.ndim > 1 else data != before).astype(np.uint32)
+        altered = xp.flatnonzero((data != before).any(axis=1) if data.ndim > 1 else data != before).astype(np.uint32)
         places, values = comm.allgatherv(altered), comm.allgatherv(data[altered])
         for one, value in zip(places, values, strict=True):
             better = words_less(value, data[one])
             data[one[better]] = value[better]
-        union = np.unique(np.concatenate(places))
+        union = xp.unique(xp.concatenate(places))
         return union[keys_differ(data[union], before[union], self.out.layout)]
 
     def _second(self, changed: Array, step: int) -> Array:
@@ -155,14 +154,7 @@ class Push:
             found = operators.vertex_map(
                 self.graph, frontier_of(self.graph, changed), self.then, args=(np.int64(step), *self.args)
             )
-        return np.sort(found.vertices)
-
-
-def _vertices(graph: Graph, start: Start) -> Array:
-    """Return the vertices that a push starts from, ascending, each once."""
-    parts = [one.vertices for one in start.frontiers]
-    ids = np.unique(np.concatenate(parts)) if parts else np.empty(0, np.uint32)
-    return ids[ids < graph.num_vertices].astype(np.uint32)
+        return self.part.xp.sort(found.vertices)
 
 
 def share(part: Partition, arcs: ArcList) -> ArcList:
@@ -193,6 +185,8 @@ def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
 def _layers(graph: Graph, kept: list[Array]) -> Layers:
     while kept and not len(kept[-1]):
         kept.pop()
-    vertices = np.concatenate(kept) if kept else np.empty(0, np.uint32)
+    xp = graph.device.xp
+    vertices = xp.concatenate(kept) if kept else xp.empty(0, np.uint32)
     offsets = np.concatenate(([0], np.cumsum([len(each) for each in kept]), [len(vertices)])).astype(np.int64)
-    return Layers(graph.device, vertices, offsets, np.array([len(kept)], np.int64), num_vertices=graph.num_vertices)
+    count = xp.asarray([len(kept)], np.int64)
+    return Layers(graph.device, vertices, xp.asarray(offsets), count, num_vertices=graph.num_vertices)

@@ -106,11 +106,10 @@ class Move:
         kept = [_chosen(edges, slice(0))]
         for number in range(max(self.comm.allgather(-(-len(edges.src) // SLICE)))):
             part = _chosen(edges, slice(number * SLICE, (number + 1) * SLICE))
-            sent = EdgeList(
-                *(None if column is None else np.concatenate(self.comm.allgatherv(column)) for column in part)
-            )
+            sent = EdgeList(*(None if column is None else self.comm.joined(column) for column in part))
             kept.append(_chosen(sent, self._own(sent)))
-        return EdgeList(*(None if column[0] is None else np.concatenate(column) for column in zip(*kept, strict=True)))
+        join = self.store.device.xp.concatenate
+        return EdgeList(*(None if column[0] is None else join(column) for column in zip(*kept, strict=True)))
 
 
 def _chosen(edges: EdgeList, which: Any) -> EdgeList:

@@ -14,6 +14,7 @@ import numpy as np
 
 from suricate.base.errors import CheckFailed, RequirementError
 from suricate.base.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView
+from suricate.intake.arrays import bits, picked
 from suricate.store import Store
 
 if TYPE_CHECKING:
@@ -36,21 +37,22 @@ class PartitionedStore(Store):
         self.name = local.name  # type: ignore[misc]
         self._count, self._loops = 0, 0  # arcs and self-loops of all ranks
 
-    def _mine(self, edges: EdgeList) -> EdgeList:
-        at = np.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
-        return EdgeList(*(None if column is None else column[at] for column in edges))
+    def _mine(self, edges: EdgeList) -> tuple[Array, EdgeList]:
+        """Return the edges of this rank, and their places among ``edges``."""
+        at = self.part.xp.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
+        return at, picked(edges, at)
 
-    def _combined(self, src: Array, outcome: Outcome) -> Outcome:
-        """Return the outcome of a whole batch, whose edges have these sources; this rank has that of its own."""
-        status = np.zeros(len(src), np.uint8)
-        weight = None if self.weight_dtype is None else np.zeros(len(src), self.weight_dtype)
-        owner, comm = self.part.owner_of(src), self.part.comm
-        for rank, part in enumerate(comm.allgatherv(outcome.status)):
-            status[owner == rank] = part
-        if weight is not None and outcome.weight is not None:
-            for rank, part in enumerate(comm.allgatherv(outcome.weight)):
-                weight[owner == rank] = part
-        return Outcome(status, weight)
+    def _combined(self, size: int, at: Array, outcome: Outcome) -> Outcome:
+        """Return the outcome of a batch of ``size`` edges; this rank has that of those at the places ``at``."""
+        found = [self._merged(size, at, outcome.status)]
+        if self.weight_dtype is not None and outcome.weight is not None:
+            found.append(self._merged(size, at, bits(outcome.weight)).view(self.weight_dtype))
+        return Outcome(*found) if len(found) == 2 else Outcome(found[0], None)
+
+    def _merged(self, size: int, at: Array, values: Array) -> Array:
+        whole = self.part.xp.zeros(size, values.dtype)
+        whole[at] = values
+        return self.part.comm.merged(whole)
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -61,20 +63,20 @@ class PartitionedStore(Store):
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert the rows of this rank; the outcome is that of the whole batch."""
-        mine = self._mine(EdgeList(src, dst, weight))
+        at, mine = self._mine(EdgeList(src, dst, weight))
         self.reserve(len(mine.src))
         outcome = self._all_or_none(lambda: self.local.insert(*mine), lambda done: self._take_out(mine, done))
-        whole = self._combined(src, outcome)
+        whole = self._combined(len(src), at, outcome)
         self._note(src, dst, whole.status == NEW, 1)
         return whole
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete the rows of this rank; the outcome is that of the whole batch."""
-        mine = self._mine(EdgeList(src, dst))
+        at, mine = self._mine(EdgeList(src, dst))
         outcome = self._all_or_none(
             lambda: self.local.delete(mine.src, mine.dst), lambda done: self._put_back(mine, done)
         )
-        whole = self._combined(src, outcome)
+        whole = self._combined(len(src), at, outcome)
         self._note(src, dst, whole.status == REMOVED, -1)
         return whole
 
@@ -104,8 +106,9 @@ class PartitionedStore(Store):
 
     def _note(self, src: Array, dst: Array, changed: Array, sign: int) -> None:
         """Count arcs that came (1) or went (-1)."""
-        self._count += sign * int(np.count_nonzero(changed))
-        self._loops += sign * int(np.count_nonzero(changed & (src == dst)))
+        count = self.part.xp.count_nonzero
+        self._count += sign * int(count(changed))
+        self._loops += sign * int(count(changed & (src == dst)))
 
     def delete_vertices(self, vertices: Array) -> None:
         """Delete the rows of vertices."""
@@ -156,29 +159,28 @@ class PartitionedStore(Store):
         return self._gathered(self.local.updated())
 
     def _gathered(self, edges: EdgeList) -> EdgeList:
-        comm = self.part.comm
-        return EdgeList(*(None if part is None else np.concatenate(comm.allgatherv(part)) for part in edges))
+        return EdgeList(*(None if part is None else self.part.comm.joined(part) for part in edges))
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Ask the owners."""
         self.part.comm.same({"src": src, "dst": dst})
-        mine = self._mine(EdgeList(src, dst))
+        at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)
-        whole = self._combined(src, Outcome(found.astype(np.uint8), weight))
+        whole = self._combined(len(src), at, Outcome(found.astype(np.uint8), weight))
         return whole.status.astype(bool), whole.weight
 
     def degrees(self) -> Array:
         """Gather the degrees."""
         own = self.local.degrees()[self.part.low : self.part.high]
-        return np.concatenate(self.part.comm.allgatherv(own))
+        return self.part.comm.joined(own)
 
     def adjacency(self, vertices: Array) -> Adjacency:
         """Gather the rows of ``vertices``."""
         self.part.comm.same({"vertices": vertices})
         offsets, dst, weight = self.local.adjacency(vertices)
-        comm, counts = self.part.comm, np.diff(offsets)
-        parts = comm.allgatherv(counts)
-        total = np.concatenate(([0], np.cumsum(np.sum(parts, axis=0)))).astype(np.int64)
+        xp, parts = self.part.xp, self.part.comm.allgatherv(offsets[1:] - offsets[:-1])
+        total = xp.zeros(len(vertices) + 1, np.int64)
+        total[1:] = xp.cumsum(sum(parts))
         owner = self.part.owner_of(vertices)
         dst, weight = (
             None if column is None else self._placed(column, parts, total, owner) for column in (dst, weight)
@@ -188,10 +190,10 @@ class PartitionedStore(Store):
 
     def _placed(self, column: Array, counts: list[Array], offsets: Array, owner: Array) -> Array:
         """Gather a column of rows, and put each row where it belongs."""
-        made = np.empty(int(offsets[-1]), column.dtype)
+        made = self.part.xp.empty(int(offsets[-1]), column.dtype)
         for rank, (part, count) in enumerate(zip(self.part.comm.allgatherv(column), counts, strict=True)):
             mine = owner == rank
-            made[np.repeat(offsets[:-1][mine], count[mine]) + _ranks_within(count[mine])] = part
+            made[_places(self.part.xp, offsets[:-1][mine], count[mine])] = part
         return made
 
     def view(self) -> StoreView:
@@ -222,7 +224,9 @@ class PartitionedStore(Store):
                 raise CheckFailed(f"rank {self.part.comm.rank} holds {outside} arcs of other ranks")
 
 
-def _ranks_within(counts: Array) -> Array:
-    """Return 0, 1, ... for each of the given counts, one after the other."""
-    ends = np.cumsum(counts)
-    return np.arange(int(ends[-1]) if len(ends) else 0) - np.repeat(ends - counts, counts)
+def _places(xp: Any, starts: Array, counts: Array) -> Array:
+    """Return ``counts`` places from each of ``starts`` on, one after the other."""
+    ends = xp.cumsum(counts)
+    at = xp.arange(int(ends[-1]) if len(ends) else 0)
+    row = xp.searchsorted(ends, at, side="right")
+    return at + (starts - ends + counts)[row]

@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import integer
-from suricate.parallel.comm import Comm, call_site
+from suricate.parallel.comm import Comm, call_site, is_array, module_of
 
 MOST_RANKS = 64
 
@@ -65,7 +65,7 @@ class Meeting:
                 self.gathered = None
                 self.deposited.clear()
                 self.changed.notify_all()
-            return [each.copy() if isinstance(each, np.ndarray) else each for each in found or []]
+            return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
         """Return the values of all ranks, which must have come to the same collective."""
@@ -103,6 +103,16 @@ class Meeting:
         return None
 
 
+def _copied(value: Any) -> Any:
+    """Return a copy of an array, which on a device is complete: ranks may use streams of their own."""
+    if not is_array(value):
+        return value
+    copy = value.copy()
+    if not isinstance(copy, np.ndarray):
+        module_of(copy).cuda.get_current_stream().synchronize()
+    return copy
+
+
 class ThreadComm(Comm):
     """Communication of a rank that is a thread; see :func:`run`."""
 
@@ -111,9 +121,7 @@ class ThreadComm(Comm):
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Meet the other ranks."""
-        return self.meeting.gather(
-            self.rank, name, call_site(), value.copy() if isinstance(value, np.ndarray) else value
-        )
+        return self.meeting.gather(self.rank, name, call_site(), _copied(value))
 
     def abort(self, reason: str) -> None:
         """End the job."""

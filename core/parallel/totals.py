@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.parallel.arguments import REDUCE
+from suricate.parallel.arguments import reduced
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
@@ -23,14 +23,15 @@ class Totals:
     """
 
     def __init__(self, part: Partition, args: tuple[Any, ...]) -> None:
-        self._comm = part.comm
+        self._comm, self._xp = part.comm, part.xp
         self._scalars = list({id(value): value for value in args if isinstance(value, Scalar)}.values())
         self.begin()
 
     def begin(self) -> None:
         """Begin an operator."""
         self._before = [scalar.total.copy() for scalar in self._scalars]
-        self._added = [np.full(2, scalar.neutral) for scalar in self._scalars]  # for a part of the work, by all alike
+        # for a part of the work, and by all alike
+        self._added = [self._xp.full(2, scalar.neutral, scalar.dtype) for scalar in self._scalars]
 
     @contextmanager
     def call(self, *, alike: bool = False) -> Iterator[None]:
@@ -40,15 +41,18 @@ class Totals:
         yield
         for scalar, added in zip(self._scalars, self._added, strict=True):
             into = added[1:] if alike else added[:1]
-            into[:] = REDUCE[scalar.op](into, scalar.total)
+            into[:] = reduced(self._xp, scalar.op, into, scalar.total)
 
     def end(self) -> None:
         """End the operator: all ranks have the same totals; collective if there are any scalars."""
         if not self._scalars:
             return
-        parts = self._comm.allgather(self._added)
-        for number, scalar in enumerate(self._scalars):
-            total = parts[0][number][1:]
-            for added in parts:
-                total = REDUCE[scalar.op](total, added[number][:1])
+        parts = self._comm.allgatherv(self._xp.concatenate([added.view(np.uint8) for added in self._added]))
+        begin = 0
+        for scalar in self._scalars:
+            end = begin + 2 * scalar.dtype.itemsize
+            numbers = [part[begin:end].copy().view(scalar.dtype) for part in parts]
+            total, begin = numbers[0][1:], end
+            for added in numbers:
+                total = reduced(self._xp, scalar.op, total, added[:1])
             scalar.total[:] = total

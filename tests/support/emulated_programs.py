@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import count
@@ -32,6 +33,7 @@ OPERAND = re.compile(r'"=?[a-z]"\(((?:[^()]|\([^()]*\))*)\)')
 HOW = Path(__file__).read_text()  #: a library is made
 MULTIPROCESSORS, THREADS = 2, 512  #: of the device, and how many of a multiprocessor
 SEEDS: Iterator[int] = count(1)
+LAUNCHING = threading.Lock()  #: the device runs one kernel at a time
 
 
 @cache
@@ -70,7 +72,8 @@ def runtime() -> ctypes.CDLL:
 
 def launch_at(address: int, grid: int, block: int, together: bool, parameters: int) -> None:
     """Launch the kernel at an address; ``parameters`` is that of an array of the addresses of its parameters."""
-    runtime().emulated_launch(address, grid, block, together, next(SEEDS), parameters)
+    with LAUNCHING:
+        runtime().emulated_launch(address, grid, block, together, next(SEEDS), parameters)
 
 
 def _in_words(match: re.Match[str]) -> str:

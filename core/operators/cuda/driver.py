@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from suricate.operators.cuda.intersect import intersect as intersections
 from suricate.operators.cuda.loops import iterate as loops
-from suricate.operators.cuda.loops.recording import is_recording, recorded
+from suricate.operators.cuda.loops.recording import by_host, is_recording, recorded
 from suricate.operators.cuda.maps import maps
 from suricate.operators.cuda.prepared import prepare
 from suricate.operators.cuda.pull import converge as rounds
@@ -14,7 +14,7 @@ from suricate.operators.cuda.push import push
 from suricate.operators.cuda.repeated import MapOfAll, Passes, map_all
 
 __all__ = [
-    "MapOfAll", "Passes", "advance", "converge", "edge_map", "intersect", "is_recording",
+    "MapOfAll", "Passes", "advance", "by_host", "converge", "edge_map", "intersect", "is_recording",
     "iterate", "map_all", "neighbor_reduce", "prepare", "propagate", "vertex_map",
 ]  # fmt: skip
 

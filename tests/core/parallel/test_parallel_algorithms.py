@@ -44,15 +44,17 @@ def weights(edges: np.ndarray, kind: type[Algorithm]) -> tuple[Any, ...]:
 
 
 def parts_of(result: Any) -> list[np.ndarray]:
-    return [np.asarray(each) for each in result] if isinstance(result, tuple) else [np.asarray(result)]
+    """A result as arrays on the host."""
+    parts = result if isinstance(result, tuple) else [result]
+    return [each.get() if hasattr(each, "get") else np.asarray(each) for each in parts]
 
 
 def compare(kind: type[Algorithm], result: Any, single: Any, graph: su.Graph, params: dict[str, Any]) -> None:
     """A result is that of one process; where it depends on the history it is valid."""
     if kind.name in OF_HISTORY:
-        src, dst, weight = graph.store().edges()
+        src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in graph.store().edges())
         reference = kind.reference(src, dst, weight, graph.num_vertices, graph.directed, **params)
-        assert kind.mismatch(result, reference, **params) is None
+        assert kind.mismatch(graph.device.to_numpy(result), reference, **params) is None
         return
     for one, other in zip(parts_of(result), parts_of(single), strict=True):
         if one.dtype.kind == "f":
@@ -61,11 +63,13 @@ def compare(kind: type[Algorithm], result: Any, single: Any, graph: su.Graph, pa
             np.testing.assert_array_equal(one, other)
 
 
-def follow(comm: Comm, kind: type[Algorithm], params: dict[str, Any], *, directed: bool) -> list[list[np.ndarray]]:
-    """Change a graph of several ranks and one of one process in step; return the results of the former."""
-    options: dict[str, Any] = {"directed": directed, "in_edges": directed, "device": "cpu", "threads": 1}
+def follow(
+    comm: Comm, kind: type[Algorithm], params: dict[str, Any], *, directed: bool, device: str = "cpu"
+) -> list[list[np.ndarray]]:
+    """Change a graph of several ranks and one of one process, on the CPU, in step; return the results of the former."""
+    options: dict[str, Any] = {"directed": directed, "in_edges": directed, "threads": 1}
     options["weight_dtype"] = "int32" if kind.requires.weighted is True else None
-    divided, single = su.Graph(N, comm=comm, **options), su.Graph(N, **options)
+    divided, single = su.Graph(N, comm=comm, device=device, **options), su.Graph(N, device="cpu", **options)
     trackers = [graph.track(kind.name, **params) for graph in (divided, single)]
     found = []
     for number, (gone, new) in enumerate(batches(np.random.default_rng(3))):
@@ -100,6 +104,15 @@ def test_results_are_those_of_one_process(name: str, directed: bool) -> None:
     for other in replicas[1:]:
         for one, two in zip(replicas[0], other, strict=True):
             assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("name", "directed"), CASES)
+def test_results_on_cuda_are_those_of_one_process(name: str, directed: bool) -> None:
+    kind = su.plugins.algorithm(name)
+    replicas = run(lambda comm: follow(comm, kind, kind.sample_params(N, 0), directed=directed, device="cuda"), 2)
+    for one, two in zip(*replicas, strict=True):
+        assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, two, strict=True))
 
 
 @pytest.mark.slow

@@ -57,6 +57,8 @@ class _Loop:
         """Run the rounds; return their number."""
         with self._recording.body():
             body()
+        if self._recording.left:
+            return self._go_on(body, max_steps)
         self._end_round(last=max_steps == 1)
         turned = [
             (scalar, before, (scalar.turn - before) % SLOTS) for scalar, before in self._recording.scalars.values()
@@ -77,6 +79,17 @@ class _Loop:
         if rounds > 1 and rounds % 2 == 0:  # arrays took each other's place; now their contents do
             for a, b in self._swap:
                 self._exchange(a, b)
+        return rounds
+
+    def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
+        """Run the rounds behind the first one, each by a call of ``body``; return the number of all."""
+        self._pinned.busy = False
+        rounds = 1
+        while rounds < max_steps and not self._until.ends_loop():
+            for a, b in self._swap:
+                self._exchange(a, b)
+            body()
+            rounds += 1
         return rounds
 
     def _exchange(self, a: Array, b: Array) -> None:

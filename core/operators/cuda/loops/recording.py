@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.devices import Array, reading_refused
+from suricate.base.devices import Array, allow_reading, reading_refused
 from suricate.base.errors import RequirementError
 from suricate.cuda.program import Launch, Program, c_type, noting
 from suricate.edgefn import bounds
@@ -43,6 +43,13 @@ def current() -> Recording | None:
 def is_recording() -> bool:
     """Return whether a loop records the operators of this thread."""
     return current() is not None
+
+
+def by_host() -> None:
+    """Have the loop that records this thread's operators, if there is one, call its body in every round."""
+    recording = current()
+    if recording is not None:
+        recording.leave()
 
 
 def outer_flag() -> Array | None:
@@ -124,6 +131,7 @@ class Recording:
     def __init__(self, flag: Array, swap: tuple[tuple[Array, Array], ...], cleared: Cleared) -> None:
         self.flag = flag
         self.cleared = cleared
+        self.left = False  #: whether the body waits for other processes, which cannot be repeated by launches
         self._launches: list[Launch] = []
         self._steady = not bounds.CHECKED  # whose arguments hold the addresses of arrays
         self._calls: list[tuple[Callable[..., Any], tuple[Any, ...], Any]] = []
@@ -139,7 +147,7 @@ class Recording:
         allocate = get_allocator()
 
         def allocator(size: int) -> Any:
-            if not _within_operator():
+            if not (self.left or _within_operator()):
                 raise RequirementError(
                     "the body of iterate makes an array: it runs only once, so make arrays before it, and compute in "
                     "functions of operators"
@@ -151,6 +159,11 @@ class Recording:
                 yield
         finally:
             _local.recording = outer
+
+    def leave(self) -> None:
+        """Record nothing more: the loop is to call the body in every round."""
+        self.left, _local.recording = True, None
+        allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Run an operator for the first time and note it."""

@@ -1,0 +1,139 @@
+"""Communication of device arrays by NCCL, through CuPy; another one starts it and carries what is on the host.
+
+Collectives are queued in the current stream, and nothing waits for the device. What ranks call, and how much they send,
+is compared on the host ahead of each.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.base.errors import DeviceError
+from suricate.parallel.comm import Comm, module_of
+
+BUS_ID = "PCI bus"
+
+
+class NCCLComm(Comm):
+    """Communication of a process that has a GPU for itself.
+
+    Args:
+        host: communication of the same ranks, which start together.
+        index: the CUDA device of this rank.
+
+    Raises:
+        DeviceError: on all ranks, if two of them have the same GPU.
+    """
+
+    def __init__(self, host: Comm, index: int) -> None:
+        import cupy
+        from cupy.cuda import nccl
+
+        os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # multicast in NVLink is not set up everywhere
+        self.host, self.rank, self.size, self.index = host, host.rank, host.size, index
+        self._nccl, self._cupy = nccl, cupy
+        with host.alike():
+            place = os.uname().nodename, cupy.cuda.runtime.deviceGetPCIBusId(index)
+        places = host.allgather(place)
+        for rank, other in enumerate(places):
+            if other in places[:rank]:
+                first = places.index(other)
+                raise DeviceError(f"ranks {first} and {rank} have the same GPU, {BUS_ID} {other[1]} of {other[0]}")
+        identity = host.agree(nccl.get_unique_id() if host.rank == 0 else None)
+        cupy.cuda.Device(index).use()
+        self._comm = nccl.NcclCommunicator(host.size, identity, host.rank)
+
+    def gather(self, name: str, value: Any) -> list[Any]:
+        """Exchange device arrays by NCCL, and everything else as the communication on the host does."""
+        if not hasattr(value, "__cuda_array_interface__"):
+            return self.host.gather(name, value)
+        forms = self._forms(name, value)
+        parts = self._bytes_of_all(value, forms)
+        return [part.view(dtype).reshape(shape) for part, (shape, dtype) in zip(parts, forms, strict=True)]
+
+    def joined(self, array: Array) -> Array:
+        """Return the arrays of all ranks as one: they arrive one behind the other."""
+        if not hasattr(array, "__cuda_array_interface__"):
+            return self.host.joined(array)
+        forms = self._forms("joined", array)
+        rows = sum(shape[0] for shape, _ in forms)
+        return self._received(array, forms).view(array.dtype).reshape((rows, *array.shape[1:]))
+
+    def merged(self, array: Array) -> Array:
+        """Return the largest of the bytes of all ranks, of which all but one are 0."""
+        if not hasattr(array, "__cuda_array_interface__"):
+            return self.host.merged(array)
+        self._forms("merged", array)
+        if array.nbytes:
+            nccl, at = self._nccl, array.data.ptr
+            self._comm.allReduce(at, at, array.nbytes, nccl.NCCL_UINT8, nccl.NCCL_MAX, self._stream)
+        return array
+
+    def share(self, array: Array, bounds: Array) -> None:
+        """Receive the ranges of the others in their places."""
+        if not hasattr(array, "__cuda_array_interface__"):
+            self.host.share(array, bounds)
+            return
+        self._forms("share", array[:0])
+        width = array.nbytes // max(len(array), 1)
+        ends = np.minimum(bounds, len(array)).astype(np.int64) * width
+        self._exchange(array.data.ptr, ends)
+
+    def place(self, device: Any) -> Any:
+        """Return the GPU of this rank, unless ``device`` is another one or the CPU."""
+        return f"cuda:{self.index}" if device in ("auto", "cuda") else device
+
+    def abort(self, reason: str) -> None:
+        """End the job."""
+        self.host.abort(reason)
+
+    @property
+    def _stream(self) -> int:
+        stream: int = self._cupy.cuda.get_current_stream().ptr
+        return stream
+
+    def _forms(self, name: str, array: Array) -> list[tuple[tuple[int, ...], str]]:
+        """Return shapes and dtypes of the arrays of all ranks, which have come to the same collective."""
+        return self.host.gather(f"{name} on devices", (array.shape, array.dtype.str))
+
+    def _bytes_of_all(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> list[Array]:
+        ends = _ends(forms)
+        received = self._received(array, forms)
+        return [received[ends[rank] : ends[rank + 1]] for rank in range(self.size)]
+
+    def _received(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> Array:
+        """Return the bytes of all ranks, one behind the other."""
+        ends = _ends(forms)
+        received = module_of(array).empty(int(ends[-1]), np.uint8)
+        own = module_of(array).ascontiguousarray(array).reshape(-1).view(np.uint8)
+        received[ends[self.rank] : ends[self.rank + 1]] = own
+        self._exchange(received.data.ptr, ends)
+        return received
+
+    def _exchange(self, address: int, ends: Array) -> None:
+        """Gather bytes in memory that holds those of this rank; those of rank r begin at ``ends[r]``."""
+        nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, np.diff(ends).tolist()
+        own = address + int(ends[self.rank])
+        if len(set(sizes)) == 1:
+            if sizes[0]:
+                comm.allGather(own, address, sizes[0], nccl.NCCL_UINT8, stream)
+            return
+        nccl.groupStart()
+        for rank, size in enumerate(sizes):
+            if rank == self.rank:
+                continue
+            if sizes[self.rank]:
+                comm.send(own, sizes[self.rank], nccl.NCCL_UINT8, rank, stream)
+            if size:
+                comm.recv(address + int(ends[rank]), size, nccl.NCCL_UINT8, rank, stream)
+        nccl.groupEnd()
+
+
+def _ends(forms: list[tuple[tuple[int, ...], str]]) -> Array:
+    """Return where the bytes of each rank begin and end, one behind the other."""
+    sizes = [int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize for shape, dtype in forms]
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
