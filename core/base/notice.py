@@ -66,6 +66,11 @@ class CompilationNotice:
         """Seconds spent compiling in this process so far."""
         return self._seconds
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being compiled."""
+        return self._depth > 0
+
     def _write(self) -> None:
         self._written = True
         tell(LINE)

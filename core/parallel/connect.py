@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from suricate.base.devices import cuda_device_count
 from suricate.base.errors import CommunicationError, DeviceError, MissingLibraryError
+from suricate.base.notice import tell
 from suricate.base.parameters import one_of
 from suricate.parallel.comm import Comm, SelfComm
 
@@ -16,14 +19,16 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("auto", "mpi", "nccl")
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")  #: where launchers say how many processes there are
+ALONE = "suricate: start jobs by `python -m mpi4py job.py`, else a process that fails early leaves others waiting"
 
 
 def connect(library: str = "auto") -> Comm:
     """Return the communication of this process with the others of its job; alone, it is the only rank.
 
-    Start the job by a launcher of MPI: ``mpiexec -n 4 python -m mpi4py job.py``. Without ``-m mpi4py`` a rank that
-    raises may leave the others waiting. Processes of one host take its GPUs in turn: graphs with ``device="cuda"`` lie
-    on that of their rank.
+    Start the job by a launcher of MPI: ``mpiexec -n 4 python -m mpi4py job.py``. From here on a process that raises,
+    ends, or does not come to a collective within ``SURICATE_TIMEOUT`` seconds (600; time spent compiling does not
+    count) while others wait for it, ends the whole job. Notices come from rank 0 only. Processes of one host take its
+    GPUs in turn: graphs with ``device="cuda"`` lie on that of their rank.
 
     Args:
         library: ``"nccl"``: NCCL for arrays on GPUs, of which each process has one, and MPI for the host; ``"mpi"``:
@@ -31,30 +36,44 @@ def connect(library: str = "auto") -> Comm:
 
     Raises:
         UnknownNameError: there is no such library.
-        MissingLibraryError: a launcher has started several processes, and mpi4py is not installed; or there is no NCCL.
+        MissingLibraryError: a launcher has started several processes, and mpi4py or a library of MPI is missing; or
+            there is no NCCL.
         CommunicationError: the launcher and the library of MPI do not agree about the number of processes.
         DeviceError: two processes have the same GPU, and ``library`` is ``"nccl"``, or there is none.
     """
     one_of("library", library, LIBRARIES)
     started = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 1)
     try:
-        from suricate.parallel.mpi import MPIComm
-    except ImportError as error:
+        from suricate.parallel.mpi import found
+    except (ImportError, RuntimeError) as error:  # the latter: mpi4py finds no libmpi
         if started > 1:
             raise MissingLibraryError(
-                f"{started} processes were started, and mpi4py cannot be loaded ({error}): pip install suricate[mpi]"
+                f"{started} processes were started, and mpi4py cannot be loaded ({error}): pip install suricate[mpi], "
+                "or suricate[mpi-local], which brings a library of MPI"
             ) from error
         return SelfComm()
-    comm = MPIComm()
-    if comm.size != started and started > 1:
-        raise CommunicationError(
-            f"the launcher started {started} processes, {comm.library} sees {comm.size}: use its own launcher"
-        )
-    if comm.size == 1:
+    size, name = found()
+    if size != started and started > 1:
+        raise CommunicationError(f"the launcher started {started} processes, {name} sees {size}: use its own launcher")
+    if size == 1:
         return SelfComm()
+    comm = _joined()
     if library == "mpi" or (library == "auto" and not _have_gpus_each(comm)):
         return comm
     return _with_nccl(comm)
+
+
+@lru_cache(maxsize=1)
+def _joined() -> MPIComm:
+    """Return the communication of this process, which has one only."""
+    from suricate.parallel.mpi import MPIComm
+
+    comm = MPIComm()
+    if comm.rank:
+        os.environ.setdefault("SURICATE_QUIET", "1")
+    if "mpi4py" not in sys.orig_argv[1:]:
+        tell(ALONE)
+    return comm
 
 
 def _with_nccl(comm: MPIComm) -> Comm:

@@ -1,4 +1,10 @@
-"""Communication by MPI, through mpi4py."""
+"""Communication by MPI, through mpi4py.
+
+A collective is an all-gather of messages of one size (see ``messages``), which have room for small values, and, where
+that does not suffice, one of what is left: ranks that have gone different ways exchange nothing that does not belong
+together. Both are started and asked for until they are over, so that a rank that has ended, or does not come within the
+limit, ends the job (see ``watch``).
+"""
 
 from __future__ import annotations
 
@@ -7,66 +13,72 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from suricate.base.devices import Array, cuda_device_count, resolve_device
+from suricate.base.devices import cuda_device_count, resolve_device
 from suricate.base.errors import CommunicationError
 from suricate.base.notice import tell
 from suricate.parallel.comm import Comm, call_site, is_array, module_of
+from suricate.parallel.messages import MESSAGE, packed, ways_apart, whole
+from suricate.parallel.watch import Watch
 
-MOST_BYTES = 1 << 28  #: that a rank sends at a time: counts of MPI have 31 bits
 BY_HOST = (
     "suricate: arrays of CUDA devices go from process to process through the host; "
     "NCCL is faster: suricate.parallel.connect('nccl'), with a GPU per process (without this line: SURICATE_QUIET=1)"
 )
+PIECE = 1 << 28  #: bytes that a rank sends at a time: MPI counts those of all ranks in 31 bits
+
+
+def found() -> tuple[int, str]:
+    """Return the number of processes, and the name of the library."""
+    return MPI.COMM_WORLD.Get_size(), MPI.Get_library_version().split("\n")[0].rstrip("\x00")
 
 
 class MPIComm(Comm):
     """Communication of a process of an MPI job.
 
-    Names, call sites and lengths are compared before arrays are exchanged, so that ranks that went different ways are
-    an error and do not exchange what does not belong together. MPI gets no memory of a device: arrays are copied to the
-    host, and back.
+    MPI gets no memory of a device: arrays are copied to the host, and back.
     """
 
     def __init__(self) -> None:
-        self.world = MPI.COMM_WORLD
+        self.world = MPI.COMM_WORLD.Dup()
         self.rank, self.size = self.world.Get_rank(), self.world.Get_size()
-        self.library = MPI.Get_library_version().split("\n")[0].rstrip("\x00")
         self.number_on_host: int = self.world.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
+        self._watch = Watch(MPI.COMM_WORLD.Dup())
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Exchange a header, then arrays by their buffers."""
+        """Exchange a message, then what it has no room for."""
         if is_array(value) and not isinstance(value, np.ndarray):
             tell(BY_HOST)
             xp = module_of(value)
             return [xp.asarray(part) for part in self.gather(name, xp.asnumpy(value))]
-        form = (value.shape, value.dtype.str) if is_array(value) else None
-        headers = self.world.allgather((name, call_site(), form, None if form else value))
-        for rank, other in enumerate(headers):
-            if other[:2] != headers[0][:2]:
-                first = headers[0]
-                raise CommunicationError(
-                    "the ranks have gone different ways: "
-                    f"rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {other[0]} at {other[1]}"
-                )
-        if not any(other[2] for other in headers):
-            return [other[3] for other in headers]
-        sent = np.ascontiguousarray(value).reshape(-1).view(np.uint8) if form else np.empty(0, np.uint8)
-        sizes = [int(np.prod(form[0])) * np.dtype(form[1]).itemsize if form else 0 for _, _, form, _ in headers]
-        return [
-            part.view(other[2][1]).reshape(other[2][0]) if other[2] else other[3]
-            for part, other in zip(self._received(sent, sizes), headers, strict=True)
-        ]
+        site = call_site()
+        mine, rest = packed(name, site, value)
+        messages = np.empty((self.size, MESSAGE), np.uint8)
+        self._watch.come(name, site)
+        self._watch.wait(self.world.Iallgather(mine, messages))
+        if (messages[:, :16] != messages[0, :16]).any():
+            ways = self._exchange(np.frombuffer(f"{name} at {site}".encode(), np.uint8), None)
+            raise CommunicationError(ways_apart([bytes(way).decode() for way in ways]))
+        return whole(messages, lambda sizes: self._exchange(rest, sizes))
 
-    def _received(self, sent: Array, sizes: list[int]) -> list[Array]:
-        """Return the bytes of all ranks."""
-        parts = [np.empty(size, np.uint8) for size in sizes]
-        for begin in range(0, max(sizes), MOST_BYTES):
-            counts = [min(max(size - begin, 0), MOST_BYTES) for size in sizes]
-            received = np.empty(sum(counts), np.uint8)
-            self.world.Allgatherv(sent[begin : begin + MOST_BYTES], [received, counts])
-            for part, piece in zip(parts, np.split(received, np.cumsum(counts)[:-1]), strict=True):
-                part[begin : begin + len(piece)] = piece
-        return parts
+    def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
+        """Return the bytes of every rank, whose numbers are ``sizes`` (None: to be asked for)."""
+        if sizes is None:
+            asked = np.empty(self.size, np.int64)
+            self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
+            sizes = asked.tolist()
+        if max(sizes) > PIECE:
+            return self._exchange_pieces(sent, sizes)
+        received = np.empty(sum(sizes), np.uint8)
+        self._watch.wait(self.world.Iallgatherv(sent, [received, sizes]))
+        return np.split(received, np.cumsum(sizes)[:-1])
+
+    def _exchange_pieces(self, sent: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
+        received = [np.empty(size, np.uint8) for size in sizes]
+        for low in range(0, max(sizes), PIECE):
+            pieces = [part[low : low + PIECE] for part in received]
+            for piece, part in zip(pieces, self._exchange(sent[low : low + PIECE], [*map(len, pieces)]), strict=True):
+                piece[:] = part
+        return received
 
     @property
     def index(self) -> int:
@@ -81,4 +93,4 @@ class MPIComm(Comm):
 
     def abort(self, reason: str) -> None:
         """End all processes of the job."""
-        self.world.Abort(1)
+        self._watch.abort(reason)

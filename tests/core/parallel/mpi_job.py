@@ -1,15 +1,46 @@
-"""What two processes of MPI do in the tests: all algorithms, beside a graph of one process."""
+"""What two processes of MPI do in the tests: operators and algorithms, beside a graph of one process."""
 
 from __future__ import annotations
 
-from test_parallel_algorithms import CASES, N, follow
+import traceback
+
+from test_parallel_algorithms import follow
+from test_parallel_mpi import ALGORITHMS
+from test_parallel_operators import OPERATIONS, made, plain
 
 import suricate as su
 from suricate.parallel import connect
 
 comm = connect()
-assert comm.size == 2
-for name, directed in (case.values for case in CASES):
-    kind = su.plugins.algorithm(name)
-    follow(comm, kind, kind.sample_params(N, 0), directed=directed)
-print("all as one process", flush=True)
+assert comm.size > 1
+
+
+def operate(number: int, *, directed: bool) -> None:
+    expected, found = (
+        [plain(value) for value in OPERATIONS[number](made(given, directed=directed))] for given in (None, comm)
+    )
+    assert found == expected, f"{found} is not {expected}"
+
+
+def run(name: str) -> None:
+    """Run one case, on every rank; report it on the first."""
+    what, which, kind = name.split()
+    try:
+        if what == "operator":
+            operate([each.__name__ for each in OPERATIONS].index(which), directed=kind == "directed")
+        else:
+            algorithm = su.plugins.algorithm(which)
+            follow(comm, algorithm, algorithm.sample_params(50, 0), directed=kind == "directed")
+        problem = ""
+    except AssertionError:
+        problem = traceback.format_exc()
+    problems = comm.allgather(problem)
+    if comm.rank == 0:
+        print(f"{name}: {'as one process' if not any(problems) else problems}", flush=True)
+
+
+for kind in ("directed", "undirected"):
+    for each in OPERATIONS:
+        run(f"operator {each.__name__} {kind}")
+for case in ALGORITHMS:
+    run(f"algorithm {case}")

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,19 +169,3 @@ def test_an_interrupt_ends_the_ranks() -> None:
 def test_what_is_no_communication() -> None:
     with pytest.raises(ParameterError, match=r"comm must be a Comm, which connect\(\) or run\(\) gives, got 'threads'"):
         su.Graph(3, device="cpu", comm="threads")  # type: ignore[arg-type]
-
-
-JOB = Path(__file__).with_name("mpi_job.py")
-
-
-@pytest.mark.slow
-def test_processes_of_mpi() -> None:
-    pytest.importorskip("mpi4py")
-    launcher = shutil.which("mpiexec", path=str(Path(sys.executable).parent)) or shutil.which("mpiexec")
-    if launcher is None:
-        pytest.skip("no mpiexec")
-    command = [launcher, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, "-m", "mpi4py", str(JOB)]
-    plain = dict(os.environ, NUMBA_DISABLE_JIT="1")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False, env=plain)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("all as one process") == 2

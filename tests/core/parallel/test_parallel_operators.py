@@ -11,6 +11,7 @@ import pytest
 import suricate as su
 from suricate.errors import RequirementError
 from suricate.parallel import Comm, run
+from suricate.parallel.totals import Totals
 
 pytestmark = pytest.mark.plain
 N = 24
@@ -212,7 +213,7 @@ def publish(v, label, fresh, s):
 
 def rounds_with_totals(graph: su.Graph) -> list[Any]:
     found = []
-    for options in ({}, {"max_steps": 0}, {"most": 40}, {"max_steps": 2}):
+    for options in ({}, {"max_steps": 0}, {"most": 40}, {"most": 80}, {"max_steps": 2}):
         label, s = np.arange(N)[::-1].copy(), total(graph)
         args = (label, label.copy(), s)
         done = su.converge(
@@ -357,6 +358,24 @@ def test_an_operator_does_the_same_as_on_one_graph(operation: Operation, directe
     expected = [plain(value) for value in operation(made(None, directed=directed))]
     for found in run(lambda comm: [plain(value) for value in operation(made(comm, directed=directed))], 3):
         assert found == expected
+
+
+def test_what_all_ranks_add_alike_counts_once_as_rank_0_has_it() -> None:
+    """Threads add floats up in an order of their own."""
+
+    def job(comm: Comm) -> float:
+        graph = made(comm)
+        assert graph.partition is not None
+        s = su.Scalar("sum", "float64", graph)
+        totals = Totals(graph.partition, (s,))
+        with totals.call(alike=True):
+            s.total[:] = 1 + comm.rank * 1e-9
+        with totals.call():
+            s.total[:] = comm.rank
+        totals.end()
+        return float(s.read())
+
+    assert run(job, 3) == [4.0] * 3
 
 
 def test_ranks_without_vertices() -> None:

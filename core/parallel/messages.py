@@ -1,0 +1,77 @@
+"""What a rank says first at a collective: a message of one size, which small values fit in."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MESSAGE = 256  #: bytes of a message
+HEAD = 64  #: of which so many are the head: what follows is the value, if there is room for it
+INLINE = MESSAGE - HEAD
+MOST_DIMENSIONS = 3
+WAY = slice(0, 16)  #: a digest of the name and the call site
+SIZE, DTYPE, SHAPE = slice(16, 24), slice(24, 32), slice(32, 56)  #: bytes of the value; of an array
+DIMENSIONS = 56  #: number of those of an array, or that it is none
+PICKLED = 255
+ALIGNMENT = 16  #: bytes
+
+
+def packed(name: str, site: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return a message, ``uint8[MESSAGE]``, and the bytes that it has no room for.
+
+    Args:
+        name: of the collective.
+        site: where it is called.
+        value: an array, whose bytes are sent as they are, or what can be pickled.
+    """
+    message = np.zeros(MESSAGE, np.uint8)
+    message[WAY] = np.frombuffer(hashlib.blake2b(f"{name} at {site}".encode(), digest_size=16).digest(), np.uint8)
+    message[DIMENSIONS] = PICKLED
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim <= MOST_DIMENSIONS:
+        message[DIMENSIONS] = value.ndim
+        kind = value.dtype.str.encode()
+        message[DTYPE][: len(kind)] = np.frombuffer(kind, np.uint8)
+        message[SHAPE].view(np.int64)[: value.ndim] = value.shape
+        body = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    else:
+        body = np.frombuffer(pickle.dumps(value), np.uint8)
+    message[SIZE].view(np.int64)[0] = len(body)
+    if len(body) > INLINE:
+        return message, body
+    message[HEAD : HEAD + len(body)] = body
+    return message, body[:0]
+
+
+def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:
+    """Return the values of all ranks.
+
+    Args:
+        messages: ``uint8[size, MESSAGE]``.
+        exchange: returns the bytes that messages had no room for, whose numbers it gets.
+    """
+    sizes = [int(message[SIZE].view(np.int64)[0]) for message in messages]
+    left = [size if size > INLINE else 0 for size in sizes]
+    bodies = exchange(left) if any(left) else []
+    return [
+        _value(message, bodies[rank] if left[rank] else message[HEAD : HEAD + sizes[rank]])
+        for rank, message in enumerate(messages)
+    ]
+
+
+def _value(message: np.ndarray, body: np.ndarray) -> Any:
+    dimensions = int(message[DIMENSIONS])
+    if dimensions == PICKLED:
+        return pickle.loads(body.tobytes())
+    dtype = bytes(message[DTYPE]).rstrip(b"\0").decode()
+    aligned = body if body.ctypes.data % ALIGNMENT == 0 and body.base is not message.base else body.copy()
+    return aligned.view(dtype).reshape(message[SHAPE].view(np.int64)[:dimensions])
+
+
+def ways_apart(ways: list[str]) -> str:
+    """Return the text of an error: ranks have come to different collectives, each of a name at a call site."""
+    rank = next(rank for rank, way in enumerate(ways) if way != ways[0])
+    return f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {ways[rank]}"

@@ -1,0 +1,131 @@
+"""Waiting for the other processes of a job: how long, for whom, and how the job ends where one does not come.
+
+Besides the collectives, processes send each other notes: that one has ended, that it is busy with what is no fault of
+the program (it compiles, it reads a file), and, once the limit has passed, at which collective it is. A process that
+waits reads them. A job that cannot go on is aborted: every process of it ends, and one says why.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import Any
+
+from mpi4py import MPI
+
+from suricate.base.notice import NOTICE
+
+SPINS = 2000  #: times that a request is asked for without a pause
+PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between questions: the first, and the longest
+GRACE = 1.0  #: seconds for the notes of others, once the limit has passed
+BEATS = 4  #: notes of a busy process within the limit
+ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
+
+
+def limit() -> float:
+    """Return the seconds that a process waits for others."""
+    return float(os.environ.get("SURICATE_TIMEOUT", "600"))
+
+
+class Watch:
+    """What one process knows of the others.
+
+    Args:
+        world: the communicator of the notes, used for nothing else.
+    """
+
+    def __init__(self, world: MPI.Comm) -> None:
+        self._world, self._rank = world, world.Get_rank()
+        self._others = [rank for rank in range(world.Get_size()) if rank != self._rank]
+        self._number, self._place = 0, ""  # of the collective that this process has come to
+        self._ended: dict[int, tuple[int, str]] = {}  # by rank: collectives that it has come to, and how it ended
+        self._waiting: dict[int, tuple[int, str]] = {}  # by rank: where it waits, once the limit has passed
+        self._heard = 0.0  # when a busy process was last heard of
+        self._sending, self._sent, self._over = threading.Lock(), list[Any](), False
+        atexit.register(self._say_end)
+        self._hook = sys.excepthook
+        sys.excepthook = self._end_by_error
+        if MPI.Query_thread() >= MPI.THREAD_MULTIPLE:
+            threading.Thread(target=self._beat, daemon=True, name="suricate: busy").start()
+
+    def come(self, name: str, site: str) -> None:
+        """Note that this process has come to a collective."""
+        self._number += 1
+        self._place = f"{name} at {site}"
+
+    def wait(self, request: MPI.Request) -> None:
+        """Return once the request is done; abort the job if it never will be."""
+        for _ in range(SPINS):
+            if request.Test():
+                return
+        began, pause = time.monotonic(), PAUSE
+        while not request.Test():
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST)
+            self._listen()
+            for rank, (number, how) in self._ended.items():
+                if number < self._number:
+                    self._give_up(request, f"rank {rank} {how} while others are at {self._place}")
+            if time.monotonic() - max(began, self._heard) > limit():
+                self._time_out(request)
+
+    def abort(self, reason: str) -> None:
+        """Say why, and end all processes of the job."""
+        print(f"suricate: rank {self._rank}: {reason}", file=sys.stderr, flush=True)
+        self._world.Abort(1)
+
+    # -- notes ---------------------------------------------------------------------------------------------------------
+
+    def _send(self, *note: Any) -> None:
+        with self._sending:
+            if not self._over:
+                self._sent = [one for one in self._sent if not one.Test()]
+                self._sent += [self._world.isend((self._rank, *note), dest=rank) for rank in self._others]
+            self._over = self._over or note[0] == ENDED
+
+    def _listen(self) -> None:
+        while self._world.iprobe():
+            rank, kind, number, text = self._world.recv()
+            if kind == BUSY:
+                self._heard = time.monotonic()
+            else:
+                {ENDED: self._ended, WAITS: self._waiting}[kind][rank] = number, text
+
+    def _time_out(self, request: MPI.Request) -> None:
+        """Tell where this process is, hear where others are, and abort."""
+        self._send(WAITS, self._number, self._place)
+        end = time.monotonic() + GRACE
+        while time.monotonic() < end and not request.Test():
+            time.sleep(LONGEST)
+            self._listen()
+        absent = [rank for rank in self._others if rank not in self._waiting]
+        reason = f"ranks {absent} did not come to {self._place} within {limit():g} s"
+        for rank, (number, place) in sorted(self._waiting.items()):
+            if (number, place) != (self._number, self._place):
+                reason += f"; rank {rank} is at {place}"
+        self._give_up(request, reason)
+
+    def _give_up(self, request: MPI.Request, reason: str) -> None:
+        if not request.Test():
+            self.abort(reason)
+
+    def _beat(self) -> None:
+        """Tell others from time to time that this process is busy, if it is."""
+        while True:
+            time.sleep(min(limit() / BEATS, 30.0))
+            if NOTICE.is_busy:
+                self._send(BUSY, self._number, "")
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _say_end(self) -> None:
+        self._send(ENDED, self._number, "has ended")
+
+    def _end_by_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Write what was raised, and end all processes: others would wait for this one."""
+        self._hook(kind, error, trace)
+        self.abort(f"has raised {kind.__name__}")

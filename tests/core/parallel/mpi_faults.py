@@ -1,0 +1,35 @@
+"""What goes wrong in a job of MPI: one rank does what the argument says, the others wait for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import suricate as su
+from suricate.base.notice import NOTICE
+from suricate.parallel import connect
+
+comm = connect()
+graph = su.Graph(30, device="cpu", comm=comm, threads=1)
+graph.insert_edges([comm.rank], [comm.rank + 1])
+fault, last = sys.argv[1], comm.rank == comm.size - 1
+if last and fault == "raises":
+    raise KeyError("mine")
+if last and fault.startswith("exits"):
+    sys.exit(int(fault[-1]))
+if last and fault == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+if last and fault == "aborts":
+    comm.abort("no more data")
+if last and fault == "stalls":
+    time.sleep(60)
+if last and fault == "compiles":
+    NOTICE.start()
+    time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))
+    NOTICE.end()
+if last and fault == "elsewhere":
+    graph.degrees()
+graph.insert_edges([5], [6])
+print("done", flush=True)
