@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from suricate.base.html import result_html
 from suricate.base.parameters import real
 from suricate.base.types import EMPTY
 from suricate.errors import WeightError
+from suricate.graph.row_copies import gathered_rows
 from suricate.operators import neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
@@ -46,6 +48,8 @@ WORD_BYTES = 8
 TURNS = 8  #: turns per step on CUDA if frontiers are small (``LOCAL_TURNS``)
 USUAL_DEPTH = 100  #: turns of a usual search; on average, a tree edge has as many vertices below it as the tree is deep
 WARP = 32  #: threads per warp
+LONG_ROWS = 8  #: arcs per vertex from which on, on the CPU, copying rows with weights costs less than it saves
+SAMPLE = 1 << 12  #: vertices whose edges give the mean weight on the CPU
 FARTHEST = 2**32 - 1  #: the 32-bit distance of an unreached vertex
 AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to rounding
 
@@ -234,7 +238,9 @@ class SSSP(Algorithm):
         if self._delta is not None:
             width = fitting_width(self._delta, forest.words.layout.fields[0].dtype)
             order = width, width
-        return forest.compute(graph, self._roots, order)
+        long = graph.weight_dtype is not None and graph.most_arcs >= LONG_ROWS * graph.num_vertices
+        with gathered_rows(graph) if long else nullcontext():
+            return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:
         """Compute from scratch, with wider words if necessary, if a step of an update did not increase the keys."""
@@ -328,10 +334,21 @@ def fitting_width(width: float, dtype: np.dtype) -> float:
 
 
 def _mean_weight(graph: Graph, arcs: int) -> float:
-    """Return the mean weight of an arc, 1 if there are none or it is not positive; waits for the device."""
+    """Return the mean weight of an arc, 1 if there are none or it is not positive; waits for the device.
+
+    On the CPU, in large graphs, it is that of some vertices' arcs, unless these are few: only the speed depends on it.
+    """
     with np.errstate(over="ignore"):
+        if not graph.device.is_cuda and graph.partition is None and graph.num_vertices > 4 * SAMPLE:
+            some = np.linspace(0, graph.num_vertices - 1, SAMPLE, dtype=np.uint32)
+            known: Array = graph.adjacency(some).weight
+            if len(known) >= SAMPLE:
+                return _usable(float(known.mean(dtype=np.float64)))
         total = float(neighbor_reduce(graph, weight_of, reduce="sum", dtype=np.float64).sum())
-    mean = total / max(1, arcs)
+        return _usable(total / max(1, arcs))
+
+
+def _usable(mean: float) -> float:
     return mean if 0 < mean < math.inf else 1.0
 
 

@@ -87,12 +87,11 @@ def degree(g, u):
 
 @inner
 def buckets(g, u):
-    """Return the number of buckets; 0 for a vertex without storage.
-
-    The count is read whatever the head word says: two reads at once are faster than one that waits for the other.
-    """
-    count = bucket_count(g, u)
-    return np.int64(0) if g.vertex[head_place(u)] == KEY_EMPTY else count
+    """Return the number of buckets; 0 for a vertex without storage. The count is read of vertices with several only."""
+    word = g.vertex[head_place(u)]
+    if word < SEVERAL:
+        return np.int64(1)
+    return np.int64(0) if word == KEY_EMPTY else bucket_count(g, u)
 
 
 @inner
@@ -115,7 +114,9 @@ def first(g, u, k):
 @inner
 def ahead(g, u):
     """Ask for the head slab of ``u``'s first bucket."""
-    prefetch(g.pool, min(first_slab(g.vertex[head_place(u)]), len(g.owner) - 1) * g.words)
+    base = min(first_slab(g.vertex[head_place(u)]), len(g.owner) - 1) * g.words
+    prefetch(g.pool, base)
+    prefetch(g.pool, base + (g.words >> 1))
 
 
 @inner

@@ -66,6 +66,8 @@ def degree(g, u):
 def ahead(g, u):
     """Ask for the first edges of ``u``."""
     prefetch(g.dst, g.begin[u])
+    if len(g.weight):
+        prefetch(g.weight, g.begin[u])
 
 
 @inner

@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from suricate.base.devices import CPU
+from suricate.cpu import threads
+from suricate.store import fallbacks
 
 if TYPE_CHECKING:
     from suricate.base.types import StoreView
@@ -54,11 +59,19 @@ def rows_of(view: StoreView) -> StoreView:
     """Return a view over a copy of the rows of ``view`` if they lie in segments with gaps between them, else itself."""
     if view.owner_per != "segment" or not view.can_scan:
         return view
-    from suricate.cursors.contiguous import contiguous_view  # imports Numba, which CUDA does without otherwise
-    from suricate.store import fallbacks
+    # these import Numba, which CUDA does without otherwise
+    from suricate.cursors import contiguous, row_loops
+    from suricate.kernels.walking import loops_over
 
     try:
-        offsets, edges = fallbacks.edges_of(view, CPU)
+        lengths = fallbacks.degrees(view, CPU)
+        offsets = np.zeros(view.num_vertices + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        dst = np.empty(offsets[-1], np.uint32)
+        weight = np.empty(offsets[-1] if view.weight_dtype else 0, view.weight_dtype or np.uint8)
     except MemoryError:
         return view
-    return contiguous_view(offsets[:-1], offsets[1:], edges.dst, edges.weight)
+    copy_rows = loops_over(view, Path(row_loops.__file__)).copy_rows
+    given = view.data, offsets, dst, weight
+    threads.run(copy_rows, [(*given, *part) for part in fallbacks.parts_of(offsets)])
+    return contiguous.contiguous_view(offsets[:-1], offsets[1:], dst, weight if view.weight_dtype else None)

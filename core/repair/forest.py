@@ -86,9 +86,9 @@ class Forest:
     def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-        ``order=(bound, delta)``: on the CPU vertices whose first key is above the bound wait until the others are done;
-        then the bound rises to the next multiple of ``delta`` (delta-stepping); of several threads one may be ahead of
-        the others, so that the numbers of steps and pushes depend on the schedule. On CUDA those wait whose first key
+        ``order=(bound, delta)``: on the CPU vertices wait in buckets as wide as ``delta`` by their first keys, and the
+        lowest bucket is emptied first (delta-stepping); of several threads one may be ahead of the
+        others, so that the numbers of steps and pushes depend on the schedule. On CUDA those wait whose first key
         is more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too.
         The words are the same without an order.
         """

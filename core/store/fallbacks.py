@@ -99,11 +99,11 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
         _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
     else:
         given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
-        threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in _parts(offsets)])
+        threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in parts_of(offsets)])
     return offsets, edges
 
 
-def _parts(offsets: np.ndarray) -> list[threads.Range]:
+def parts_of(offsets: np.ndarray) -> list[threads.Range]:
     """Return ranges of vertices with about equally many edges, which begin at ``offsets``: one if they are few."""
     size = len(offsets) - 1
     number = threads.parts(size + int(offsets[-1]))

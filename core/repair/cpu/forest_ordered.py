@@ -26,11 +26,13 @@ from suricate.repair.cpu.forest_bindings import (
     weight,
 )
 from suricate.repair.cpu.waiting import (
-    FAR,
+    CHUNK,
+    LEFT,
     WINDOW,
+    bucket_of,
+    detach,
     empty_buckets,
-    move_window,
-    multiple_of,
+    give_back,
     open_buckets,
     put_off,
     take_out,
@@ -38,7 +40,25 @@ from suricate.repair.cpu.waiting import (
 
 
 @inner
-def push_in_order(g, tree, u, base, width, num_vertices, after, before, violated, *args):
+def least_key(tree, queue, count):
+    """Return the least first key of what is queued."""
+    least = np.inf
+    for i in range(count):
+        least = min(least, np.float64(first_key(load_word(tree, queue[i]))))
+    return least
+
+
+@inner
+def put_off_all(tree, queue, count, origin, inverse, where, who, rest, firsts, ends, supply):
+    """Let all that is queued wait."""
+    for i in range(count):
+        v = queue[i]
+        j = bucket_of(first_key(load_word(tree, v)), origin, inverse)
+        put_off(v, j, where, who, rest, firsts, ends, supply)
+
+
+@inner
+def push_in_order(g, tree, u, origin, inverse, where, who, rest, firsts, ends, supply, violated, *args):
     """Make the offers of ``u``; what they change waits in the bucket of its new key."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
@@ -51,42 +71,53 @@ def push_in_order(g, tree, u, base, width, num_vertices, after, before, violated
         elif less_word(value, old):
             store_word(tree, v, value)
             if not same_keys(value, old):
-                put_off(v, multiple_of(first_key(value), width), base, num_vertices, after, before)
+                j = bucket_of(first_key(value), origin, inverse)
+                put_off(v, j, where, who, rest, firsts, ends, supply)
 
 
 @kernel
-def propagate_in_order(g, num_vertices, queue, count, tree, width, share, after, before, violated, *args):
+def propagate_in_order(
+    g, num_vertices, queue, count, tree, inverse, share, where, who, rest, firsts, ends, supply, violated, *args
+):
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
-    A bucket is ``width`` wide; ``after`` and ``before`` belong to ``waiting.py``. After more than ``share`` edges the
-    rest is left to several threads. Returns the number of buckets that were emptied, of vertices that made offers, and
-    of those left, which are in ``queue``.
+    A bucket is 1 / ``inverse`` wide; from ``where`` to ``supply`` see ``waiting.py``. After more than ``share`` edges
+    the rest is left to several threads. Returns the number of buckets that were emptied, of vertices that made offers,
+    and of those left, which are in ``queue``.
     """
-    steps, pushed, edges, at, base = 0, 0, np.int64(0), 0, FAR
-    for i in range(count):
-        base = min(base, multiple_of(first_key(load_word(tree, queue[i])), width))
-    open_buckets(num_vertices, after, before)
-    for i in range(count):
-        v = queue[i]
-        put_off(v, multiple_of(first_key(load_word(tree, v)), width), base, num_vertices, after, before)
-    while edges <= share:
-        while at < WINDOW and after[num_vertices + 1 + at] == num_vertices + 1 + at:
-            at += 1
-        if at == WINDOW:
-            if after[num_vertices + 1 + WINDOW] == num_vertices + 1 + WINDOW:
-                break
-            base, at = move_window(tree, width, num_vertices, after, before), 0
-        ring = np.int64(num_vertices + 1 + at)
-        steps += 1
-        while after[ring] != ring and edges <= share:
-            u = np.uint32(after[ring] - 1)
-            take_out(u, after, before)
-            if after[ring] != ring:
-                ahead(g, np.uint32(after[ring] - 1))
-            push_in_order(g, tree, u, base, width, num_vertices, after, before, violated, *args)
-            pushed += 1
-            edges += np.int64(degree(g, u))
-    return steps, pushed, empty_buckets(num_vertices, after, before, queue)
+    steps, pushed, edges = 0, 0, np.int64(0)
+    while count > 0 and edges <= share:
+        origin, at, crowded = least_key(tree, queue, count), 0, False
+        open_buckets(who, firsts, ends, supply)
+        put_off_all(tree, queue, count, origin, inverse, where, who, rest, firsts, ends, supply)
+        count = 0
+        while at < WINDOW and edges <= share and not crowded:
+            if firsts[at] < 0:
+                at += 1
+                continue
+            steps += 1
+            c, stop = detach(at, firsts, ends)
+            while c >= 0 and edges <= share and not crowded:
+                last = CHUNK if rest[c] >= 0 else stop - c * CHUNK
+                for i in range(last):
+                    if i + AHEAD < last:
+                        ahead(g, who[np.uint64(c * CHUNK + i + AHEAD)])
+                    u = who[np.uint64(c * CHUNK + i)]
+                    if where[u] != at + 1:
+                        continue
+                    arcs = np.int64(degree(g, u))
+                    crowded = supply[LEFT] < arcs // CHUNK + WINDOW + 2
+                    if crowded or edges > share:
+                        count = take_out(c, i, stop, at, where, who, rest, queue, count)
+                        break
+                    where[u] = 0
+                    pushed, edges = pushed + 1, edges + arcs
+                    push_in_order(g, tree, u, origin, inverse, where, who, rest, firsts, ends, supply, violated, *args)
+                following = rest[c]
+                give_back(c, rest, supply)
+                c = following
+        count = empty_buckets(where, who, rest, firsts, ends, queue, count)
+    return steps, pushed, count
 
 
 @kernel

@@ -26,7 +26,7 @@ from suricate.operators.results import Propagated
 from suricate.repair.cpu.events import Events
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
-from suricate.repair.cpu.waiting import WINDOW
+from suricate.repair.cpu.waiting import CHUNK, WINDOW, chunks_for
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -211,18 +211,24 @@ class _Repair:
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
         """Push in the order of the first key, by buckets of this width, until nothing changes."""
         steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
-        size, array, share = self.n + WINDOW + 2, self.graph.workspace.array, self._shared_from()
-        rings = array("operators.after", size, np.uint32), array("operators.before", size, np.uint32)
+        share, waiting = self._shared_from(), self._waiting()
         width = width if self.is_float else max(1, round(width))
         while left:
             *more, left = self.loops.propagate_in_order(
-                self.g, self.n, self.queue, left, self.tree, width, share, *rings, self.violated, *self.values
+                self.g, self.n, self.queue, left, self.tree, 1 / width, share, *waiting, self.violated, *self.values
             )
             steps, pushed = steps + more[0], pushed + more[1]
             if left:
                 *more, left = self._near().run(left, float(width), more[0], share)
                 steps, pushed = steps + more[0], pushed + more[1]
         return steps, pushed
+
+    def _waiting(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays of ``waiting.py``."""
+        array, chunks = self.graph.workspace.array, chunks_for(self.n)
+        who, rest = array("operators.who", chunks * CHUNK, np.uint32), array("operators.rest", chunks, np.int64)
+        lists = [array(f"operators.{name}", WINDOW + 1, np.int64) for name in ("firsts", "ends", "supply")]
+        return array("operators.where", self.n, np.uint8), who, rest, *lists
 
     def _near(self) -> Near:
         view = self.graph.view("out")

@@ -83,7 +83,7 @@ def test_without_memory_the_storage_is_walked(monkeypatch):
 
     graph = make_graph("slabhash", weighted=False)
     stored = graph.view()
-    monkeypatch.setattr(fallbacks, "edges_of", fail)
+    monkeypatch.setattr(fallbacks, "degrees", fail)
     with gathered_rows(graph):
         assert graph.view().cursor == stored.cursor
         assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == graph.num_edges

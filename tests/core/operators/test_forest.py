@@ -10,6 +10,8 @@ import pytest
 import suricate as su
 from suricate.base.types import EMPTY, ArcList
 from suricate.errors import ParameterError
+from suricate.operators.cpu.measuring import MANY
+from suricate.repair.cpu import repairs, waiting
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
 
@@ -227,3 +229,31 @@ def verify_distances(graph: su.Graph, forest: Forest) -> None:
     for u, v, w in sorted(arcs_of(graph)):
         best[v] = min(best[v], best[u] + w)
     assert forest.words.distance.tolist() == best.tolist()
+
+
+def falling(n: int, wide: bool) -> tuple[Forest, su.Graph, Frontier]:
+    """Return a forest over a path of 60 vertices, from each of which all others are nearer than from those before."""
+    path, others = np.arange(60), np.arange(60, n)
+    src = np.concatenate([path[:-1], np.repeat(path, len(others))])
+    weight = np.concatenate([np.ones(59), np.repeat(2000 - 30 * path, len(others))])
+    graph = su.Graph(n, device="cpu", weight_dtype="int32")
+    graph.insert_edges(src, np.concatenate([path[1:], np.tile(others, 60)]), weight.astype(np.int32))
+    return tree_of(graph, wide), graph, root(graph)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("wide", [False, True])
+def test_waiting_vertices_are_listed_again_when_chunks_run_out(wide: bool, monkeypatch: Any) -> None:
+    n = 1500
+    monkeypatch.setattr(repairs, "shared_from", lambda graph, out: int(MANY))
+    forest, graph, roots = falling(n, wide)
+    forest.compute(graph, roots)
+    plain = forest.words.data.copy()
+    crowded = forest.compute(graph, roots, (30, 30))
+    assert np.array_equal(forest.words.data, plain)
+    assert not graph.workspace.array("operators.where", n, np.uint8).any()
+    forest, graph, roots = falling(n, wide)  # with arrays of its own
+    monkeypatch.setattr(repairs, "chunks_for", lambda n: 60 * waiting.chunks_for(n))
+    roomy = forest.compute(graph, roots, (30, 30))
+    assert np.array_equal(forest.words.data, plain)
+    assert crowded.steps < roomy.steps  # no bucket is emptied whose vertices have all moved on
