@@ -77,7 +77,7 @@ class FixedPoint(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Iterate from the previous values, mixed with a little of the uniform vector; large batches: from scratch."""
-        if not self.converged or self.outweighs(graph, delta.edges("deleted"), delta.edges("inserted")):
+        if not self.converged or self.should_recompute(graph, delta.edges("deleted"), delta.edges("inserted")):
             self.compute(graph)
             return
         xp, n = graph.device.xp, graph.num_vertices

@@ -110,7 +110,7 @@ class BFS(Algorithm):
         """Repair the levels and parents that deletions invalidated, and search on from the inserted edges."""
         self.sources.note(graph)
         forest, deleted, inserted = self._forest, delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
-        if forest is None or self.outweighs(graph, deleted, inserted):
+        if forest is None or self.should_recompute(graph, deleted, inserted):
             self.recomputes()
             self._search(graph)
             return

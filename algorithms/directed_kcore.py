@@ -52,7 +52,7 @@ class DirectedKCore(Algorithm):
         """Lower vertices that lost support by deletions, then raise those that gained it by insertions."""
         self._largest = None
         deleted, inserted = delta.edges("deleted"), delta.edges("inserted")
-        if self.outweighs(graph, deleted, inserted):
+        if self.should_recompute(graph, deleted, inserted):
             self.recomputes()
             self._numbers.compute(graph)
         else:

@@ -127,7 +127,7 @@ class DirectedTriangles(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the triangles of pairs whose arcs changed, and add those that they are in now."""
-        if self.outweighs(graph, delta.arc_list("deleted"), delta.arc_list("inserted")):
+        if self.should_recompute(graph, delta.arc_list("deleted"), delta.arc_list("inserted")):
             self.compute(graph)
             return
         self._grow(graph)

@@ -161,7 +161,9 @@ class SSSP(Algorithm):
         self._forest: Forest | None = None
         self._roots: Frontier | None = None
         self._graph: Graph | None = None
-        self._depth = 0  # of the last search on CUDA, in turns: of a thin frontier they cost the same whatever its size
+        self._depth = (
+            0  # of the last search on CUDA, in turns: of a small frontier they cost the same whatever its size
+        )
 
     def compute(self, graph: Graph) -> None:
         """Search from scratch; waits for the device."""
@@ -188,7 +190,7 @@ class SSSP(Algorithm):
             self.compute(graph)
             return
         deleted, inserted = delta.placed_arcs("deleted"), delta.placed_arcs("inserted")
-        if self.outweighs(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
+        if self.should_recompute(graph, deleted, inserted, times=max(1.0, self._depth / USUAL_DEPTH)):
             self.recomputes()
             self._run(graph, forest)
         else:

@@ -1,7 +1,7 @@
 """Graphs under test: freshly built, aged by churn, or nearly full.
 
 A scenario is a graph in one of these conditions and the edges that it holds. So that all repeats meet the same
-condition, the graph is built anew when repeats have bloated it (otherwise a rate would depend on the number of repeats
+condition, the graph is rebuilt when repeats have bloated it (otherwise a rate would depend on the number of repeats
 before; what bloat costs is measured by the workload 'churn'). Nothing here is timed.
 """
 
@@ -48,7 +48,7 @@ class Scenario:
         self.housekeeper = Housekeeper(self.graph)
 
     def _edges(self) -> EdgeList:
-        """Return the input's edges; they stay on the device, since the graph may be built anew for each repeat."""
+        """Return the input's edges; they stay on the device, since the graph may be rebuilt for each repeat."""
         if "edges" not in self.fixture.cache:
             self.fixture.cache["edges"] = self.fixture.all_edges()
         return self.fixture.cache["edges"]

@@ -82,7 +82,7 @@ class KCore(Algorithm):
         deleted, inserted = changed("deleted"), changed("inserted")
         row = graph.most_arcs / max(graph.num_vertices, 1) / USUAL_ROW  # what it takes to lower a vertex
         level = min(max(1.0, 1 / max(row, 1 / MOST_WEIGHT) ** 2), MOST_WEIGHT)  # what an insertion may reach
-        if self.outweighs(graph, deleted, inserted, times=row, each=level):
+        if self.should_recompute(graph, deleted, inserted, times=row, each=level):
             self.recomputes()
             self._numbers.compute(graph)
         elif not self._numbers.update(graph, deleted, inserted):

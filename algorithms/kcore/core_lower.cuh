@@ -1,14 +1,14 @@
 // Core numbers after deletions: vertices that lack support fall by one at a time, in rounds with one barrier each.
 //
 // Who falls stands at the end of its new level at once, at a place that is the number of the next round. So whoever meets it during
-// the same round sees that by its place, and knows its number when the round began, one more; a mark tells if it had fallen in
+// the same round sees that by its place, and knows its number when the round began, one more; a mark tells if it had been lowered in
 // the round before as well.
 #pragma once
 #include "core_order.cuh"
 
 constexpr uint32_t ENOUGH = 64;  // neighbours for a warp: several share a vertex that has more
 constexpr uint32_t AGAIN =
-    0x80000000u;  // in a core number: has fallen in two rounds in succession. The second takes it away
+    0x80000000u;  // in a core number: has been lowered in two rounds in succession. The second takes it away
 constexpr uint32_t LATER_SHIFT = 32,
                    ARRIVED_SHIFT = 52;  // of a sum: support below; no core number has more than 20 bits
 constexpr uint32_t SHARERS_SHIFT = 20, MOST_SHARERS = 1024;  // of left[v]: the warps that share v, above its number
@@ -48,7 +48,7 @@ struct Falls {
         const uint32_t space = first < n / 2 ? n / 2 - first : 0;
         if (entries > space) sharers = 1;
         at[v] = place;
-        c.standing[v] = standing_of(to, now + 1);
+        c.entry[v] = entry_of(to, now + 1);
         c.left[v] = int(core | sharers << SHARERS_SHIFT);
         for (uint32_t i = 0; i < min(entries, space); ++i) {
             parts(round + 1)[first + i] = {v, (unsigned short)(1 + PARTS * i), (unsigned short)sharers};
@@ -56,15 +56,15 @@ struct Falls {
     }
 };
 
-// Of a vertex that has fallen: counts its support and what comes after it, and takes its own support from those that it does not
-// support any more, unless they have fallen in the same round and so count anew.
+// Of a vertex that has been lowered: counts its support and what comes after it, and takes its own support from those that it does not
+// support any more, unless they were lowered in the same round, and so count again.
 struct Withdraw {
     const Falls& falls;
     uint32_t v, k, before, old;  // its number, that before, and the place before
     uint64_t sum;
-    __device__ Known read(uint32_t w) const { return {falls.c.standing[w], 0}; }
+    __device__ Known read(uint32_t w) const { return {falls.c.entry[w], 0}; }
     __device__ uint32_t change(uint32_t w, Known& its) {
-        const uint32_t place = place_of(its.standing), marked = core_of(its.standing);
+        const uint32_t place = place_of(its.entry), marked = core_of(its.entry);
         const bool falls_now = place == falls.now + 1;
         const uint32_t core = (marked & ~AGAIN) + falls_now;
         if (w == v || core < k) return NOTHING;
@@ -77,8 +77,8 @@ struct Withdraw {
         return atomicSub(&falls.c.support[w], 1u);
     }
     __device__ void act(uint32_t w, const Known& its, uint32_t had) const {
-        const uint32_t core = core_of(its.standing);
-        if (had == core) falls.fall(w, its.mark, core, place_of(its.standing), core - 1);
+        const uint32_t core = core_of(its.entry);
+        if (had == core) falls.fall(w, its.mark, core, place_of(its.entry), core - 1);
     }
 };
 
@@ -135,7 +135,7 @@ struct Lower {
         if (uint32_t(sum) < k) {
             falls.fall(v, neighbors, k, falls.now, (k - 1) | AGAIN);
         } else if (marked != k) {
-            c.standing[v] = standing_of(k, falls.now);
+            c.entry[v] = entry_of(k, falls.now);
         }
     }
 };
@@ -146,10 +146,10 @@ __device__ __forceinline__ void lower_all(Cores& c, const Arcs& deleted, uint32_
     for (long long i = thread_id(); i < deleted.size; i += thread_count()) {
         if (deleted.status && deleted.status[i] != deleted.wanted) continue;
         const uint32_t v = deleted.dst[i];
-        const uint64_t standing = c.standing[v];
-        if (fresh(c.support[v]) >= core_of(standing) || atomicExch(&next.stamp[v], next.epoch) == next.epoch) continue;
-        const uint32_t core = core_of(standing), neighbors = degree(c.g, v);
-        seeds.fall(v, neighbors, core, place_of(standing), min(core - 1, neighbors));
+        const uint64_t entry = c.entry[v];
+        if (fresh(c.support[v]) >= core_of(entry) || atomicExch(&next.stamp[v], next.epoch) == next.epoch) continue;
+        const uint32_t core = core_of(entry), neighbors = degree(c.g, v);
+        seeds.fall(v, neighbors, core, place_of(entry), min(core - 1, neighbors));
     }
     uint32_t count;
     const uint32_t* list = close_round(r, count);

@@ -1,14 +1,14 @@
 // Core numbers from scratch, by the blocks of one cooperative launch: level-synchronous peeling.
 #pragma once
-#include "core_thin.cuh"
+#include "core_block_rounds.cuh"
 
 constexpr uint32_t UNKNOWN = 0xFFFFFFFFu;  // a core number that is not known yet
-constexpr uint32_t NARROW = 16;  // numbers up to which few have many neighbours: rounds may be thin
+constexpr uint32_t NARROW = 16;  // numbers up to which few have many neighbours: rounds may be short
 
 // Where a vertex stands: its number, in the lower half, and its place in the order of its level. One word, read and written at once.
-__device__ __forceinline__ uint64_t standing_of(uint32_t core, uint32_t place) { return core | uint64_t(place) << 32; }
-__device__ __forceinline__ uint32_t core_of(uint64_t standing) { return uint32_t(standing); }
-__device__ __forceinline__ uint32_t place_of(uint64_t standing) { return uint32_t(standing >> 32); }
+__device__ __forceinline__ uint64_t entry_of(uint32_t core, uint32_t place) { return core | uint64_t(place) << 32; }
+__device__ __forceinline__ uint32_t core_of(uint64_t entry) { return uint32_t(entry); }
+__device__ __forceinline__ uint32_t place_of(uint64_t entry) { return uint32_t(entry >> 32); }
 
 // left[v] = the number of neighbours besides v itself. A thread per vertex asks for the self-loop, or a tile looks for it.
 __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* left) {
@@ -27,35 +27,35 @@ __device__ __forceinline__ void count_neighbors(const View& g, uint32_t n, int* 
 // One neighbour less is left to those of a vertex that is taken away at a number k; who has k left then goes in the next round.
 struct TakeAway {
     int* left;
-    uint64_t* standing;
+    uint64_t* entry;
     uint32_t k, base;
     Next next;
     __device__ Known read(uint32_t) const { return {}; }
     __device__ uint32_t change(uint32_t w, const Known&) const { return uint32_t(atomicSub(&left[w], 1)); }
     __device__ void act(uint32_t w, const Known&, uint32_t had) const {
         if (had != k + 1) return;
-        standing[w] = standing_of(k, ORIGIN + (next.epoch - base));
+        entry[w] = entry_of(k, ORIGIN + (next.epoch - base));
         append(next.queue, next.count, w);
     }
 };
 
 // Where all v stand, the place being ORIGIN and the round in which it goes: for k = 0, 1, ... all vertices with at most k neighbours
-// left are taken away, in rounds, until none is; k is their core number. Those that remain are listed anew for each k, in `rest` and `spare` by turns. left int32[n]: neighbours
+// left are taken away, in rounds, until none is; k is their core number. Those that remain are listed again for each k, in `rest` and `buffer` by turns. left int32[n]: neighbours
 // left, exact for what remains. All threads of the grid call it, once per launch.
-__device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* standing, int* left, uint32_t* rest,
-                                         uint32_t* spare, Rounds& r) {
+__device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* entry, int* left, uint32_t* rest,
+                                         uint32_t* buffer, Rounds& r) {
     RoundState* state = r.state;
     const uint32_t base = r.epoch;
     count_neighbors(g, n, left);
     if (thread_id() < 3) state->least[thread_id()] = UNKNOWN;
     grid_barrier(r);
     for (uint32_t v = thread_id(); v < n; v += thread_count()) {
-        standing[v] = standing_of(left[v] > 0 ? UNKNOWN : 0, 0);
+        entry[v] = entry_of(left[v] > 0 ? UNKNOWN : 0, 0);
         if (left[v] > 0) append(rest, &state->remaining[0], v);
     }
     grid_barrier(r);
     uint32_t remaining = counted(state->remaining[0]), k = 1;
-    ThinTurns turns = {};
+    RoundTurns turns = {};
     for (uint32_t turn = 1; remaining > 0; turn = turn == 2 ? 0 : turn + 1) {
         if (thread_id() == 0) {  // read for the last time two passes ago
             const uint32_t after = turn == 2 ? 0 : turn + 1;
@@ -66,13 +66,13 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* st
         uint32_t least = UNKNOWN;
         for (uint32_t i = thread_id(); i < remaining; i += thread_count()) {
             const uint32_t v = rest[i];
-            if (core_of(standing[v]) != UNKNOWN) continue;
+            if (core_of(entry[v]) != UNKNOWN) continue;
             const uint32_t has = fresh(left[v]);
             if (has <= k) {
-                standing[v] = standing_of(k, ORIGIN + (next.epoch - base));
+                entry[v] = entry_of(k, ORIGIN + (next.epoch - base));
                 append(next.queue, next.count, v);
             } else {
-                append(spare, &state->remaining[turn], v);
+                append(buffer, &state->remaining[turn], v);
                 least = min(least, has);
             }
         }
@@ -81,22 +81,21 @@ __device__ __forceinline__ void peel_all(const View& g, uint32_t n, uint64_t* st
         const uint32_t* list = close_round(r, count);
         remaining = counted(state->remaining[turn]);
         uint32_t* const done = rest;
-        rest = spare;
-        spare = done;
+        rest = buffer;
+        buffer = done;
         if (count == 0) {
             k = counted(state->least[turn]);  // nothing has changed since it was found
             continue;
         }
         const auto take = [&](uint32_t w, uint32_t epoch) {
             if (atomicSub(&left[w], 1) != int(k) + 1) return false;
-            standing[w] = standing_of(k, ORIGIN + (epoch - base));
+            entry[w] = entry_of(k, ORIGIN + (epoch - base));
             return true;
         };
-        auto serve =
-            by_neighbor(g, [&](uint32_t, const Next& later) { return TakeAway{left, standing, k, base, later}; });
+        auto serve = by_neighbor(g, [&](uint32_t, const Next& later) { return TakeAway{left, entry, k, base, later}; });
         for (bool spread = true; count > 0; spread = !spread) {
-            const bool thin = spread && k <= NARROW && count > ALONE && count <= THIN * gridDim.x;
-            list = thin ? thin_rounds(g, r, turns, list, count, take) : run_round(g, r, list, count, serve);
+            const bool by_blocks = spread && k <= NARROW && count > ALONE && count <= PER_BLOCK * gridDim.x;
+            list = by_blocks ? block_rounds(g, r, turns, list, count, take) : run_round(g, r, list, count, serve);
         }
         ++k;
     }

@@ -90,7 +90,7 @@ class CoreNumbers:
     def __init__(self, device: Device) -> None:
         self.device = device
         xp = device.xp
-        self._standing: Array = xp.empty(0, np.uint64)  # on CUDA core and place are its lower and upper halves
+        self._entry: Array = xp.empty(0, np.uint64)  # on CUDA core and place are its lower and upper halves
         self._sums: Array = xp.empty(0, np.uint64)  # on CUDA, 0 between launches
         self.core: Array = xp.empty(0, np.uint32)
         self._place: Array = xp.empty(0, np.uint32)
@@ -107,7 +107,7 @@ class CoreNumbers:
         if not graph.num_vertices:
             return
         if self.device.is_cuda:
-            program, blocks, arguments = self._launch_of(graph, (self._standing,))
+            program, blocks, arguments = self._launch_of(graph, (self._entry,))
             program.kernel("peel")((blocks,), (BLOCK,), arguments)
         else:
             self._peel(graph)
@@ -147,14 +147,14 @@ class CoreNumbers:
         before = len(self.core)
         if num_vertices <= before:
             return
-        numbers = ("_standing", "_sums") if self.device.is_cuda else ("core", "_place")
+        numbers = ("_entry", "_sums") if self.device.is_cuda else ("core", "_place")
         for name in (*numbers, "_support", "_later", "_stamp", "_mark"):
             held = getattr(self, name)
             grown = self.device.xp.zeros(num_vertices, held.dtype)
             grown[:before] = held
             setattr(self, name, grown)
         if self.device.is_cuda:
-            self.core, self._place = (self._standing.view(np.uint32)[half::2] for half in range(2))
+            self.core, self._place = (self._entry.view(np.uint32)[half::2] for half in range(2))
 
     def _peel(self, graph: Graph) -> None:
         view, n = graph.view("out"), graph.num_vertices
@@ -171,28 +171,28 @@ class CoreNumbers:
         """Return program, number of blocks and all arguments of a kernel: the view, its own, then what both need."""
         view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
-        lists = self._scratch(graph, "rest", "spare", "queue0", "queue1")
+        lists = self._scratch(graph, "rest", "buffer", "queue0", "queue1")
         both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
         program, blocks = program_over(view, SOURCE, prelude_of), resident_blocks(self.device.index, BLOCK)
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> _Updates:
-        """Return the launches of updates, made anew where an array has moved."""
+        """Return the launches of updates, made again where an array has moved."""
         held = self._updates
-        if held is None or held.graph is not graph or held.standing is not self._standing or not held.walks(graph):
+        if held is None or held.graph is not graph or held.entry is not self._entry or not held.walks(graph):
             n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
-            launch = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._standing))
-            held = self._updates = _Updates(graph, self._standing, launch)
+            launch = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
+            held = self._updates = _Updates(graph, self._entry, launch)
         return held
 
 
 class _Updates:
     """The launches of updates: all arguments stay but arcs, and the view where it is new."""
 
-    def __init__(self, graph: Graph, standing: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
-        self.graph, self.standing = graph, standing
+    def __init__(self, graph: Graph, entry: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
+        self.graph, self.entry = graph, entry
         self._program, blocks, arguments = launch
         self._view = graph.view("out")
         self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, arguments)

@@ -196,7 +196,7 @@ def go_by(g, v, before, core, place, later, queue, count):
 
 
 @inner
-def reorder(g, core, place, later, kept, queue, spare, seeds, count, work):
+def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
     """Move vertices in ``queue``, which have too many after them, back until none has.
 
     Those that no place suits, and those that would still move after ``PASSES`` rounds and two per number, are the seeds
@@ -219,8 +219,8 @@ def reorder(g, core, place, later, kept, queue, spare, seeds, count, work):
             before = place[v]
             place[v], later[v] = at, found
             kept[2] = max(kept[2], at)
-            queued = go_by(g, v, before, core, place, later, spare, queued)
-        queue, spare, count = spare, queue, queued
+            queued = go_by(g, v, before, core, place, later, buffer, queued)
+        queue, buffer, count = buffer, queue, queued
     return num_seeds, work
 
 
@@ -338,7 +338,7 @@ def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, 
 
 @kernel
 def raise_all(g, src, dst, status, wanted, size, core, support, place, later, left, stamp, mark, kept, listed, work,
-              queue, spare):  # fmt: skip
+              queue, buffer):  # fmt: skip
     """Raise core numbers after insertions: candidates rise by one, and so again until none does.
 
     ``mark[v]`` is the number of the last search of which ``v`` was a candidate, plus 1 if it rose.
@@ -353,11 +353,11 @@ def raise_all(g, src, dst, status, wanted, size, core, support, place, later, le
             queue[count] = v
             count += 1
     while count > 0:
-        seeds, work = reorder(g, core, place, later, kept, queue, spare, listed, count, work)
+        seeds, work = reorder(g, core, place, later, kept, queue, buffer, listed, count, work)
         last, work = seek(g, core, place, later, listed, work, seeds)
         if work < 0 or kept[4] <= last:
             return False
         kept[1] += 2
-        sift(g, core, place, later, left, mark, kept, listed, last, spare)
-        count = rise(g, core, support, place, later, left, mark, kept, listed, last, spare, queue)
+        sift(g, core, place, later, left, mark, kept, listed, last, buffer)
+        count = rise(g, core, support, place, later, left, mark, kept, listed, last, buffer, queue)
     return True

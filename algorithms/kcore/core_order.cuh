@@ -3,12 +3,12 @@
 #include "core_numbers.cuh"
 #include "core_sums.cuh"
 
-// What the phases share. support, later: see core_numbers_cpu.py; standing: see core_numbers.cuh. mark[v]: the number of the last search
+// What the phases share. support, later: see core_numbers_cpu.py; entry: see core_numbers.cuh. mark[v]: the number of the last search
 // of which v was a candidate, plus 1 if it rose. left, removed and sums are scratch, sums 0 before and after. listed: the candidates,
 // and the seeds of the next search, by turns.
 struct Cores {
     const View& g;
-    uint64_t* standing;
+    uint64_t* entry;
     uint32_t* support;
     uint32_t* later;
     uint32_t* mark;
@@ -22,7 +22,7 @@ struct Cores {
     uint32_t head;    // every place is at least that, but for isolated vertices
     uint32_t turn;    // which list holds the candidates
 
-    __device__ uint32_t core(uint32_t v) const { return core_of(standing[v]); }
+    __device__ uint32_t core(uint32_t v) const { return core_of(entry[v]); }
 };
 
 __device__ __forceinline__ uint32_t lane_id() { return threadIdx.x & 31; }
@@ -53,9 +53,9 @@ struct Seek {
     const Cores& c;
     OwnNext next;
     uint64_t own;
-    __device__ Known read(uint32_t w) const { return {c.standing[w], 0}; }
+    __device__ Known read(uint32_t w) const { return {c.entry[w], 0}; }
     __device__ uint32_t change(uint32_t w, const Known& its) const {
-        const bool after = core_of(its.standing) == core_of(own) && place_of(its.standing) > place_of(own);
+        const bool after = core_of(its.entry) == core_of(own) && place_of(its.entry) > place_of(own);
         return after ? atomicAdd(&c.later[w], 1u) : NOTHING;
     }
     __device__ void act(uint32_t w, const Known&, uint32_t had) const {
@@ -65,7 +65,7 @@ struct Seek {
 
 // So is whoever has too many after it if all candidates before it go. later is right then for those that stay.
 __device__ __forceinline__ uint32_t seek(const Cores& c, Rounds& r, const uint32_t* list, uint32_t count) {
-    const auto visitor = [&](uint32_t v, const OwnNext& next) { return Seek{c, next, c.standing[v]}; };
+    const auto visitor = [&](uint32_t v, const OwnNext& next) { return Seek{c, next, c.entry[v]}; };
     const uint32_t before = r.served;
     run_rounds(c.g, r, list, count, own_first(c.g, visitor));
     const uint32_t candidates = counted(c.state->listed[c.turn]);
@@ -78,9 +78,9 @@ struct CountStaying {
     const Cores& c;
     uint32_t v, k;
     uint64_t sum;
-    __device__ Known read(uint32_t w) const { return {c.standing[w], c.mark[w]}; }
+    __device__ Known read(uint32_t w) const { return {c.entry[w], c.mark[w]}; }
     __device__ uint32_t change(uint32_t w, const Known& its) {
-        const uint32_t core = core_of(its.standing);
+        const uint32_t core = core_of(its.entry);
         sum += w != v && (core > k || (core == k && its.mark == c.number));
         return NOTHING;
     }
@@ -94,9 +94,9 @@ template <class Queue> struct Drop {
     Queue next;
     uint32_t v, k, mark, few, first;
     uint32_t* turns;
-    __device__ Known read(uint32_t w) const { return {c.standing[w], c.mark[w]}; }
+    __device__ Known read(uint32_t w) const { return {c.entry[w], c.mark[w]}; }
     __device__ uint32_t change(uint32_t w, const Known& its) const {
-        if (w == v || core_of(its.standing) != k || its.mark != mark) return NOTHING;
+        if (w == v || core_of(its.entry) != k || its.mark != mark) return NOTHING;
         return uint32_t(atomicSub(&c.left[w], 1));
     }
     __device__ void act(uint32_t w, const Known&, uint32_t had) const {
@@ -163,7 +163,7 @@ __device__ __forceinline__ void rise(Cores& c, uint32_t candidates, uint32_t rou
     for (uint32_t i = thread_id(); i < candidates; i += thread_count()) {
         const uint32_t v = listed[i], turn = c.removed[v], core = c.core(v);
         const bool goes = turn >= ORIGIN;
-        c.standing[v] = standing_of(core + !goes, goes ? turn : c.head + (turn ? turn - 1 : rounds));
+        c.entry[v] = entry_of(core + !goes, goes ? turn : c.head + (turn ? turn - 1 : rounds));
     }
     if (thread_id() == 0) c.state->listed[c.turn ^ 1] = 0;
 }
@@ -174,22 +174,22 @@ struct CountAfter {
     uint32_t v;
     bool rose;
     uint64_t own, sum;
-    __device__ Known read(uint32_t w) const { return {c.standing[w], fresh(c.mark[w])}; }
+    __device__ Known read(uint32_t w) const { return {c.entry[w], fresh(c.mark[w])}; }
     __device__ uint32_t change(uint32_t w, const Known& its) {
-        const uint32_t core = core_of(its.standing), k = core_of(own);
+        const uint32_t core = core_of(its.entry), k = core_of(own);
         if (w == v) return NOTHING;
         if (rose && core == k && its.mark <= c.number) atomicAdd(&c.support[w], 1u);
-        sum += core > k || (core == k && place_of(its.standing) >= place_of(own));
+        sum += core > k || (core == k && place_of(its.entry) >= place_of(own));
         return NOTHING;
     }
     __device__ void act(uint32_t, const Known&, uint32_t) const {}
 };
 
-// Count anew what comes after candidates. Who has risen and has too many after it is a candidate of the next search.
+// Count again what comes after candidates. A vertex that has risen and has too many after it is a candidate of the next search.
 __device__ __forceinline__ const uint32_t* arrange(Cores& c, uint32_t candidates, Rounds& r, uint32_t& count) {
     const uint32_t number = c.number, *listed = c.listed[c.turn];
     const Next next = open_round(r);
-    const auto after = [&](uint32_t v) { return CountAfter{c, v, fresh(c.mark[v]) > number, c.standing[v], 0}; };
+    const auto after = [&](uint32_t v) { return CountAfter{c, v, fresh(c.mark[v]) > number, c.entry[v], 0}; };
     const auto note = [&](uint32_t v, uint64_t has) {
         c.later[v] = uint32_t(has);
         if (has > c.core(v)) nominate(c, v, c.turn ^ 1, number + 2, next);

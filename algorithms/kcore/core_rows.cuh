@@ -46,7 +46,7 @@ __device__ __forceinline__ bool listed_as_hub(const View& g, uint32_t v, Hubs& h
 
 // What is read of a neighbour.
 struct Known {
-    uint64_t standing;
+    uint64_t entry;
     uint32_t mark;
 };
 

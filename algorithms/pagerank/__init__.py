@@ -20,7 +20,7 @@ After a batch (``method``):
             CPU those count less whose last step is below ``tol / 8``); from scratch after batches of more than 1 % of
             the edges; else "nd". Where the change of a whole pass falls slowly, as on grids and roads, it extrapolates
             (see ``_pagerank_steps``), which takes half the steps or less; on the CPU also where it falls like a
-            geometric series (see ``_pagerank_leaps``)
+            geometric series (see ``extrapolation.py``)
 ==========  ============================================================================================================
 
 The dynamic methods follow Sahu, where the printed algorithm is mended: flags of neighbours are set, the new rank is
@@ -195,7 +195,7 @@ class PageRank(WholePasses):
         """Return the method for a batch, after which the live vertices may differ."""
         method = self.method
         if method == "auto":
-            if self.outweighs(graph, None, *edges):
+            if self.should_recompute(graph, None, *edges):
                 return "static"
             is_local = self._local_updates < RENEWAL and not differs and self._is_local(graph, edges)
             method = "dfp" if is_local else "nd"
@@ -254,12 +254,12 @@ class PageRank(WholePasses):
         self, graph: Graph, functions: Local, known: tuple[Any, ...], after: Propagated, *, paced: bool
     ) -> Propagated:
         """Go on over all vertices if the loop ``after`` was crowded."""
-        pace, last_pace, spare = self._sweep_paces
+        pace, last_pace, next_pace = self._sweep_paces
         args = (
             self._share, self._announced, *known, self._kept, self.prune_tol / 2, self._error, self._factor, pace,
-            spare,
+            next_pace,
         )  # fmt: skip
-        swap = (self._share, self._announced), (pace, spare)
+        swap = (self._share, self._announced), (pace, next_pace)
         with gathered_rows(graph):
             swept = self._again.passes(
                 functions.pull_all, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
@@ -267,7 +267,7 @@ class PageRank(WholePasses):
             )  # fmt: skip
         if paced:
             self._again.vertex_map(take_back, (self._share, self._announced, pace, last_pace))
-            self._sweep_paces = last_pace, pace, spare
+            self._sweep_paces = last_pace, pace, next_pace
         return swept
 
     def _reached(self, graph: Graph, ends: Frontier) -> Frontier:

@@ -11,7 +11,7 @@ import suricate as su
 from suricate.algorithms._convergence import CutLoops, Progress, demand_floor
 from suricate.algorithms._fixed_point import divided
 from suricate.algorithms._sums import Weighting
-from suricate.algorithms.pagerank.leaps import Leaps, Pace, leap
+from suricate.algorithms.pagerank.extrapolation import SeriesExtrapolation, StepExtrapolation, extrapolate
 from suricate.algorithms.pagerank.parameters import started, uniform
 from suricate.algorithms.pagerank.reference import VerifiedRanks
 from suricate.algorithms.pagerank.steps import (
@@ -109,7 +109,7 @@ class WholePasses(VerifiedRanks):
             self._kept = su.Scalar("sum", "float64", graph)
             self._sweep_paces = tuple(graph.device.xp.full(1, FRESH) for _ in range(3))
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
-        self._host_pace = Pace(self.alpha)  # on the CPU
+        self._host_pace = StepExtrapolation(self.alpha)  # on the CPU
         self._epoch, self._mark, self._again = 0, None, Repeated(graph)
         self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
@@ -148,7 +148,7 @@ class WholePasses(VerifiedRanks):
             self._repeat_steps(graph, progress)
         else:
             with gathered_rows(graph):
-                self._step_and_leap(graph, progress, paced=paced)
+                self._step_and_extrapolate(graph, progress, paced=paced)
         self._owes_passes, self._stalled = False, progress.stalled
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
 
@@ -162,10 +162,10 @@ class WholePasses(VerifiedRanks):
             change = self._error.read()
         self._steps += done
 
-    def _step_and_leap(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
+    def _step_and_extrapolate(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
         """Make the steps one by one: on the CPU the host sees every change."""
         step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
-        pace, leaps, change = self._host_pace, Leaps(self.tol) if self.method == "auto" else None, 0.0
+        pace, series, change = self._host_pace, SeriesExtrapolation(self.tol) if self.method == "auto" else None, 0.0
         done = 0
         while True:
             dangling = self._dangling.read()
@@ -175,14 +175,14 @@ class WholePasses(VerifiedRanks):
             change = self._error.read()
             if not change > self.tol or progress.ends(done, change):
                 break
-            weight = leaps.weight(change, self._share, self._after, plain=not pace.is_fast) if leaps else 0.0
+            weight = series.weight(change, self._share, self._after, plain=not pace.is_fast) if series else 0.0
             if weight:
-                leap(self._share, self._after, weight)
+                extrapolate(self._share, self._after, weight)
                 self._dangling.set(self._dangling.read() + weight * (self._dangling.read() - dangling))
-                pace.begin_anew()
+                pace.restart()
         if pace.is_fast:
             self._share, self._after = self._after, self._share  # what the last step started from is within tol
-        pace.begin_anew()
+        pace.restart()
         self._steps += done
 
     def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
@@ -232,11 +232,11 @@ class WholePasses(VerifiedRanks):
             return lambda: neighbor_reduce(
                 graph, functions.pull, args=self._state, over="in", then=then, dtype="float64"
             )
-        gathered = graph.device.xp.zeros(len(self._share))
+        pushed = graph.device.xp.zeros(len(self._share))
 
         def step() -> None:
-            advance(graph, None, functions.push, gathered, args=self._state[:1], reduce="sum")
-            vertex_map(graph, None, functions.finish_pushed, args=(gathered, *self._state))
+            advance(graph, None, functions.push, pushed, args=self._state[:1], reduce="sum")
+            vertex_map(graph, None, functions.finish_pushed, args=(pushed, *self._state))
 
         return step
 

@@ -119,16 +119,16 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
             return 0.0
         return w * share[u] if weighted else share[u]
 
-    def finish_pushed(v, gathered, share, after, inv, jumps, spread, alpha, error, dangling, factor):
+    def finish_pushed(v, pushed, share, after, inv, jumps, spread, alpha, error, dangling, factor):
         scale = abs(inv[v])
         own = share[v] if loops and not closed else 0.0
-        rank = base(v, jumps, spread, alpha, dangling) + alpha * (gathered[v] + own)
+        rank = base(v, jumps, spread, alpha, dangling) + alpha * (pushed[v] + own)
         if closed:
             rank = rank / (1 - alpha * scale)
         error.add(abs(rank - share[v] / scale))
         after[v] = rank * scale
         dangling.add(rank if inv[v] < 0 else 0.0)
-        gathered[v] = 0
+        pushed[v] = 0
 
     def pull_paced(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
         if loops and u == v:

@@ -86,7 +86,7 @@ class WCC(Algorithm):
         self._events: EventForest | None = None  # between a replay and the next batch: all else is not kept current
         self._deleted = DeletedCount()
         self._count: int | None = None  # of the sets; None: not known
-        self._anew = 0  # deletions to compute anew for, before there is a forest again
+        self._recomputations = 0  # deletions that are recomputed before the next forest
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
@@ -114,16 +114,16 @@ class WCC(Algorithm):
             self._unite_again(self._events)
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         self._deleted.note(graph)
-        if deleted.size and (not graph.has_in_edges or self.outweighs(graph, deleted)):
-            self._compute_anew(graph, deleted, inserted)
+        if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
+            self._compute_from_scratch(graph, deleted, inserted)
         elif self._forest is None and not deleted.size:
             added = graph.num_vertices - self._sets.num_elements
             self._sets.resize(graph.num_vertices)
             united = self._sets.union_arcs(inserted)
             if self._count is not None:
                 self._count += added - united
-        elif self._forest is None and self._anew:
-            self._anew -= 1
+        elif self._forest is None and self._recomputations:
+            self._recomputations -= 1
             self._discard_pace()
             self.recomputes("a large deletion dropped the forest of components, which is built later")
             self.compute(graph)
@@ -142,7 +142,7 @@ class WCC(Algorithm):
         self._sets.resize(graph.num_vertices)
         by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
-    def _compute_anew(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
+    def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
         """Compute from scratch; where the next such batch will be an update, repair the forest as well."""
         forest = self._forest
         if not graph.has_in_edges:
@@ -151,8 +151,8 @@ class WCC(Algorithm):
         if forest is not None and self._ends_comparison() and graph.num_vertices <= forest.capacity:
             self._repair(forest, graph, deleted, inserted)
             self._forest = forest
-        elif forest is not None or self._anew:
-            self._anew = COMPUTED_FIRST
+        elif forest is not None or self._recomputations:
+            self._recomputations = COMPUTED_FIRST
 
     def _ends_comparison(self) -> bool:
         """Return whether batches of this size will be updated once this computation was timed, and end its time."""

@@ -2,7 +2,7 @@
 //
 // word int64[n] (UNREACHED: no root yet), parent uint32[n]: a neighbour that may support the vertex, or EMPTY. Words fall by
 // atomicMin, so that offers may come in any order; they rise only where a vertex is cut off. The partition that results does not
-// depend on the schedule. `fallen` and the queues are uint32[n], kept uint64[2]: epoch and greatest distance so far.
+// depend on the schedule. `detached` and the queues are uint32[n], kept uint64[2]: epoch and greatest distance so far.
 #include "rounds.cuh"
 
 struct Forest {
@@ -137,7 +137,7 @@ __device__ __forceinline__ bool supported(Forest& f, const View& g, uint32_t v, 
 
 // Cut v off if nothing supports it; then all that it may have supported are suspects. A warp calls it. The fence makes it right
 // that others are checked in the same round: either they see the new word of v, or v sees them and queues them.
-__device__ __forceinline__ void check(Forest& f, const View& g, const View& h, int both, uint32_t v, uint32_t* fallen,
+__device__ __forceinline__ void check(Forest& f, const View& g, const View& h, int both, uint32_t v, uint32_t* detached,
                                       uint32_t* count, const Next& next) {
     const int64_t own = fresh(f.word[v]);
     if (own == UNREACHED || distance(f, own) == 0) return;
@@ -145,7 +145,7 @@ __device__ __forceinline__ void check(Forest& f, const View& g, const View& h, i
     if ((threadIdx.x & 31) == 0) {
         *(volatile int64_t*)&f.word[v] = UNREACHED;
         f.parent[v] = EMPTY;
-        fallen[atomicAdd(count, 1u)] = v;
+        detached[atomicAdd(count, 1u)] = v;
     }
     __threadfence();
     __syncwarp();
@@ -167,11 +167,11 @@ __device__ __forceinline__ void adopt(Forest& f, const View& g, const View& h, i
 }
 
 // Every vertex is cut off: the distances have come near their limit.
-__device__ __forceinline__ uint32_t cut_all(Forest& f, uint32_t n, uint32_t* fallen, unsigned long long* kept) {
+__device__ __forceinline__ uint32_t cut_all(Forest& f, uint32_t n, uint32_t* detached, unsigned long long* kept) {
     for (uint32_t v = thread_id(); v < n; v += thread_count()) {
         f.word[v] = UNREACHED;
         f.parent[v] = EMPTY;
-        fallen[v] = v;
+        detached[v] = v;
     }
     if (thread_id() == 0) kept[1] = 0;
     return n;
@@ -181,7 +181,7 @@ __device__ __forceinline__ uint32_t cut_all(Forest& f, uint32_t n, uint32_t* fal
 // offers to those that were cut off and across inserted arcs, then those left over become roots and join each other.
 extern "C" __global__ void __launch_bounds__(FOREST_BLOCK, 2)
 repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_t* word, uint32_t* parent,
-       Layout layout, uint32_t* fallen, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state,
+       Layout layout, uint32_t* detached, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp, RoundState* state,
        unsigned long long* kept) {
     const bool exhausted = kept[1] > layout.limit;
     Rounds r = begin(state, stamp, queue0, queue1, kept, n);
@@ -190,7 +190,7 @@ repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_
     const uint32_t* list;
     if (exhausted) {
         grid_barrier(r);  // everybody has read `kept`
-        cut = cut_all(f, n, fallen, kept);
+        cut = cut_all(f, n, detached, kept);
         grid_barrier(r);
     } else {
         Next next = open_round(r);
@@ -201,12 +201,12 @@ repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_
         }
         list = close_round(r, count);
         const auto check_one = [&](uint32_t v, const Next& later) {
-            check(f, g, h, both, v, fallen, &state->listed[0], later);
+            check(f, g, h, both, v, detached, &state->listed[0], later);
         };
         run_rounds(g, r, list, count, by_warp(check_one));
         cut = fresh(state->listed[0]);
         next = open_round(r);
-        for (uint32_t i = thread_id() / 32; i < cut; i += thread_count() / 32) adopt(f, g, h, both, fallen[i], next);
+        for (uint32_t i = thread_id() / 32; i < cut; i += thread_count() / 32) adopt(f, g, h, both, detached[i], next);
         for (long long i = thread_id(); i < inserted.size; i += thread_count()) {
             if (inserted.status && inserted.status[i] != inserted.wanted) continue;
             const uint32_t u = inserted.src[i], v = inserted.dst[i];
@@ -219,7 +219,7 @@ repair(View g, View h, int both, uint32_t n, Arcs deleted, Arcs inserted, int64_
     }
     const Next next = open_round(r);
     for (uint32_t i = thread_id(); i < cut; i += thread_count()) {
-        const uint32_t v = fallen[i];
+        const uint32_t v = detached[i];
         if (word[v] != UNREACHED) continue;
         word[v] = root_word(f, v, rank_of(f, degree(g, v)));
         enqueue(next, v);

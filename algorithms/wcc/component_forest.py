@@ -146,17 +146,17 @@ class ComponentForest:
             self._stamp[...] = self._kept[0] = 0
         g, h, both = _views(graph)
         loops = loops_over(g, HERE / "component_forest_cpu.py")
-        fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+        detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
         queues, state, walk = (
             self._queues(graph),
             (self._word, self._parent, self._layout),
             (without_weights(g), without_weights(h), both),
         )
         if self._kept[1] > self._layout.limit:
-            cut = loops.cut_all(self._word, self._parent, fallen, self._kept)
+            cut = loops.cut_all(self._word, self._parent, detached, self._kept)
         else:
-            cut = loops.cut_off(*walk, *plain_arcs(deleted), *state, fallen, *queues, self._stamp, self._kept)
-        loops.attach(*walk, *plain_arcs(inserted), *state, fallen, cut, *queues, self._stamp, self._kept)
+            cut = loops.cut_off(*walk, *plain_arcs(deleted), *state, detached, *queues, self._stamp, self._kept)
+        loops.attach(*walk, *plain_arcs(inserted), *state, detached, cut, *queues, self._stamp, self._kept)
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
@@ -176,7 +176,7 @@ class ComponentForest:
 
     @property
     def capacity(self) -> int:
-        """The number of vertices up to which :meth:`grow` may go; beyond it the forest must be planted anew."""
+        """The number of vertices up to which :meth:`grow` may go; beyond it the forest must be built again."""
         return min(1 << self._layout.root_bits, 0xFFFFFFFF)
 
     def labels(self, graph: Graph) -> tuple[Array, Array]:
@@ -187,7 +187,7 @@ class ComponentForest:
         """
         n = len(self._word)
         label = self.device.xp.empty(n, np.uint32)
-        smallest = graph.workspace.array("components.fallen", n, np.uint32)
+        smallest = graph.workspace.array("components.detached", n, np.uint32)
         if not self.device.is_cuda:
             self._components[0] = self._loops.write_labels(self._word, smallest, label, self._layout)
             return label, self._components
@@ -230,12 +230,12 @@ class ComponentForest:
         return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, state, self._kept)
 
     def _repairs_of(self, graph: Graph) -> _Repairs:
-        """Return the launches of repairs, made anew where an array has moved."""
+        """Return the launches of repairs, made again where an array has moved."""
         held = self._repairs
         if held is None or held.graph is not graph or held.word is not self._word or not held.walks(graph):
-            fallen = graph.workspace.array("components.fallen", graph.num_vertices, np.uint32)
+            detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
             arcs = packed_arcs(NO_ARCS)
-            own = (arcs, arcs, self._word, self._parent, self._packed_layout, fallen)
+            own = (arcs, arcs, self._word, self._parent, self._packed_layout, detached)
             held = self._repairs = _Repairs(graph, self._word, self._launch_of(graph, "repair", own))
         return held
 

@@ -23,7 +23,7 @@ class Layout(NamedTuple):
         length_mask: lengths are 1 to this plus 1.
         last_rank: the worst class.
         unmix: the inverse of :data:`MIX` modulo ``2**root_bits``.
-        limit: when a distance is above it, the forest is made anew.
+        limit: when a distance is above it, the forest is made again.
     """
 
     root_shift: int
@@ -40,9 +40,9 @@ def layout_for(num_vertices: int) -> Layout:
     Ids come first; then distances have at least as many bits, and the rest goes to lengths and classes.
     """
     root_bits = min(32, max(8, num_vertices.bit_length()))
-    spare = 62 - 2 * root_bits
-    longest = min(LONGEST, max(0, spare))
-    ranks = min(RANKS, max(0, spare - longest))
+    unused = 62 - 2 * root_bits
+    longest = min(LONGEST, max(0, unused))
+    ranks = min(RANKS, max(0, unused - longest))
     root_shift = 63 - root_bits - ranks
     unmix = pow(MIX, -1, 1 << root_bits)
     return Layout(root_shift, root_bits, (1 << longest) - 1, (1 << ranks) - 1, unmix, 1 << (root_shift - 1))

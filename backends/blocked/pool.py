@@ -96,13 +96,13 @@ class BlockedPool(ArrayManager):
         """Choose the capacity of blocks, before there is one."""
         self._graph, self.shift = None, shift
 
-    def ensure(self, blocks: int, *, spare: int = 0) -> None:
-        """Make space for this many blocks: at least ``spare`` more if memory allows it; raises ``CapacityError``."""
+    def ensure(self, blocks: int, *, further: int = 0) -> None:
+        """Make space for this many blocks: at least ``further`` more if memory allows it; raises ``CapacityError``."""
         held = self.blocks
         if blocks <= held:
             return
         try:
-            self._resize_blocks(max(blocks + spare, int(GROWTH * held)))
+            self._resize_blocks(max(blocks + further, int(GROWTH * held)))
         except CapacityError:
             self._resize_blocks(blocks)
 

@@ -350,7 +350,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
                 return plan
         known = self.known()
         needed = int(known[USED] - known[FREE]) + plan.need()
-        self.pool.ensure(needed, spare=needed // 8 if bulk else 0)
+        self.pool.ensure(needed, further=needed // 8 if bulk else 0)
         return plan
 
     def _bound(self, num_edges: int) -> int:

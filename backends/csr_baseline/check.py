@@ -25,7 +25,7 @@ def check(pool: CsrPool, num_vertices: int, bound: int) -> None:
     inside = np.ones(count, bool)
     inside[offsets[:-1][offsets[:-1] < count]] = False  # the first edge of a vertex has no predecessor
     require(bool(np.all((ids[1:] > ids[:-1])[inside[1:]])), "every adjacency is ascending without repeats")
-    for edges, weights in (("dst", "weight"), ("spare_dst", "spare_weight")):
+    for edges, weights in (("dst", "weight"), ("reserve_dst", "reserve_weight")):
         slots = 0 if pool.weight_dtype is None else len(pool[edges])
         require(len(pool[weights]) == slots, "every slot of a weighted store has a weight")
         require(pool[weights].dtype == bits_dtype(pool.weight_dtype), "weights are bit patterns of their size")

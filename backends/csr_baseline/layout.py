@@ -19,7 +19,7 @@ from suricate.store.array_manager import WEIGHT, Layout
 LAYOUT: Layout = {
     "offsets": {"offsets": np.int64},
     "edges": {"dst": np.uint32, "weight": WEIGHT},
-    "spare": {"spare_dst": np.uint32, "spare_weight": WEIGHT},
+    "reserve": {"reserve_dst": np.uint32, "reserve_weight": WEIGHT},
 }
 
 ADDS, REMOVES, ADDS_AGAIN = 0, 1, 2  #: what a change does; again: an edge that the batch removes

@@ -57,9 +57,9 @@ class CsrPool(ArrayManager):
             length = edges
             self._admit_graph(num_vertices, length)
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
-        if self._swaps and len(self["spare_dst"]) >= edges:
-            return Graph(offsets, self["spare_dst"], self["spare_weight"])
-        if len(self["spare_dst"]):
+        if self._swaps and len(self["reserve_dst"]) >= edges:
+            return Graph(offsets, self["reserve_dst"], self["reserve_weight"])
+        if len(self["reserve_dst"]):
             self._free_spare()
         arrays = self.allocate("edges", length)
         return Graph(offsets, arrays["dst"], arrays["weight"])
@@ -67,12 +67,12 @@ class CsrPool(ArrayManager):
     def replace(self, graph: Graph) -> None:
         """Let a rebuilt graph take the place of the present one."""
         if self._swaps:
-            self.attach({"spare_dst": self["dst"], "spare_weight": self["weight"]})
+            self.attach({"reserve_dst": self["dst"], "reserve_weight": self["weight"]})
         self.attach(graph._asdict())
 
     def is_reserved(self, edges: int) -> bool:
         """Return whether both pairs of arrays hold ``edges`` edges."""
-        return self._swaps and min(len(self["spare_dst"]), len(self["dst"])) >= edges
+        return self._swaps and min(len(self["reserve_dst"]), len(self["dst"])) >= edges
 
     def reserve(self, edges: int, more: int) -> None:
         """Make both pairs of arrays long enough for ``more`` edges besides those stored; raises ``CapacityError``."""
@@ -83,8 +83,8 @@ class CsrPool(ArrayManager):
         self._free_spare()
         if length > len(self["dst"]):
             self._reallocate(length, edges)
-        spare = self.allocate("spare", len(self["dst"]))
-        self.attach(spare)
+        reserve = self.allocate("reserve", len(self["dst"]))
+        self.attach(reserve)
         self._swaps = True
 
     def compact(self, edges: int) -> None:
@@ -110,4 +110,4 @@ class CsrPool(ArrayManager):
         self.attach(arrays)
 
     def _free_spare(self) -> None:
-        self.attach(self.allocate("spare", 0))
+        self.attach(self.allocate("reserve", 0))

@@ -110,7 +110,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
 
     def used(self) -> dict[str, int]:
         """See :meth:`BatchStore.used`."""
-        return {"edges": self.num_edges, "spare": 0}
+        return {"edges": self.num_edges, "reserve": 0}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
         """See :meth:`BatchStore.locate`; slots are places in the order of all edges. On CUDA the merge locates."""

@@ -2,7 +2,7 @@
 
 Slabs never run out inside a kernel: before a batch the host reserves as many as any such batch can need. It knows a
 lower bound of the free ones, and reads the device's counters only when that does not suffice. Then, in this order: a
-growing store on CUDA is sized anew for batches to come; free slabs are listed for reuse; the pool grows geometrically;
+growing store on CUDA is sized again for batches to come; free slabs are listed for reuse; the pool grows geometrically;
 or the batch is counted exactly and the pool grows by what it really needs.
 
 Nothing here holds an array or calls a kernel: the generators of :class:`Ledger` yield what is to be done next, and are
@@ -122,14 +122,14 @@ class SizeAhead(NamedTuple):
     """Give every vertex ``growth`` times the buckets it needs with the batch; answer whether that was possible."""
 
     stored: int  # edges
-    spare: int  # slabs to have free
+    unused: int  # slabs to have free
     growth: float
 
 
 class Repack(NamedTuple):
-    """Move all edges to a new pool with ``spare`` free slabs; answer whether that was possible."""
+    """Move all edges to a new pool with ``unused`` free slabs; answer whether that was possible."""
 
-    spare: int
+    unused: int
 
 
 class Sweep(NamedTuple):
@@ -262,7 +262,7 @@ class Ledger:
         return at_the_end + self.in_advance(edges) + heavy + denied
 
     def is_large(self, edges: int) -> bool:
-        """Return whether a batch has more edges than there is storage in use for, so that all is sized anew first."""
+        """Return whether a batch has more edges than there is storage in use for, so that all is sized again first."""
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:
@@ -446,9 +446,9 @@ class Ledger:
         if 2 * stored < edges or edges * BULK_SHARE < stored:
             return False
         coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
-        spare = edges + 6 * edges // self.keys + self.in_advance(edges) + coming // self.keys
-        spare += (self.capacity + spare) // 8  # a larger pool keeps more for rehashing
-        if not (yield SizeAhead(stored, spare, 1 + coming / (stored + edges))):
+        unused = edges + 6 * edges // self.keys + self.in_advance(edges) + coming // self.keys
+        unused += (self.capacity + unused) // 8  # a larger pool keeps more for rehashing
+        if not (yield SizeAhead(stored, unused, 1 + coming / (stored + edges))):
             return False
         if self.free < self.worst_case(edges) + self.allowance(edges):
             yield Read()
@@ -486,12 +486,12 @@ class Ledger:
             yield ForgetDenied()
             self.denied = 0
 
-    def _repack(self, spare: int) -> Steps:
+    def _repack(self, unused: int) -> Steps:
         """Repack a pool that has many holes, which heads cannot use (on CUDA: mostly holes); returns whether it was."""
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
-        return (yield Repack(spare))
+        return (yield Repack(unused))
 
     def _sweep(self, need: int) -> Steps:
         """List the free slabs for reuse if they are many; returns whether there are ``need`` now."""

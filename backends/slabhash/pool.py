@@ -194,5 +194,5 @@ class Pool:
                 for name, part in slabs._asdict().items()
                 if not isinstance(part, int) and name != "pool"
             }
-        others["counters"][REJECTED] = 0  # calls are counted anew there
+        others["counters"][REJECTED] = 0  # calls are counted again there
         return slabs._replace(pool=pool, **others)

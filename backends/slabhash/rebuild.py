@@ -21,7 +21,7 @@ class Sizing:
         expected: degree per vertex, ``uint32[num_vertices]``.
         stored: number of edges in the store.
         batch: a batch that is about to be inserted, and is in ``expected``.
-        spare: slabs to have free besides.
+        unused: slabs to have free besides.
         later: edges to reserve slabs for besides.
         growth: buckets are sized for this many times the expected degrees.
     """
@@ -29,7 +29,7 @@ class Sizing:
     expected: Array
     stored: int
     batch: Batch | None = None
-    spare: int = 0
+    unused: int = 0
     later: int = 0
     growth: float = 1.0
 
@@ -45,18 +45,18 @@ def rebuild(pool: Pool, kernels: Kernels, ledger: Ledger, budget: Budget, sizing
         plan = kernels.plan_buckets(sizing.expected, sizing.growth)
         tables = pool.blank_tables()
         kernels.write_tables(plan, old.vertex, *tables)
-        spare = sizing.spare
+        unused = sizing.unused
         if sizing.later:
-            spare += ledger.bound(sizing.later, plan.total + ledger.num_vertices) + ledger.allowance(sizing.later)
+            unused += ledger.bound(sizing.later, plan.total + ledger.num_vertices) + ledger.allowance(sizing.later)
         overflow, slack = _overflow(pool, kernels, ledger, budget, sizing, plan.total, tables)
-        size = plan.total + overflow + spare
+        size = plan.total + overflow + unused
         new = _new(pool, size, size + slack, tables)
         kernels.place_heads(plan, new)
     if sizing.stored:
         kernels.move_edges(old, new)
     pool.adopt(new)
     kernels.forget()
-    need = new.capacity - plan.total - spare
+    need = new.capacity - plan.total - unused
     ledger.rebuilt(new.capacity, plan.total + min(need, sizing.stored // keys), sizing.stored)
     return min(need, ledger.free)
 

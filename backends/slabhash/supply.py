@@ -251,7 +251,7 @@ class Supply:
         return rebuild(self._pool, self._kernels, self.ledger, self._budget, sizing)
 
     def _drop_cache(self) -> None:
-        """Have the kernels drop scratch memory before it is accounted for anew, where there is a limit."""
+        """Have the kernels drop scratch memory before it is accounted for again, where there is a limit."""
         if self._budget.limit is not None:
             self._kernels.forget()
 
@@ -327,21 +327,21 @@ class Supply:
         return True
 
     def _size(self, step: NamedTuple, batch: Batch | None) -> int | bool:
-        """Size all buckets anew; raises ``CapacityError`` before anything has changed."""
+        """Size all buckets again; raises ``CapacityError`` before anything has changed."""
         vertices = self.ledger.num_vertices
         with self._budget.allocating(4 * vertices):
             expected = self._pool.degrees(vertices) if self.ledger.inserted else self._pool.no_degrees(vertices)
             if batch is not None and not isinstance(step, steps.Repack):
                 self._kernels.count_sources(batch, expected)
             match step:
-                case steps.Repack(spare):
-                    self.rebuild(Sizing(expected, self._stored(), spare=spare))
+                case steps.Repack(unused):
+                    self.rebuild(Sizing(expected, self._stored(), unused=unused))
                     self.read()
                     return True
                 case steps.SizeForBatch(later):
                     stored = self._stored() if self.ledger.inserted else 0
                     return self.rebuild(Sizing(expected, stored, batch, later=later))
-                case steps.SizeAhead(stored, spare, growth):
-                    self.rebuild(Sizing(expected, stored, spare=spare, growth=growth))
+                case steps.SizeAhead(stored, unused, growth):
+                    self.rebuild(Sizing(expected, stored, unused=unused, growth=growth))
                     return True
         raise TypeError(f"no step of the ledger: {step!r}")

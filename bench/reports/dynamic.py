@@ -1,4 +1,4 @@
-"""Tables of updating against computing anew: times by batch, Meerkat's speed-up, and where updating loses."""
+"""Tables of updating against computing from scratch: times by batch, Meerkat's speed-up, and where updating loses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Tabl
         group = [row for row in current if (row["graph"], row["device"]) == (graph, device)]
         columns = _distinct((_kind(row), row["batch"]) for row in group)
         heads = [f"{SIGNS.get(kind, '+/-')}{count(batch)}" for kind, batch in columns]
-        title = f"{graph} on {device}: store and answer after a batch; speed-up over computing anew in ten batches"
+        title = (
+            f"{graph} on {device}: store and answer after a batch; speed-up over computing from scratch in ten batches"
+        )
         table = new_table(title, "algorithm", ["backend", "from scratch", *heads, "speed-up + / -"])
         for place in _distinct(map(_place, group)):
             found = {(_kind(row), row["batch"]): row["median_s"] for row in group if _place(row) == place}
@@ -54,21 +56,22 @@ def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Tabl
 def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
     """Return the table of the updates that take clearly longer than the same answer from scratch.
 
-    Algorithms that compute every answer anew are left out.
+    Algorithms that compute every answer from scratch are left out.
     """
     alone = [row for row in timed if row["workload"] == UpdateAlone.workload and _place(row) in scratch]
     alone = [row for row in alone if row["extra"].get("update_kind") != "recompute"]
     lost = [row for row in alone if row["median_s"] > constants.LOSES * scratch[_place(row)]]
     if not alone:
         return []
-    title = f"updating loses to computing anew in {len(lost)} of {len(alone)} cases (the answer alone, graph stored)"
+    told = f"{len(lost)} of {len(alone)} cases (the answer alone, graph stored)"
+    title = f"updating loses to computing from scratch in {told}"
     table = new_table(title, "graph", ["device", "algorithm", "backend", "batch", "update", "from scratch", "ratio"])
     for row in sorted(lost, key=lambda row: -row["median_s"] / scratch[_place(row)]):
-        anew, batch = scratch[_place(row)], f"{count(row['batch'])} {_kind(row)}"
-        ratio = f"{row['median_s'] / anew:.2f}"
+        scratch_s, batch = scratch[_place(row)], f"{count(row['batch'])} {_kind(row)}"
+        ratio = f"{row['median_s'] / scratch_s:.2f}"
         table.add_row(
             row["graph"], row["device"], row["algorithm"], label(_place(row)[3]), batch,
-            seconds(row["median_s"]), seconds(anew), ratio,
+            seconds(row["median_s"]), seconds(scratch_s), ratio,
         )  # fmt: skip
     return [table]
 

@@ -125,7 +125,7 @@ FACTS: dict[str, Callable[[Any], str]] = {  #: how the numbers of ``Row.extra`` 
     "edges_per_s": rate,
     "updates_per_s": lambda value: f"{rate(value)} in and out",
     "error": "error {:.2e}".format,
-    "speedup": "updating {:.3g}x as fast as computing anew (median)".format,
+    "speedup": "updating {:.3g}x as fast as computing from scratch (median)".format,
     "slowest_batch_s": lambda value: f"slowest batch {seconds(value)}",
 }
 

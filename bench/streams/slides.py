@@ -71,7 +71,7 @@ class Sliding(FixtureTask):
         return stream_of(self.fixture, directed=self.directed)
 
     def answer(self, graph: Any) -> Any:
-        """Return the answer that is not kept current, computed anew."""
+        """Return the answer that is not kept current, computed from scratch."""
         if self.subject is None or self.way == CURRENT:
             return None
         if self.way == SEARCH:
@@ -93,7 +93,7 @@ class Sliding(FixtureTask):
         self.tracker = track(self.subject.kind, **self.subject.params) if self.way == CURRENT and self.subject else None
 
     def extra(self) -> dict[str, Any]:
-        """Return the size of the window, the error, and how many slides computed anew what is kept current."""
+        """Return the size of the window, the error, and how many slides computed from scratch what is kept current."""
         told: dict[str, Any] = {"window": self.stream.window, "share": self.items / len(self.fixture.data.src)}
         told |= {} if self.error is None else {"error": self.error}
         if self.tracker is not None:

@@ -42,15 +42,15 @@ def takes_live(kind: type[Algorithm]) -> bool:
     return "live" in inspect.signature(kind.reference).parameters
 
 
-def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, anew: Any, device: Device) -> None:
-    """Raise ``Mismatch`` unless ``result`` is what was computed anew on the same graph.
+def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fresh: Any, device: Device) -> None:
+    """Raise ``Mismatch`` unless ``result`` is what was computed from scratch on the same graph.
 
     What is equal is found equal on the device; else the algorithm says whether both are right.
     """
-    if _equal(result, anew, device):
+    if _equal(result, fresh, device):
         return
-    wrong = kind.mismatch(on_host(result, device), on_host(anew, device), **params)
-    expect(wrong is None, f"{kind.name}: updated and computed anew differ: {wrong}")
+    wrong = kind.mismatch(on_host(result, device), on_host(fresh, device), **params)
+    expect(wrong is None, f"{kind.name}: updated and computed from scratch differ: {wrong}")
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:

@@ -54,7 +54,7 @@ class Crossing(Batched):
         self.drawn = isinstance(fixture.data, DrawnInput)
         self.large = self.drawn or fixture.data.edges_given > constants.CHECK_BY_REFERENCE
         if self.subject:
-            self.oracle = "sorted keys; " + ("computed anew" if self.large else self.subject.oracle)
+            self.oracle = "sorted keys; " + ("computed from scratch" if self.large else self.subject.oracle)
         else:
             self.label_row(use)
 
@@ -196,18 +196,18 @@ class Crossing(Batched):
         if not self.large:
             self.subject.check(answer, self._model(batch))
             return
-        anew = self.placed.shared((self.use, change.digest), self._computed_anew)
-        check_same(self.subject.kind, self.subject.params, answer, anew, self.device)
+        fresh = self.placed.shared((self.use, change.digest), self._computed_from_scratch)
+        check_same(self.subject.kind, self.subject.params, answer, fresh, self.device)
 
-    def _computed_anew(self) -> Any:
+    def _computed_from_scratch(self) -> Any:
         assert self.subject is not None
-        anew = self.subject.new()
-        anew.compute(self.graph)
-        return anew.result
+        fresh = self.subject.new()
+        fresh.compute(self.graph)
+        return fresh.result
 
 
 class Rebuilding(Crossing):
-    """The same with a graph that is built anew for every batch, and an algorithm that is computed anew on it.
+    """The same with a graph that is rebuilt for every batch, and an algorithm that is computed from scratch on it.
 
     That is what programs over static structures do. The edges that the batch leaves are listed already, which is not
     timed; all repeats have the same batch.

@@ -109,7 +109,7 @@ class SchemeTask(FixtureTask):
     def warm(self) -> None:
         """Walk over other vertices, or over the same edges once more; the whole graph is walked often enough."""
         if self.start.kind != "whole":
-            self.call(self.other, self.scheme, spare=True)
+            self.call(self.other, self.scheme, discarded=True)
 
     def action(self, drawn: Pass) -> Any:
         """Make the pass."""
@@ -118,8 +118,8 @@ class SchemeTask(FixtureTask):
         except RequirementError as error:
             raise Skipped(str(error)) from error
 
-    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
-        """Call the operator; with ``spare`` into an array that is not read."""
+    def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
+        """Call the operator; with ``discarded`` into an array that is not read."""
         raise NotImplementedError
 
     def edges_of(self, drawn: Pass) -> tuple[np.ndarray, np.ndarray]:
@@ -162,9 +162,9 @@ class Pull(SchemeTask):
         length = self.start.size if self.start.kind in ("random", "hubs") else self.n
         self.out, self.scrap = (self.device.xp.zeros(length, np.float32) for _ in range(2))
 
-    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
+    def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
         """Reduce."""
-        out = self.scrap if spare else self.out
+        out = self.scrap if discarded else self.out
         return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
 
     def check(self, drawn: Pass, result: Any) -> None:
@@ -201,9 +201,9 @@ class Push(SchemeTask):
         self.out.fill(FAR)
         return super().prepare()
 
-    def call(self, frontier: Any, scheme: str, *, spare: bool = False) -> Any:
+    def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
         """Push."""
-        out = self.scrap if spare else self.out
+        out = self.scrap if discarded else self.out
         return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
 
     def check(self, drawn: Pass, changed: Any) -> None:

@@ -19,7 +19,7 @@ from suricate.graph.delta import Batch
 class Stream(FixtureTask):
     """A temporal graph in the order of time: most of it loaded, the rest in consecutive batches, end to end.
 
-    One repeat is one batch; when the stream is over, the graph is built anew (untimed) and the stream starts again.
+    One repeat is one batch; when the stream is over, the graph is rebuilt (untimed) and the stream starts again.
     """
 
     workload = "stream"

@@ -1,7 +1,7 @@
 """Decorators of compiled CPU loops. They compile what is called, and little else, since users wait for the first call.
 
 ``@kernel`` is for loops that Python calls, ``@inner`` for the functions that such loops call. An inner function is
-inlined by LLVM; ``@njit(inline="always")`` would type its body anew at every call, which takes several times as long
+inlined by LLVM; ``@njit(inline="always")`` would type its body again at every call, which takes several times as long
 to compile and runs no faster. Neither may allocate: they are compiled without Numba's reference counts, which would
 cost more than the work on an edge. A loop that does allocate is an ``@allocating_kernel``.
 

@@ -348,9 +348,9 @@ def sliding_window(
     yield Batch(insert=_part(stream, 0, end))
     while end < count:
         new_end = min(end + slide, count)
-        fallen = np.arange(begin, new_end - window)
-        fallen = fallen[again[fallen] >= new_end]
-        yield Batch(insert=_part(stream, end, new_end), delete=EdgeList(stream.src[fallen], stream.dst[fallen]))
+        expired = np.arange(begin, new_end - window)
+        expired = expired[again[expired] >= new_end]
+        yield Batch(insert=_part(stream, end, new_end), delete=EdgeList(stream.src[expired], stream.dst[expired]))
         begin, end = new_end - window, new_end
 
 

@@ -7,8 +7,8 @@ On CUDA only changes of the live set use this: deleted and added vertices, and b
 deleted vertices, which edges revive. Other batches do not: to replace the handler and put it back takes the host up to
 5 us, and a whole batch takes it 6. A batch is a few launches, microseconds apart, and what was launched is carried out.
 An interrupt between two of them may leave the stores of a graph with in-edges apart (``Graph.check`` tells); the
-graph's version grows where a batch may have been launched, so that trackers compute anew. An interrupt while the host
-waits for a batch does no harm.
+graph's version grows where a batch may have been launched, so that trackers compute from scratch. An interrupt while
+the host waits for a batch does no harm.
 """
 
 from __future__ import annotations

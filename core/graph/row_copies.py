@@ -1,4 +1,4 @@
-"""Rows gathered in one array, for algorithms on the CPU that pass over all edges again and again.
+"""Copies of rows in one array, for algorithms on the CPU that pass over all edges again and again.
 
 Storage that updates quickly has gaps, or leads from block to block: a pass over all edges of a hash table takes twice
 as long as one over plain rows. To copy the rows takes about as long as one such pass, so it pays from the third pass

@@ -333,7 +333,7 @@ class Updater:
     def most_arcs(self) -> int:
         """Return an upper bound of the number of arcs (an undirected edge is two), without a wait for a device.
 
-        It is the last count and what was inserted since; on the CPU they are counted anew when that has become much.
+        It is the last count and what was inserted since; on the CPU they are counted again when that has become much.
         """
         if not self.device.is_cuda and self._added > self._counted // 8:
             self._count_arcs()

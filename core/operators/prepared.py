@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST = 256  #: calls that are kept per graph
 FEW = 3  #: uses for which it does not pay to prepare a call
 MISSED = object()  #: what :func:`run` returns where the call was not prepared, or does not serve
-#: types of arguments that are passed anew each time
+#: types of arguments that are passed with each call
 NUMBERS = frozenset((bool, int, float, np.bool_, np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64))
 
 Key = tuple[Any, ...]

@@ -22,7 +22,7 @@ from suricate.base.parameters import integer, shown
 
 FORMAT = 1  #: of the files
 FOLDER = Path(__file__).parent / "maps"
-REBUILD = "rebuild"  #: stands among the backends of a map for a graph that is built anew with every batch
+REBUILD = "rebuild"  #: stands among the backends of a map for a graph that is rebuilt with every batch
 OVER = "over"  #: stands for a time over the limit
 NEAR = 1.1  #: a graph or batch that differs by this factor from a measured one is taken for it
 
@@ -46,7 +46,7 @@ class Advice:
 
     Attributes:
         choices: the backends, the fastest first.
-        rebuild: a graph built anew with every batch, with algorithms computed anew on it; None if it was not measured.
+        rebuild: a graph rebuilt with every batch, on which algorithms compute from scratch; None: not measured.
         num_vertices, num_edges, batch, use: what was asked, ``use`` as the map calls it.
         device: ``"cpu"`` or ``"cuda"``.
         machine: what the times were measured on.
@@ -111,7 +111,7 @@ class Advice:
         if math.isfinite(self.lead):
             told += f"; {self.choices[1].backend} takes {self.lead:.3g} times that"
         if self.rebuild and self.rebuild.ms < self.ms:
-            told += f"; building anew is faster still, {self.rebuild.ms:.3g} ms"
+            told += f"; rebuilding is faster still, {self.rebuild.ms:.3g} ms"
         return told if self.inside else f"{told} (a guess: no such graph or batch was measured)"
 
     def _figures(self, row: Choice) -> str:

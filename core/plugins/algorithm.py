@@ -77,9 +77,9 @@ class Algorithm(ABC):
         requires: what a graph must have.
         suites: the suites of ``suricate bench`` that time it.
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
-        recompute_share: the share of the graph's arcs above which a batch :meth:`outweighs` computing anew; measured.
-        learns: whether :meth:`outweighs` also goes by how long earlier batches took; only where an update and a
-            computation give the same result.
+        recompute_share: after batches of more than this share of the graph's arcs :meth:`should_recompute` is true.
+        learns: whether :meth:`should_recompute` also goes by how long earlier batches took; only where an update and a
+            computation from scratch give the same result.
         uses_weights: whether weights of edges, where the graph has any, may change the result; False if only a
             parameter ``weighted=True`` asks for it.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
@@ -123,7 +123,7 @@ class Algorithm(ABC):
         """Note that :meth:`update` computes from scratch, and why; trackers count it so.
 
         A call of :meth:`compute` is noted by itself, with this reason if one was given before. An update that computes
-        in another way calls this. ``None``: what :meth:`outweighs` found.
+        in another way calls this. ``None``: what :meth:`should_recompute` found.
         """
         self._recomputed = reason or self._recomputed or self._why
 
@@ -133,7 +133,7 @@ class Algorithm(ABC):
         self.__dict__.pop("_why", None)
         return reason
 
-    def outweighs(
+    def should_recompute(
         self,
         graph: Graph,
         deleted: Changed | None = None,
@@ -141,18 +141,26 @@ class Algorithm(ABC):
         times: float = 1.0,
         each: float = 1.0,
     ) -> bool:
-        """Return whether to repair the result after these changes costs more than computing anew; does not wait.
+        """Return whether repairing the result after these changes is expected to cost more than recomputing it.
 
-        The size of an edge set counts, an upper bound of its arcs, against an upper bound of those of ``graph``.
-        ``times``, ``each``: what a deletion and another change count. To be called once per update. This is the only
-        place where what a tracker does depends on a clock.
+        Compares upper bounds, so that it does not wait for the device: the sizes of the edge sets, and the number of
+        arcs of ``graph``. An update calls it once. Nothing else that a tracker does depends on a clock.
+
+        Args:
+            graph: the graph, which already holds the changes.
+            deleted: the deleted edges.
+            others: edges that were inserted, or whose weights were replaced.
+            times: how much a deletion counts.
+            each: how much another change counts.
         """
         lost, gained = 0 if deleted is None else deleted.size, 0
         for part in others:
             gained += 0 if part is None else part.size
         size, arcs = times * lost + each * gained, max(graph.most_arcs, 1)
         bound = self.recompute_share * arcs
-        answer = size > bound if self.pace is None else self.pace.outweighs((lost > 0, gained > 0), size, bound, arcs)
+        answer = (
+            size > bound if self.pace is None else self.pace.should_recompute((lost > 0, gained > 0), size, bound, arcs)
+        )
         if answer:
             self._why = LARGE if size > bound else SLOWER
         return answer

@@ -120,7 +120,7 @@ class Pace:
         self._running = False
         self.comparing = False
 
-    def outweighs(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
+    def should_recompute(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
         """Return whether to compute from scratch after a batch, and start the clock if the batch is to be timed.
 
         What follows is timed until :meth:`finish`.

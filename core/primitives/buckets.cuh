@@ -98,7 +98,7 @@ __device__ __forceinline__ void scatter(const Sorting& b, const Stretch& mine, B
     __syncthreads();
     for (uint32_t i = mine.first + threadIdx.x; i < mine.last; i += SORT_BLOCK) {
         const uint32_t place = b.place[i], bucket = place >> 16;
-        b.spare[split.offsets[bucket] + split.before[bucket] + (place & 0xFFFFu)] = b.words[i];
+        b.buffer[split.offsets[bucket] + split.before[bucket] + (place & 0xFFFFu)] = b.words[i];
     }
 }
 
@@ -123,7 +123,7 @@ template <class Emit>
 __device__ __forceinline__ void sort_buckets(const Sorting& b, uint64_t* tile, Emit&& emit) {
     for (uint32_t k = blockIdx.x; k < b.buckets; k += gridDim.x) {
         const uint32_t size = b.totals[k], first = b.offsets[k];
-        uint64_t* words = b.spare + first;
+        uint64_t* words = b.buffer + first;
         __syncthreads();
         if (size <= BUCKET_WORDS) {
             for (uint32_t i = threadIdx.x; i < size; i += SORT_BLOCK) tile[i] = words[i];
@@ -194,8 +194,8 @@ __device__ __forceinline__ void sort_edge_words(const Sorting& s, const uint32_t
     const uint64_t mask = (1ull << s.low) - 1;
     Sorting next = s;  // tiles are read while words are emitted
     if (!s.buckets) {
-        next.words = s.spare;
-        next.spare = s.words;
+        next.words = s.buffer;
+        next.buffer = s.words;
     }
     const auto emit_source = [&](uint32_t place, uint64_t word) {
         const uint32_t k = uint32_t(word & mask);

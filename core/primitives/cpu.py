@@ -30,7 +30,7 @@ def radix_sort(words, low, high):
     """Return ``words`` (uint64[n]) sorted by bits ``[low, high)``, stable; ``words`` is overwritten."""
     passes = (high - low + DIGIT - 1) // DIGIT
     width = (high - low + passes - 1) // passes
-    spare = np.empty_like(words)
+    buffer = np.empty_like(words)
     place = np.empty(1 << width, np.int64)
     mask = np.uint64((1 << width) - 1)
     for p in range(passes):
@@ -45,9 +45,9 @@ def radix_sort(words, low, high):
             total, place[digit] = total + place[digit], total
         for word in words:
             digit = (word >> shift) & mask
-            spare[place[digit]] = word
+            buffer[place[digit]] = word
             place[digit] += 1
-        words, spare = spare, words
+        words, buffer = buffer, words
     return words
 
 

@@ -171,7 +171,7 @@ __device__ __forceinline__ void sort_by_digits(const Sorting& s, uint32_t size, 
     const uint32_t share = (size + gridDim.x - 1) / gridDim.x, passes = digit_passes(s);
     const uint32_t first = uint32_t(min((unsigned long long)size, (unsigned long long)blockIdx.x * share));
     DigitPass p = {s.words, first, first + min(share, size - first), s.low, s.offsets};
-    uint64_t* to = s.spare;
+    uint64_t* to = s.buffer;
     for (uint32_t pass = 0; pass < passes; ++pass) {
         grid_barrier(s.arrived, expected);
         if (pass == 0) answer();

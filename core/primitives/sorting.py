@@ -165,8 +165,8 @@ def _insertion_sort(words, begin, end):
 
 
 @inner
-def _radix_sort(words, spare, begin, end, low, high, counts):
-    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``spare`` then."""
+def _radix_sort(words, buffer, begin, end, low, high, counts):
+    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``buffer`` then."""
     width = 4
     while width < DIGIT and (1 << width) < end - begin:
         width += 1
@@ -179,9 +179,9 @@ def _radix_sort(words, spare, begin, end, low, high, counts):
     in_spare = False
     for _ in range(passes):
         if in_spare:
-            _radix_pass(spare, words, begin, end, shift, np.uint64(width), mask, own, after)
+            _radix_pass(buffer, words, begin, end, shift, np.uint64(width), mask, own, after)
         else:
-            _radix_pass(words, spare, begin, end, shift, np.uint64(width), mask, own, after)
+            _radix_pass(words, buffer, begin, end, shift, np.uint64(width), mask, own, after)
         in_spare = not in_spare
         own, after = after, own
         shift += np.uint64(width)
@@ -190,8 +190,8 @@ def _radix_sort(words, spare, begin, end, low, high, counts):
 
 
 @inner
-def _radix_pass(words, spare, begin, end, shift, width, mask, own, after):
-    """Move the words to ``spare``, in order of a digit, stable, and count the next digit in ``after``."""
+def _radix_pass(words, buffer, begin, end, shift, width, mask, own, after):
+    """Move the words to ``buffer``, in order of a digit, stable, and count the next digit in ``after``."""
     total = np.uint32(begin)
     for digit in range(mask + np.uint64(1)):
         total, own[digit], after[digit] = total + own[digit], total, 0
@@ -199,6 +199,6 @@ def _radix_pass(words, spare, begin, end, shift, width, mask, own, after):
         rest = words[i] >> shift
         digit = rest & mask
         at = own[digit]
-        spare[at] = words[i]
+        buffer[at] = words[i]
         own[digit] = at + np.uint32(1)
         after[(rest >> width) & mask] += np.uint32(1)

@@ -9,7 +9,7 @@ shortest-path problem", 1996) and of KickStarter's trimming (Vora et al., 2017),
 1. Children across deleted tree edges, or tree edges whose weight rose, are suspects. A suspect survives if another
    neighbour offers exactly its keys; the one with the smallest id becomes its parent. Else it is invalid, and its
    children, those who adopted it as parent in the same round among them, are the next suspects.
-2. Invalid vertices start anew from ``restart(v)``, take the best offer of their neighbours, inserted edges make theirs,
+2. Invalid vertices get the word ``restart(v)``, take the best offer of their neighbours, inserted edges make theirs,
    and what changed propagates.
 
 Work: the degrees of suspects and of what changes. Without in-edges (directed graphs) nobody can be asked for another
@@ -50,7 +50,7 @@ class Forest:
             offer was taken, the vertex itself for a root, ``EMPTY`` where nothing reaches, which offers nothing.
         offer: edge function ``(u, v, w, words, *args) -> tuple``: what ``u`` offers ``v``: all fields of a word in
             order, the parent being ``u``.
-        restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and starts anew with when
+        restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and gets again when
             it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
         uniform: an offer depends on ``u`` alone, and offers of vertices with the same keys differ in the parent only

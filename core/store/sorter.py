@@ -54,7 +54,7 @@ SORTING = Struct("Sorting", {
     "words": "uint64_t*",  # [size], of a small batch rounded up to whole tiles
     "keys": "uint64_t*", "order": "uint32_t*",  # [size]: the result
     "middle": "uint32_t*",  # [size], if words have more than 64 bits: the places between two passes
-    "spare": "uint64_t*", "place": "uint32_t*",  # [size] (spare as words); place, sample and splitters: for buckets
+    "buffer": "uint64_t*", "place": "uint32_t*",  # [size] (buffer as words); place, sample and splitters: for buckets
     "sample": "uint64_t*", "splitters": "uint64_t*",  # [SAMPLE_RATE * buckets], [buckets]
     "totals": "uint32_t*",  # [buckets], or by block and digit
     "offsets": "uint32_t*",  # [buckets], or by pass, group of blocks, and digit

@@ -354,9 +354,9 @@ class AlgorithmConformance:
     # -- results -------------------------------------------------------------------------------------------------------
 
     @pytest.fixture(autouse=True)
-    def _no_batch_outweighs(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The graphs are small: without this nearly every batch would be computed anew, and no repair tested."""
-        monkeypatch.setattr(self.algorithm, "outweighs", lambda algorithm, graph, *edges, **times: False)
+    def _no_batch_recomputed(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The graphs are small: without this nearly every batch would be recomputed, and no repair tested."""
+        monkeypatch.setattr(self.algorithm, "should_recompute", lambda algorithm, graph, *edges, **times: False)
 
     def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
         """From scratch: a graph without edges, a sparse one, a dense one; the graph is left alone."""

@@ -1,4 +1,4 @@
-"""The graphs of these tests are small: without this nearly every batch would be computed anew, and no repair tested."""
+"""The graphs of these tests are small: without this nearly every batch would be recomputed, and no repair tested."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ import suricate as su
 def no_batch_outweighs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every batch be an update, unless the test is marked ``may_recompute``."""
     if not request.node.get_closest_marker("may_recompute"):
-        monkeypatch.setattr(su.Algorithm, "outweighs", lambda self, graph, *edges, **times: False)
+        monkeypatch.setattr(su.Algorithm, "should_recompute", lambda self, graph, *edges, **times: False)

@@ -221,7 +221,7 @@ def test_a_hub_whose_adjacency_is_in_no_order() -> None:
     check(graph, tracker)
 
 
-def test_marks_begin_anew_when_their_numbers_run_out() -> None:
+def test_marks_restart_when_their_numbers_run_out() -> None:
     """On the CPU; marks of earlier batches must not count then."""
     graph = su.Graph(30, device="cpu", directed=False)
     graph.insert_edges(*np.random.default_rng(1).integers(0, 30, (2, 60)))

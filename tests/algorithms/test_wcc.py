@@ -171,7 +171,7 @@ def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
     planted: list[WCC] = []
     plant = WCC._plant
     monkeypatch.setattr(WCC, "_plant", lambda self, graph: (planted.append(self), plant(self, graph)))
-    monkeypatch.setattr(WCC, "outweighs", lambda self, graph, deleted: deleted.size > 12)
+    monkeypatch.setattr(WCC, "should_recompute", lambda self, graph, deleted: deleted.size > 12)
     edges = grid(6, 7)
     graph = graph_of(45, edges, device, backend)
     tracker = graph.track("wcc")

@@ -93,7 +93,7 @@ def test_an_answer_is_that_without_deleted_vertices(
     device: Device, monkeypatch: pytest.MonkeyPatch, name: str, repairs: bool
 ) -> None:
     kind = su.plugins.algorithm(name)
-    monkeypatch.setattr(kind, "outweighs", lambda *_, **__: not repairs)
+    monkeypatch.setattr(kind, "should_recompute", lambda *_, **__: not repairs)
     graph = su.Graph(N, device=device, directed=not kind.requires.undirected, in_edges=not kind.requires.undirected)
     params = CASES[name]
     tracker = graph.track(name, **params)
@@ -116,7 +116,7 @@ def test_iterations_are_those_without_deleted_vertices(
     device: Device, monkeypatch: pytest.MonkeyPatch, name: str, repairs: bool
 ) -> None:
     kind = su.plugins.algorithm(name)
-    monkeypatch.setattr(kind, "outweighs", lambda *_, **__: not repairs)
+    monkeypatch.setattr(kind, "should_recompute", lambda *_, **__: not repairs)
     graph = su.Graph(N, device=device, directed=name == "pagerank", in_edges=name == "pagerank")
     params = ITERATED[name]
     tracker = graph.track(name, **params)

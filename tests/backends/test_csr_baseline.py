@@ -59,7 +59,7 @@ def test_reserved_arrays_are_swapped(device: Device) -> None:
     store = filled(device)
     count = store.num_edges
     store.reserve(1000)
-    held = {len(store.pool["dst"]), len(store.pool["spare_dst"])}
+    held = {len(store.pool["dst"]), len(store.pool["reserve_dst"])}
     assert held == {count + count // 4 + 1000}
     one = device.xp.zeros(1, np.uint32)
     first = address(store.pool["dst"])
@@ -68,10 +68,10 @@ def test_reserved_arrays_are_swapped(device: Device) -> None:
         store.delete(one, one)
         store.insert(one, one)
         store.check()
-    assert {len(store.pool["dst"]), len(store.pool["spare_dst"])} == held
-    assert first in (address(store.pool["dst"]), address(store.pool["spare_dst"]))
+    assert {len(store.pool["dst"]), len(store.pool["reserve_dst"])} == held
+    assert first in (address(store.pool["dst"]), address(store.pool["reserve_dst"]))
     store.compact()
-    assert len(store.pool["spare_dst"]) == 0
+    assert len(store.pool["reserve_dst"]) == 0
     assert len(store.pool["dst"]) == store.num_edges
     store.check()
 

@@ -231,7 +231,7 @@ def test_batches_of_one_kind_and_meerkats_speed_up(data, strange, kind):
     assert 0 < extra["speedup_low"] <= extra["speedup"] <= extra["speedup_high"]
     times, *losses = dynamic.of(lines)
     assert (times.row_count, times.columns[3].header) == (1, "+20" if kind == INSERTIONS else "-20")
-    assert (times.columns[2].header, losses) == ("from scratch", [])  # it computes every answer anew
+    assert (times.columns[2].header, losses) == ("from scratch", [])  # it computes every answer from scratch
     shown = f"{extra['speedup']:.2g}x ({extra['speedup_low']:.2g}-{extra['speedup_high']:.2g})"
     cells = [shown, "-"] if kind == INSERTIONS else ["-", shown]
     assert list(times.columns[-1].cells) == [" / ".join(cells)]

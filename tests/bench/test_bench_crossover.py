@@ -53,13 +53,13 @@ def test_broken_backends_have_no_cell(data, broken_backends, wrong, use, large, 
     assert measure(Crossing(fixture_of(wrong, data), use, 64), QUICK).status == "FAIL"
 
 
-def test_an_answer_that_differs_from_one_computed_anew_has_no_cell(data, monkeypatch):
+def test_an_answer_that_differs_from_one_computed_from_scratch_has_no_cell(data, monkeypatch):
     monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", 1)
     task = Crossing(fixture_of("slabhash", data), "bfs", 64)
     monkeypatch.setattr(task.subject.kind, "update", lambda self, graph, delta: None)
     found = measure(task, QUICK)
     assert found.status == "FAIL"
-    assert "computed anew" in found.reason
+    assert "computed from scratch" in found.reason
 
 
 def test_a_cell_over_the_limit_is_a_result_without_a_time(data, monkeypatch):
@@ -152,8 +152,8 @@ def test_all_backends_meet_the_same_batches_and_answers_are_computed_once(data, 
     tasks = [Crossing(fixture_of(name, data), "wcc", 16) for name in ("slabhash", "gpma")]
     tasks.append(Rebuilding(fixture_of(BASELINE, data), "wcc", 16))
     computed = []
-    anew = Crossing._computed_anew
-    monkeypatch.setattr(Crossing, "_computed_anew", lambda task: computed.append(task) or anew(task))
+    fresh = Crossing._computed_from_scratch
+    monkeypatch.setattr(Crossing, "_computed_from_scratch", lambda task: computed.append(task) or fresh(task))
     assert [measure(task, QUICK).status for task in tasks] == ["ok"] * 3
     assert computed == tasks[:1]
     sources = [task.fixture for task in tasks[:2]]

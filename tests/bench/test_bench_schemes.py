@@ -51,8 +51,8 @@ def test_what_is_walked_is_what_is_counted(data, broken_backends, start):
 @pytest.mark.parametrize("start", STARTS)
 def test_a_wrong_result_is_noticed(data, broken_backends, kind, start):
     class Wrong(kind):
-        def call(self, frontier, scheme, *, spare=False):
-            result = super().call(frontier, scheme, spare=spare)
+        def call(self, frontier, scheme, *, discarded=False):
+            result = super().call(frontier, scheme, discarded=discarded)
             self.out[self.device.to_numpy(self.out).argmax() if kind is Pull else self.out.argmin()] -= 1
             return result
 
@@ -62,8 +62,8 @@ def test_a_wrong_result_is_noticed(data, broken_backends, kind, start):
 
 def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_backends):
     class Short(Push):
-        def call(self, frontier, scheme, *, spare=False):
-            changed = super().call(frontier, scheme, spare=spare)
+        def call(self, frontier, scheme, *, discarded=False):
+            changed = super().call(frontier, scheme, discarded=discarded)
             return type("Frontier", (), {"vertices": changed.vertices[1:]})()
 
     assert "other vertices" in measure(Short(fixture_of("tutorial", data), "auto", Start("whole")), QUICK).reason
@@ -71,7 +71,7 @@ def test_a_frontier_that_lacks_a_vertex_is_noticed(data, broken_backends):
 
 def test_a_scheme_that_an_backend_cannot_do_is_left_out(data, broken_backends):
     class Refused(Pull):
-        def call(self, frontier, scheme, *, spare=False):
+        def call(self, frontier, scheme, *, discarded=False):
             raise RequirementError("this backend cannot scan")
 
     found = measure(Refused(fixture_of("tutorial", data), "scan", Start("whole")), QUICK)

@@ -70,7 +70,7 @@ def test_broken_backends_have_no_rows_of_slides(data, broken_backends, name):
 def test_an_answer_that_is_wrong_is_no_row(data, monkeypatch):
     task = few(slides.Slide(fixture_of("csr_baseline", data), 50, "bfs", slides.CURRENT))
     monkeypatch.setattr(task.subject.kind, "update", lambda self, graph, delta: None)
-    monkeypatch.setattr(task.subject.kind, "outweighs", lambda self, graph, delta: False)
+    monkeypatch.setattr(task.subject.kind, "should_recompute", lambda self, graph, delta: False)
     found = measure(task, QUICK)
     assert found.status == "FAIL"
     assert "bfs" in found.reason

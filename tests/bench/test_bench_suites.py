@@ -53,7 +53,7 @@ def test_more_edges_than_there_are(data, kind, size):
 @pytest.mark.parametrize("kind", operations.OPERATIONS)
 def test_operations_verify_a_right_backend_and_leave_the_graph_as_it_was(data, broken_backends, kind, pairs, weighted):
     fixture = fixture_of("tutorial", data, weighted=weighted)
-    for size in (8, 32):  # one is undone, after the other the graph is made anew
+    for size in (8, 32):  # one is undone, after the other the graph is rebuilt
         found = measure(kind(fixture, size, pairs), QUICK)
         assert (found.status, found.reason) == ("ok", "")
         assert found.timing.repeats == 2

@@ -39,7 +39,7 @@ class Merge(NamedTuple):
 
 
 class SortedStore(BatchStore[Merge, tuple[dict[str, Array], Array]]):
-    """One ascending array of edge keys, merged anew by every batch."""
+    """One ascending array of edge keys, merged again by every batch."""
 
     name: ClassVar[str] = "sorted"
     num_counters: ClassVar[int] = 1

@@ -220,7 +220,7 @@ def _by_turns(group: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _few(group: list[pytest.Item]) -> list[pytest.Item]:
-    """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles anew.
+    """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles again.
 
     Of a kit, that is every kind of graph on the default backend with the first set of parameters, and one kind, by
     turns, with each other set, and on the other backend. On CUDA weights are of one type, by turns, and only the tests

@@ -88,7 +88,7 @@ class InStrength(Algorithm):
 
 
 class Levels(Algorithm):
-    """Distances from a source, -1 where there is no path; searched anew if a deleted arc led one level further."""
+    """Distances from a source, -1 where there is no path; searched again if a deleted arc led one level further."""
 
     name = "levels"
     requires: ClassVar[Requirements] = Requirements(weighted=False)

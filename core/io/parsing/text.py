@@ -41,7 +41,7 @@ class _Column:
         self._size = size
 
     def finish(self) -> np.ndarray:
-        """Return the array and give the spare capacity back."""
+        """Return the array and give the unused capacity back."""
         self._data.resize(self._size, refcheck=False)
         return self._data
 

@@ -46,7 +46,7 @@ class Cuts:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Walk, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges of all vertices; they are made anew when the graph has changed."""
+        """Return the ranges of all vertices; they are made again when the graph has changed."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:

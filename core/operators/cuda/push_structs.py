@@ -21,7 +21,7 @@ LOOP_MEMORY = Struct(
         "heavy_vertex": "uint32_t*",
         "heavy_base": "long long*",
         "near": "uint32_t*",
-        "spare": "uint32_t*",
+        "buffer": "uint32_t*",
         "far": "uint32_t*",
     },
 )

@@ -14,7 +14,7 @@ struct Reduced {
     uint32_t count;  // of a heavy vertex: how many neighbours have that value
 #endif
 #if SYMMETRIC
-    uint32_t woken;
+    uint32_t activated;
 #endif
 };
 
@@ -27,7 +27,7 @@ __device__ __forceinline__ Reduced nothing_reduced() {
 __device__ __forceinline__ Reduced joined_parts(Reduced a, const Reduced& b) {
     a.value = combine(a.value, b.value);
 #if SYMMETRIC
-    a.woken |= b.woken;
+    a.activated |= b.activated;
 #endif
     return a;
 }

@@ -1,6 +1,6 @@
 """CPU template of the dependence forest: invalidation with adoption, the offers of neighbours, then pushes.
 
-See ``suricate.repair.forest``. ``edge`` makes an offer, ``commit`` gives the word that a vertex starts anew with.
+See ``suricate.repair.forest``. ``edge`` makes an offer, ``commit`` gives the word that an invalid vertex restarts with.
 ``g`` has the out-edges; ``back`` the in-edges, which ``has_back`` says are there. ``tree`` are the words. Queues
 and ``invalid`` are ``uint32[num_vertices]``; a vertex is queued once, as ``stamp[v] == step`` then. A list of arcs is
 ``src, dst, weights, status, wanted, size``; a ``status`` of length 0 means that all of them count.
@@ -69,7 +69,7 @@ def counts(src, dst, status, wanted, num_vertices, i):
 
 @kernel
 def restart_all(tree, first_place, last_place, *args):
-    """Let the vertices of a range start anew."""
+    """Let the vertices of a range restart."""
     for v in range(first_place, last_place):
         store_word(tree, v, commit(np.uint32(v), *args))
 
@@ -132,7 +132,7 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 @kernel
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, spare, invalid, violated, *args):
-    """Find all invalid vertices from ``count`` suspects in ``queue``; their words start anew. Return their number.
+    """Find all invalid vertices from ``count`` suspects in ``queue``; their words restart. Return their number.
 
     Round ``i`` stamps with ``step + i``; the next number is returned too.
     """

@@ -78,5 +78,5 @@ def edge(u, v, w, *args):
 
 @inner
 def commit(v, *args):
-    """Return the word that an invalid vertex starts anew with."""
+    """Return the word that an invalid vertex restarts with."""
     return identity_word

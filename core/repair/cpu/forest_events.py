@@ -150,7 +150,7 @@ def propagate_heap(g, state, *args):
 
 @kernel
 def detach(graph, state, v, *args):
-    """Repair below ``v``, which lost the offer of its parent: find other parents, or start anew and take offers."""
+    """Repair below ``v``, which lost the offer of its parent: find other parents, or restart and take offers."""
     g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
     queue, spare, invalid, stamp = state.queue, state.spare, state.invalid, state.stamp
     queue[0] = v

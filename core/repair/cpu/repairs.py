@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 _CURSOR = {"ahead", "degree", "neighbors", "weight"}
 SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
 NO_LIMIT = 2**62  #: of steps
-QUEUES = ("operators.queue", "operators.spare", "operators.invalid")  #: scratch arrays
+QUEUES = ("operators.queue", "operators.buffer", "operators.invalid")  #: scratch arrays
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 _modules: dict[tuple, ModuleType] = {}

@@ -1,4 +1,4 @@
-// The dependence forest (see repair/forest.py) in one cooperative launch. ANEW 1: it is computed from scratch; 0: it is repaired after arcs were
+// The dependence forest (see repair/forest.py) in one cooperative launch. FROM_SCRATCH 1: it is computed from scratch; 0: it is repaired after arcs were
 // deleted, inserted or got another weight. HAS_WORDS and IS_FOREST are 1. HAS_BACK: `back` has the in-edges of what `g` has the
 // out-edges of; they are the same view on undirected graphs. IS_UNIFORM: a vertex offers the same along all its edges; HAS_PULL:
 // besides, steps may pull.
@@ -20,7 +20,7 @@ __device__ __forceinline__ void suspect_children(const Arcs& arcs, bool exists, 
 }
 
 // The suspects, steps.near[0 .. count): each adopts the best of the neighbours that offer exactly its keys as its parent, or
-// starts anew and is listed in steps.far. A neighbour may fall in the same round: then the next pass finds the adopted child.
+// restarts and is listed in steps.far. A neighbour may fall in the same round: then the next pass finds the adopted child.
 __device__ __forceinline__ void adopt(const View& back, const Steps& steps, uint32_t count, uint32_t block,
                                       uint32_t blocks, word_t* tree, Serve& shared_serve, Shared& shared FORMALS) {
     serve(
@@ -49,7 +49,7 @@ __device__ __forceinline__ void suspect_below(const View& g, const Steps& steps,
 }
 
 // Find all invalid vertices, from the suspects that the counters of the turn have. They are in steps.far at the end, and their
-// words start anew. All threads of the grid call it; returns their number.
+// words restart. All threads of the grid call it; returns their number.
 __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, Steps& steps, word_t* tree,
                                                Serve& shared_serve, Shared& shared FORMALS) {
     uint32_t count = counted(steps.state->count[steps.turn]), invalid = 0;
@@ -84,7 +84,7 @@ __device__ __forceinline__ uint32_t invalidate(const View& g, const View& back, 
         if (begin == invalid) break;
         ++steps.epoch;
         const Changed changed =
-            changes_to(steps, steps.spare, &steps.state->count[steps.turn], &steps.state->nearest[steps.turn]);
+            changes_to(steps, steps.buffer, &steps.state->count[steps.turn], &steps.state->nearest[steps.turn]);
         suspect_below(g, steps, begin, invalid, blockIdx.x, gridDim.x, tree, changed, shared_serve, shared);
         flush(changed, shared);
         swap_queues(steps);
@@ -107,14 +107,14 @@ __device__ __forceinline__ void pull_offers(const View& back, const Steps& steps
         [&](uint32_t v, const word_t& best) { push_value(tree, v, best, changed, shared); });
 }
 
-// All words start anew. All threads of the grid call it.
+// All words restart. All threads of the grid call it.
 __device__ __forceinline__ void restart_all(uint32_t num_vertices, word_t* tree FORMALS) {
     for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
         words::store(tree + v, restart_fn(uint32_t(v) ARGS));
     }
 }
 
-// tree word_t[num_vertices]; roots: what the steps begin with, ANEW; deleted, replaced, inserted: to repair with; width: of the window,
+// tree word_t[num_vertices]; roots: what the steps begin with, FROM_SCRATCH; deleted, replaced, inserted: to repair with; width: of the window,
 // HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, Arcs replaced, Arcs inserted,
@@ -125,7 +125,7 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, A
     __syncthreads();
     Steps steps = begin_steps(memory, num_vertices, EMPTY);
     steps.violated = violated;
-    steps.once = IS_UNIFORM && ANEW;  // a search reaches a vertex once
+    steps.once = IS_UNIFORM && FROM_SCRATCH;  // a search reaches a vertex once
     Policy policy;
     policy.begin(steps);
     policy.out = tree;
@@ -135,11 +135,11 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, A
 #if HAS_WINDOW
     policy.window.width = width;
     // A repair takes few vertices in any order, as rounds cost more. Block 0 alone takes them so in any case.
-    policy.window.few = ANEW ? ALONE : max((uint32_t)ALONE, thread_count() / 16);
+    policy.window.few = FROM_SCRATCH ? ALONE : max((uint32_t)ALONE, thread_count() / 16);
 #endif
 
     uint32_t invalid = 0;
-#if ANEW
+#if FROM_SCRATCH
     restart_all(num_vertices, tree ARGS);
     grid_barrier(steps.state, steps.expected);
     const uint32_t left =

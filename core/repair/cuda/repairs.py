@@ -43,19 +43,19 @@ def program(
     walk: Walk,
     call: Call,
     *,
-    anew: bool,
+    from_scratch: bool,
     has_back: bool,
     ordered: bool,
     uniform: bool = False,
     threads: int = PROPAGATE_BLOCK,
 ) -> Program:
-    """Return the program for a view; ``call.commit`` gives the word that an invalid vertex starts anew with."""
+    """Return the program for a view; ``call.commit`` gives the word that an invalid vertex restarts with."""
     key = call.layout.fields[0]
     return program_of(
         SOURCE, walk, call,
-        IS_FOREST=1, PLAIN_WORD_LOADS=1, ANEW=int(anew), HAS_BACK=int(has_back), HAS_WINDOW=int(ordered),
-        FIRST_KEY_T=c_type(key.dtype), HAS_PULL=int(anew and has_back and uniform and not ordered),
-        IS_UNIFORM=int(uniform), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
+        IS_FOREST=1, PLAIN_WORD_LOADS=1, FROM_SCRATCH=int(from_scratch), HAS_BACK=int(has_back),
+        HAS_WINDOW=int(ordered), FIRST_KEY_T=c_type(key.dtype), IS_UNIFORM=int(uniform),
+        HAS_PULL=int(from_scratch and has_back and uniform and not ordered), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
 
 
@@ -72,7 +72,7 @@ class Repairs:
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
         self.graph, self._given = graph, (graph, call, words, violated, uniform)
-        self._repairs = _Launches(*self._given, anew=False)
+        self._repairs = _Launches(*self._given, from_scratch=False)
         self._prepared: tuple[str, bool] | None = None  # the view and order whose programs are being compiled
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
@@ -85,7 +85,7 @@ class Repairs:
         threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
         launches = self._computations.get(threads)
         if launches is None:
-            launches = self._computations[threads] = _Launches(*self._given, anew=True, threads=threads)
+            launches = self._computations[threads] = _Launches(*self._given, from_scratch=True, threads=threads)
         return launches.compute(roots, order)
 
     def _prepare(self, ordered: bool) -> None:
@@ -95,9 +95,15 @@ class Repairs:
         if self._prepared == (walk.prelude, ordered):
             return
         self._prepared = walk.prelude, ordered
-        for anew, threads in ((True, PROPAGATE_BLOCK), (False, PROPAGATE_BLOCK), (True, DENSE_BLOCK)):
+        for from_scratch, threads in ((True, PROPAGATE_BLOCK), (False, PROPAGATE_BLOCK), (True, DENSE_BLOCK)):
             program(
-                walk, call, anew=anew, has_back=graph.has_in_edges, ordered=ordered, uniform=uniform, threads=threads
+                walk,
+                call,
+                from_scratch=from_scratch,
+                has_back=graph.has_in_edges,
+                ordered=ordered,
+                uniform=uniform,
+                threads=threads,
             ).prepare()
 
 
@@ -112,11 +118,11 @@ class _Launches:
         violated: Array,
         uniform: bool,
         *,
-        anew: bool,
+        from_scratch: bool,
         threads: int = PROPAGATE_BLOCK,
     ) -> None:
         self._graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
-        self._anew, self._threads = anew, threads
+        self._from_scratch, self._threads = from_scratch, threads
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
@@ -194,7 +200,13 @@ class _Launches:
             self._kernel.put(NUM_VERTICES, walk.bound)
             return
         made = program(
-            walk, call, anew=self._anew, has_back=kind[1], ordered=ordered, uniform=self._uniform, threads=self._threads
+            walk,
+            call,
+            from_scratch=self._from_scratch,
+            has_back=kind[1],
+            ordered=ordered,
+            uniform=self._uniform,
+            threads=self._threads,
         )
         self._kind, self._memory, self._width, self._tree = kind, None, None, None
         self._arcs = [NO_VALUES, NO_VALUES, NO_VALUES]

@@ -17,10 +17,10 @@ __device__ __forceinline__ void explain(const Steps& steps, const word_t* tree, 
 #define FEW_SUSPECTS 64  // those that depend on others, who have fewer neighbours
 #define FEW_LANES 8  // threads that list the neighbours of one in one direction
 #define FEW_NEIGHBORS 64  // of one
-#define FEW_BELOW (GATHERED / 2)  // neighbours of all of them
+#define FEW_BELOW (LOCAL_QUEUE / 2)  // neighbours of all of them
 #define FEW_MARKS 64  // words of marks
 
-// Besides: their children in the first half of Shared::gathered, in the second one the place of the suspect whose each is, and above
+// Besides: their children in the first half of Shared::local_queue, in the second one the place of the suspect whose each is, and above
 // PLACE_BITS how many neighbours it has; and the next suspects in Shared::picked.
 struct Few {
     uint32_t suspect[FEW_SUSPECTS], parent[FEW_SUSPECTS];  // the parent that each has found, or EMPTY
@@ -61,8 +61,8 @@ __device__ __forceinline__ void look_at(const View& g, const View& back, const S
     const uint32_t neighbors = few_neighbors(g, back, x);  // loaded with its word, and there for the next round
     if (word_parent(stored(tree + x)) != v || place_of(few, parity, count, x) < count) return;
     const uint32_t place = atomicAdd(&few.children, 1u);
-    shared.gathered[place] = x;
-    shared.gathered[FEW_BELOW + place] = k | neighbors << PLACE_BITS;
+    shared.local_queue[place] = x;
+    shared.local_queue[FEW_BELOW + place] = k | neighbors << PLACE_BITS;
 }
 
 // The warps look at all neighbours of the suspects: every other one at those below.
@@ -95,9 +95,9 @@ __device__ __forceinline__ void decide(const View& g, const View& back, const St
                                        uint32_t parity, uint32_t count, Few& few, Shared& shared FORMALS) {
     const uint32_t me = threadIdx.x;
     for (uint32_t i = me; i < few.children; i += blockDim.x) {
-        const uint32_t of = shared.gathered[FEW_BELOW + i];
+        const uint32_t of = shared.local_queue[FEW_BELOW + i];
         if (few.parent[of & ((1u << PLACE_BITS) - 1)] != EMPTY) continue;
-        shared.picked[atomicAdd(&few.nexts, 1u)] = shared.gathered[i];
+        shared.picked[atomicAdd(&few.nexts, 1u)] = shared.local_queue[i];
         atomicAdd(&few.neighbors, of >> PLACE_BITS);
     }
     if (me >= count) return;

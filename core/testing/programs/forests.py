@@ -14,10 +14,10 @@ def programs(view: StoreView) -> list[Program]:
     """Return one program of every kind over ``view``."""
     walk, by_distance, by_hops = Walk(view), call_by_distance(view), call_by_hops(view)
     return [
-        program(walk, by_hops, anew=False, has_back=False, ordered=False),
-        program(walk, by_distance, anew=False, has_back=True, ordered=True),
-        program(walk, by_distance, anew=False, has_back=True, ordered=False, uniform=True),
-        program(walk, by_distance, anew=True, has_back=True, ordered=False, uniform=True),
-        program(walk, by_hops, anew=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
-        program(walk, by_hops, anew=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
+        program(walk, by_hops, from_scratch=False, has_back=False, ordered=False),
+        program(walk, by_distance, from_scratch=False, has_back=True, ordered=True),
+        program(walk, by_distance, from_scratch=False, has_back=True, ordered=False, uniform=True),
+        program(walk, by_distance, from_scratch=True, has_back=True, ordered=False, uniform=True),
+        program(walk, by_hops, from_scratch=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
+        program(walk, by_hops, from_scratch=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
     ]

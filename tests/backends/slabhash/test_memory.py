@@ -78,7 +78,7 @@ def test_reserved_edges_need_no_memory(device: Device, monkeypatch: pytest.Monke
 
 
 def test_growth_by_large_batches_sizes_ahead(device: Device) -> None:
-    """A growing graph sizes all buckets anew now and then, not with every batch; one that only churns does not."""
+    """A growing graph sizes all buckets again now and then, not with every batch; one that only churns does not."""
     store, batches, pools = SlabHashStore(4_000, device=device, slab_bytes=64), [], []
     for seed in range(12):
         batches.append(random_batch(store, seed, 4_000))

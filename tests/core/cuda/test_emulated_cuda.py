@@ -29,7 +29,7 @@ def weigh(u: Any, v: Any, w: Any, x: Any) -> Any:
 @pytest.mark.gpu
 @pytest.mark.parametrize("backend", ["slabhash", "csr_baseline"])
 def test_a_stream_with_trackers(backend: str) -> None:
-    """Edges come, go and change their weights; results follow, and equal those computed anew by SciPy."""
+    """Edges come, go and change their weights; results follow, and equal those computed from scratch by SciPy."""
     rng, model = np.random.default_rng(8), {}
     graph = su.Graph(N, backend=backend, device="cuda", weight_dtype="float32", in_edges=True)
     x = rng.integers(0, 9, N).astype(np.float64)

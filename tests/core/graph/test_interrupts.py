@@ -143,7 +143,7 @@ class Interrupted(su.Algorithm):
     result = property(lambda self: self.edges)
 
 
-def test_trackers_that_an_interrupt_has_left_behind_are_computed_anew():
+def test_trackers_that_an_interrupt_has_left_behind_are_computed_from_scratch():
     graph = su.Graph(4, device="cpu")
     trackers = [graph.track("wcc"), graph.track(Interrupted), graph.track("spmv")]
     with pytest.raises(KeyboardInterrupt):

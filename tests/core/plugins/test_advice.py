@@ -56,7 +56,7 @@ def test_between_cells_times_are_interpolated_by_their_logarithms(path):
 def test_families_are_averaged_and_building_anew_may_win(path):
     assert su.advise(64, 1024, 16, device="cpu", map=path).ms == pytest.approx(2)
     found = su.advise(256, 4096, 16, device="cpu", map=path, family="rmat")
-    assert "building anew is faster still, 1 ms" in str(found)
+    assert "rebuilding is faster still, 1 ms" in str(found)
     assert [line.split()[0] for line in str(found).splitlines()[4:7]] == ["rebuild", "two", "one"]
 
 

@@ -49,7 +49,7 @@ class Timed:
     def batch(
         self, size: float, update: float, compute: float = 1.0, *, kind: tuple[bool, ...] = KIND, arcs: int = ARCS
     ) -> str:
-        answer = self.pace.outweighs(kind, size, BOUND, arcs)
+        answer = self.pace.should_recompute(kind, size, BOUND, arcs)
         if self.clock.running:
             self.pace.finish()
             self.clock.length = compute if answer else update
@@ -94,7 +94,7 @@ def test_the_first_computation_of_a_size_that_will_be_updated_is_told_apart() ->
     assert (timed.batch(2 * BOUND, 0.1, arcs=3 * ARCS), timed.pace.comparing) == ("compute", True)
 
 
-def test_what_lost_twice_is_computed_anew_for_a_while() -> None:
+def test_what_lost_twice_is_computed_from_scratch_for_a_while() -> None:
     timed = Timed()
     timed.computed()
     assert [timed.batch(50, 2.0) for _ in range(2)] == ["update", "update"]
@@ -173,7 +173,7 @@ def test_what_is_done_once_does_not_count() -> None:
     timed = Timed()
     timed.computed()
     for _ in range(3):
-        assert not timed.pace.outweighs(KIND, 50, BOUND, ARCS)
+        assert not timed.pace.should_recompute(KIND, 50, BOUND, ARCS)
         timed.pace.discard()
         timed.pace.finish()
         timed.clock.length = 9.0

@@ -59,7 +59,7 @@ def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> 
     """Return the vertices of ``start``: each once, or as they are where functions want their positions."""
     if _keeps_repeats(call):
         return listed(start.frontiers[0])
-    queue = graph.workspace.array("operators.spare", graph.num_vertices, np.uint32)
+    queue = graph.workspace.array("operators.buffer", graph.num_vertices, np.uint32)
     return union_of(graph, start, stamps_of(graph), queue, ends=ends)
 
 

@@ -70,15 +70,15 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 @kernel
 def converge(
     g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, most, share,
-    queue, spare, values, counts, *args,
+    queue, buffer, values, counts, *args,
 ):  # fmt: skip
     """Compute rounds until the active set is empty, or a round has more than ``most`` vertices and edges to wake over.
 
     Return the number of rounds, of vertices computed, of those active, and whether there was such a round.
 
     Vertices wake others over so many (``wakes``) of the views ``waking`` and ``also_waking``. Round ``i`` stamps with
-    ``step + i``. ``queue`` and ``spare`` are ``uint32[num_vertices]``; the active set is perhaps in ``spare``. A round
-    with more than ``share`` edges is left to several threads, unless that is ``MANY``.
+    ``step + i``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``; ``buffer`` may hold the active set. A round
+    with more than ``share`` edges is left to several threads, unless ``share`` is ``MANY``.
     """
     rounds, touched, asks = 0, 0, asks_ahead(g, num_vertices, everything, *args)
     work, limited = np.int64(0), most < MANY
@@ -120,6 +120,6 @@ def converge(
             queued = gather(num_vertices, stamp, now, queue)
         rounds += 1
         touched += count
-        active, queue, spare = queue, spare, queue
+        active, queue, buffer = queue, buffer, queue
         everything, count = False, np.int64(queued)
     return rounds, touched, count, work > most

@@ -34,7 +34,7 @@ def compute(
     counts, *args,
 ):  # fmt: skip
     """Compute ``active[first_place:last_place]``, stamp what is active next; return the edges to wake over."""
-    woken = np.int64(0)
+    activated = np.int64(0)
     asks = asks_ahead(g, num_vertices, everything, *args)
     for i in range(first_place, last_place):
         v = np.uint32(i) if everything else active[i]
@@ -44,12 +44,12 @@ def compute(
         if says & 1:
             stamp[v] = step
         if says & 2 and wakes > 0:
-            woken += np.int64(degree(waking, v))
+            activated += np.int64(degree(waking, v))
             stamp_neighbors(waking, v, stamp, step)
             if wakes > 1:
-                woken += np.int64(degree(also_waking, v))
+                activated += np.int64(degree(also_waking, v))
                 stamp_neighbors(also_waking, v, stamp, step)
-    return woken
+    return activated
 
 
 @kernel

@@ -53,7 +53,7 @@ def neighbor_reduce(
     if isinstance(vertices, Layers):
         count = pull.run_layers(vertices)
     elif isinstance(vertices, Start):
-        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.spare")))
+        count = pull.run(union_of(graph, vertices, stamps_of(graph), _queue(graph, "operators.buffer")))
     elif vertices is None:
         count = pull.run(Listed(NO_VERTICES, True, graph.num_vertices))
     else:
@@ -151,8 +151,8 @@ def converge(
     _, waking, also_waking = walk_over(graph, wake or "out")
     wakes = 0 if wake is None else 1 + (wake == "both")
     module, stamps, views = instance("converge", walk, call), stamps_of(graph), (g, h, graph.num_vertices)
-    queue, spare = _queue(graph, "operators.queue"), _queue(graph, "operators.spare")
-    vertices = union_of(graph, start, stamps, spare, ends=True)
+    queue, buffer = _queue(graph, "operators.queue"), _queue(graph, "operators.buffer")
+    vertices = union_of(graph, start, stamps, buffer, ends=True)
     everybody = vertices
     growing = call.reduce in AT_ONCE and not vertices.everything  # tables for the vertices of a round
     at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
@@ -164,18 +164,18 @@ def converge(
         tables = tables_for(graph, call, module, views, vertices) if growing and rounds else tables
         values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
         made, more, left, crowded = module.converge(
-            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, spare,
+            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, buffer,
             *tables, *values,
         )  # fmt: skip
         rounds, touched = rounds + made, touched + more
         if made % 2:
-            queue, spare = spare, queue
-        vertices = Listed(spare, False, left) if made else vertices
+            queue, buffer = buffer, queue
+        vertices = Listed(buffer, False, left) if made else vertices
         if left and made < at_once and rounds < max_steps and not crowded:
             touched, given = touched + left, (walk, over, views, wakers, vertices, tables)
-            vertices, woken = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
-            crowded = left + woken > most
-            made, rounds, queue, spare = made + 1, rounds + 1, spare, queue
+            vertices, activated = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
+            crowded = left + activated > most
+            made, rounds, queue, buffer = made + 1, rounds + 1, buffer, queue
         stamps.give_back(first + made)
         vertices = everybody if swap else vertices
         stopped = until is not None and until.ends_loop()
@@ -206,12 +206,12 @@ def _shared_round(
     ranges, own = tables_of_parts(graph, call, tables, ranges)
     active = n, vertices.ids, vertices.everything
     parts = [(g, h, *wakers, *active, *part, *target, *table) for part, table in zip(ranges, own, strict=True)]
-    woken = sum(run_shared(call, values, module.compute, parts))
+    activated = sum(run_shared(call, values, module.compute, parts))
     if call.commit is not None:
         run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
-    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), woken
+    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), activated
 
 
 def _has_accumulators(call: Call) -> bool:

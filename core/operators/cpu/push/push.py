@@ -26,7 +26,7 @@ NO_LAYERS = np.empty(0, np.uint32), np.empty(0, np.int64)
 
 def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
     array, n = graph.workspace.array, graph.num_vertices
-    queues = array("operators.queue", n, np.uint32), array("operators.spare", n, np.uint32)
+    queues = array("operators.queue", n, np.uint32), array("operators.buffer", n, np.uint32)
     target = out if call.layout is None else out.data
     return Push(graph, call, over, target, numba_values(call), stamps_of(graph), *queues)
 

@@ -23,7 +23,7 @@ struct LoopState {
     unsigned long long heavy[3];
     unsigned long long
         nearest[3];  // of the vertices queued, the complement of the least first key's bits; 0 if there are none
-    unsigned long long reached[2];  // in all launches, see thin.cuh; wraps
+    unsigned long long reached[2];  // in all launches, see block_levels.cuh; wraps
 };
 static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memory for it");
 
@@ -46,7 +46,7 @@ __device__ __forceinline__ uint32_t first_epoch(LoopState* state, uint32_t* stam
     return 0;
 }
 
-// Of a launch, the same in all threads but `expected` and `pushed`. near, spare and far are uint32[num_vertices] each: the
+// Of a launch, the same in all threads but `expected` and `pushed`. near, buffer and far are uint32[num_vertices] each: the
 // frontier, what it alters, and what is put aside; they change places. `far` is also the list of invalid vertices of a repair.
 struct Steps {
     uint32_t num_vertices, max_steps;
@@ -55,14 +55,14 @@ struct Steps {
     const uint32_t* abort;  // in host memory, or null
     uint32_t* heavy_vertex;
     long long* heavy_base;
-    uint32_t *near, *spare, *far;
+    uint32_t *near, *buffer, *far;
     uint32_t* violated;
     bool once;  // no vertex is altered twice
     uint32_t
         altered;  // stamps from this one on are those of vertices that the launch altered; itself, of those that did not join
     uint32_t expected, epoch, turn, level, base;
     unsigned long long pushed, mine;  // mine: see Changed
-    uint32_t thin_turn;  // which of state->reached the next thin level counts in
+    uint32_t level_turn;  // which of state->reached the next small level counts in
     unsigned long long reached_before,
         other_before;  // what was in it, and in the other one; in one thread of each block
 };
@@ -71,8 +71,8 @@ __device__ __forceinline__ void next_turn(Steps& steps) { steps.turn = steps.tur
 
 __device__ __forceinline__ void swap_queues(Steps& steps) {
     uint32_t* const queue = steps.near;
-    steps.near = steps.spare;
-    steps.spare = queue;
+    steps.near = steps.buffer;
+    steps.buffer = queue;
 }
 
 // Begin to use the counters of a turn: clear those of the next one, last read two turns ago.

@@ -54,7 +54,7 @@ def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int
 
 
 class LoopMemory:
-    """The memory of the loops of one graph, as kernels take it; packed anew where an array has moved."""
+    """The memory of the loops of one graph, as kernels take it; packed again where an array has moved."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -97,14 +97,14 @@ class LoopMemory:
 
     def _arrays(self, graph: Graph, size: int) -> dict[str, Array]:
         workspace = graph.workspace
-        near, spare, far = (workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3))
+        near, buffer, far = (workspace.array(f"operators.queue{i}", size, np.uint32) for i in range(3))
         return {
             "stamp": workspace.array("operators.loop_stamp", size, np.uint32),
             "state": workspace.array("operators.loop_state", LOOP_WORDS, np.uint32),
             "heavy_vertex": workspace.array("operators.heavy", size, np.uint32),
             "heavy_base": workspace.array("operators.heavy_base", size, np.int64),
             "near": near,
-            "spare": spare,
+            "buffer": buffer,
             "far": far,
         }
 

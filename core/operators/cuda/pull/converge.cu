@@ -7,10 +7,10 @@
 // goes on alone, and the others wait at the next barrier.
 //
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
-// Where most are woken, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
+// Where most are activated, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
-// (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is woken, and changed by atomics or by
+// (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is activated, and changed by atomics or by
 // stores of one value.
 #include "stamped.cuh"
 #include "wake.cuh"
@@ -19,7 +19,7 @@
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
 #define FEW_LIMIT 512
 #define SPARSE 128  // a set of less than one vertex in so many is a list
-#define BITS_SHARE 8  // vertices see by themselves that they are woken if more than one arc in so many wakes
+#define BITS_SHARE 8  // vertices see by themselves that they are activated if more than one arc in so many wakes
 
 // Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.
 struct Rounds {
@@ -34,24 +34,24 @@ struct Rounds {
 static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory for it");
 
 // Rounds over most vertices pass over the storage where vertices have many neighbours (PASSES_SCAN) and a segment is wide and has one
-// owner: its sums are gathered in an array.
+// owner: its sums are added up in an array.
 #define SCANS \
     (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE && OVER != OVER_BOTH)
 #define SCAN_SHARE 8  // of the vertices: more than one in so many were active
 #define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than one in so many were active list those that are
 
-// frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.spare are
+// frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.buffer are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
 // places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
 // LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop. So does a
-// round of more than `most` vertices and arcs over which they would wake others; nobody is woken then.
+// round of more than `most` vertices and arcs over which they would wake others; nobody is activated then.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, Vertices frontier, uint32_t max_steps,
          unsigned long long most, double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity,
          Rounds* rounds, Outcome* outcome PARAMS) {
     LOCALS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
-    __shared__ WakeShared woken;
+    __shared__ ActiveShared active;
     __shared__ RoundCount sum;
     LoopState* const state = (LoopState*)memory.state;
     uint8_t* const notes = (uint8_t*)memory.far;
@@ -65,7 +65,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     uint32_t last = num_vertices;  // active in the round before
     [[maybe_unused]] const bool limited = most < UNLIMITED;
     [[maybe_unused]] bool clean = false;  // whether the sums of a scan are neutral
-    if (threadIdx.x == 0) woken.filled = 0;
+    if (threadIdx.x == 0) active.filled = 0;
 
     while (!ended && round < max_steps) {  // the same in all threads of the grid
         const bool alone = !dense && number <= ALONE;
@@ -83,7 +83,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 rounds->queued[next_turn] = rounds->computed[next_turn] = rounds->listed[next_turn] = 0;
             }
             if (dense && !by_bits && last <= num_vertices / LIST_SHARE) {
-                uint32_t* const list = round & 1 ? memory.spare : memory.near;
+                uint32_t* const list = round & 1 ? memory.buffer : memory.near;
                 list_stamped<CONVERGE_BLOCK>(memory.stamp, current, num_vertices, list, &rounds->listed[turn],
                                              shared.place);
                 barrier();
@@ -102,12 +102,12 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             RoundCount mine = {0, 0};
             const auto judged = [&](uint32_t x, const Reduced& reduced) {
                 const bool counts =
-                    x < num_vertices && (!by_bits || is_woken(reduced) || fresh(memory.stamp[x]) == current);
+                    x < num_vertices && (!by_bits || is_activated(reduced) || fresh(memory.stamp[x]) == current);
                 const uint8_t says =
                     counts ? uint8_t(COMPUTED | (then_fn(x, reduced.value ARGS) & (STAYS | WAKES))) : 0;
                 mine.vertices += counts;
                 if (HAS_WAKE && (says & WAKES) && (limited || (SYMMETRIC && in_order)))
-                    mine.arcs += wake_degree(WOKEN, x);
+                    mine.arcs += wake_degree(WAKE_GIVEN, x);
                 return says;
             };
             const auto complete = [&](uint32_t i, uint32_t x, const Reduced& reduced) {
@@ -133,7 +133,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                 }
                 scan_segments<AllSegments>(g, wakers, num_vertices, 0, [&](uint32_t x, const Reduced& part) {
                     if (wins(identity(), part.value)) atomic_combine(sums + x, part.value);
-                    if (is_woken(part)) memory.stamp[x] = current;
+                    if (is_activated(part)) memory.stamp[x] = current;
                 } ARGS);
                 barrier();
                 for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count()) {
@@ -168,7 +168,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             const bool will_be_dense = computed > num_vertices / SPARSE && computed > 4 * ALONE;
             const bool next_by_bits =
                 !crowded && will_be_dense && in_order && counted(rounds->arcs[turn]) > num_arcs / BITS_SHARE;
-            uint32_t* const queue = round & 1 ? memory.near : memory.spare;
+            uint32_t* const queue = round & 1 ? memory.near : memory.buffer;
             const NextRound next = {
                 memory.stamp,
                 current + 1,
@@ -180,21 +180,21 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             // Everybody passes a barrier before it and behind it.
             if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
-            finish_round<CONVERGE_BLOCK>(WOKEN, ids, number, notes, share, block, blocks, limit, waking, next, shared,
-                                         woken ARGS);
+            finish_round<CONVERGE_BLOCK>(WAKE_GIVEN, ids, number, notes, share, block, blocks, limit, waking, next,
+                                         shared, active ARGS);
             ROUND_FINISH
             barrier();
             const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
             if (heavy_wakers != 0) {
-                const auto parts = [&](uint32_t x) { return wake_buckets(WOKEN, x); };
+                const auto parts = [&](uint32_t x) { return wake_buckets(WAKE_GIVEN, x); };
                 for_split_runs(heavy_wakers, waking, block, blocks, parts,
                                [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
                                    for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
                                         k += 32 / BUCKET_LANES)
-                                       wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, next, woken);
+                                       wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, next, active);
                                    __syncwarp();
                                });
-                flush_active(next, woken);
+                flush_active(next, active);
                 barrier();
             }
             ++round;
@@ -222,12 +222,12 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             number = counted(rounds->number);
             dense = counted(rounds->dense);
             ended = counted(rounds->ended);
-            ids = dense ? nullptr : round & 1 ? memory.spare : memory.near;
+            ids = dense ? nullptr : round & 1 ? memory.buffer : memory.near;
             ROUND_READ
         }
     }
     LOOP_FINISH
-    if (dense) {  // whether some are left only the stamps tell, or the arcs over which they would be woken
+    if (dense) {  // whether some are left only the stamps tell, or the arcs over which they would be activated
         RoundCount left = {0, 0};
         for (unsigned long long v = thread_id(); v < num_vertices; v += thread_count())
             left.vertices += fresh(memory.stamp[v]) == epoch + round;

@@ -37,14 +37,14 @@ def converge(
     if swap:
         return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
     pulled = walks_of(graph, over)
-    woken = walks_of(graph, wake or over, "out", "in")
+    active = walks_of(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
     frontier = merged(graph, start)
     workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
     outcome, rounds = workspace.state(Outcomes).take(), workspace.state(RoundStates).take()
-    views = (walk.packed for walk in (*pulled, *woken))
+    views = (walk.packed for walk in (*pulled, *active))
     arguments = (
         *views, pulled[0].bound, np.uint64(graph.most_arcs), packed_vertices(frontier), np.uint32(max_steps),
         np.uint64(most), np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy,

@@ -28,17 +28,17 @@ struct Wakers {
     const uint32_t* bits;
 };
 __device__ __forceinline__ Wakers wakers_of(const uint32_t* bits) { return {bits}; }
-__device__ __forceinline__ bool is_woken(const Reduced& reduced) { return reduced.woken; }
+__device__ __forceinline__ bool is_activated(const Reduced& reduced) { return reduced.activated; }
 #else
 struct Wakers {};
 __device__ __forceinline__ Wakers wakers_of(const uint32_t*) { return {}; }
-__device__ __forceinline__ bool is_woken(const Reduced&) { return false; }
+__device__ __forceinline__ bool is_activated(const Reduced&) { return false; }
 #endif
 
 __device__ __forceinline__ void include(Reduced& total, const Wakers& wakers, uint32_t neighbor, const out_t& value) {
     total.value = combine(total.value, value);
 #if SYMMETRIC
-    if (wakers.bits) total.woken |= wakers.bits[neighbor / 32] >> neighbor % 32 & 1u;
+    if (wakers.bits) total.activated |= wakers.bits[neighbor / 32] >> neighbor % 32 & 1u;
 #endif
 }
 
@@ -47,7 +47,7 @@ template <int LANES> __device__ __forceinline__ Reduced reduce_tile(Reduced part
     if (LANES == 1) return part;
     part.value = tile_reduce<LANES>(part.value);
 #if SYMMETRIC
-    part.woken = __any_sync(tile_mask<LANES>(), part.woken);
+    part.activated = __any_sync(tile_mask<LANES>(), part.activated);
 #endif
     return part;
 }
@@ -101,7 +101,7 @@ __device__ __forceinline__ void reduce_buckets_of_heavy(WALK, const Wakers& wake
         Reduced* const sum = heavy.sum + k;
         if (wins(identity(), part.value)) atomic_combine(&sum->value, part.value);
 #if SYMMETRIC
-        if (part.woken) *(volatile uint32_t*)&sum->woken = 1;
+        if (part.activated) *(volatile uint32_t*)&sum->activated = 1;
 #endif
         __threadfence();  // the part is in place before it counts as done
         if (atomicSub(heavy.left + k, end - first) != end - first) return;
@@ -109,7 +109,7 @@ __device__ __forceinline__ void reduce_buckets_of_heavy(WALK, const Wakers& wake
         Reduced whole = nothing_reduced();
         whole.value = read_value(&sum->value);
 #if SYMMETRIC
-        whole.woken = read_fresh(&sum->woken);
+        whole.activated = read_fresh(&sum->activated);
 #endif
         finish(heavy.place[k], x, whole);
     });

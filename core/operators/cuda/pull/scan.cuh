@@ -9,7 +9,7 @@ __device__ __forceinline__ Reduced part_above(const Reduced& part, int step) {
     Reduced above = nothing_reduced();
     above.value = __shfl_down_sync(ALL_LANES, part.value, step);
 #if SYMMETRIC
-    above.woken = __shfl_down_sync(ALL_LANES, part.woken, step);
+    above.activated = __shfl_down_sync(ALL_LANES, part.activated, step);
 #endif
     return above;
 }

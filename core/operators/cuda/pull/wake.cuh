@@ -7,14 +7,14 @@
 #if WAKE_BOTH
 #define WAKE_VIEWS View wake, View wake2
 #define WAKE const View &wake, const View &wake2
-#define WOKEN wake, wake2
+#define WAKE_GIVEN wake, wake2
 #else
 #define WAKE_VIEWS View wake
 #define WAKE const View& wake
-#define WOKEN wake
+#define WAKE_GIVEN wake
 #endif
 
-#define GATHERED 1024  // active vertices gathered in shared memory before they are queued
+#define LOCAL_QUEUE 1024  // active vertices kept in shared memory before they are queued
 
 // What a round notes of position i of its list: what `then` said, and whether a vertex was computed.
 enum { STAYS = 1, WAKES = 2, COMPUTED = 4 };
@@ -28,12 +28,12 @@ struct NextRound {
     uint32_t* queue;
     uint32_t* count;
     bool dense;
-    bool wakes;  // else nobody is woken
+    bool wakes;  // else nobody is activated
     uint32_t* bits;  // one per vertex, uint32[ceil(num_vertices / 32)], or null
 };
 
-struct WakeShared {
-    uint32_t gathered[GATHERED];
+struct ActiveShared {
+    uint32_t local_queue[LOCAL_QUEUE];
     uint32_t filled, place;
 };
 
@@ -41,7 +41,7 @@ struct WakeShared {
 // the stamp there, hubs' in the L1 cache: a cached stamp may be older than that of another block, which costs a store, but never newer.
 // Without a list a store alone is cheaper where few make the same vertices active: a store to a line that is being loaded holds up the SM.
 template <bool LOOKS>
-__device__ __forceinline__ void activate(const NextRound& round, WakeShared& shared, uint32_t v) {
+__device__ __forceinline__ void activate(const NextRound& round, ActiveShared& shared, uint32_t v) {
     if (!LOOKS && round.dense) {
         round.stamp[v] = round.next;
         return;
@@ -53,22 +53,22 @@ __device__ __forceinline__ void activate(const NextRound& round, WakeShared& sha
     }
     if (atomicExch(round.stamp + v, round.next) == round.next) return;
     const uint32_t place = atomicAdd(&shared.filled, 1u);
-    if (place < GATHERED) shared.gathered[place] = v;
+    if (place < LOCAL_QUEUE) shared.local_queue[place] = v;
     else append(round.queue, round.count, v);
 }
 
-// Move what was gathered to the queue, with one atomic. All threads of the block call it; it begins and ends with a barrier.
-__device__ __forceinline__ void flush_active(const NextRound& round, WakeShared& shared) {
-    __syncthreads();  // everything is gathered
-    const uint32_t entries = min(shared.filled, (uint32_t)GATHERED);
+// Move the local queue to the queue, with one atomic. All threads of the block call it; it begins and ends with a barrier.
+__device__ __forceinline__ void flush_active(const NextRound& round, ActiveShared& shared) {
+    __syncthreads();  // everything is in it
+    const uint32_t entries = min(shared.filled, (uint32_t)LOCAL_QUEUE);
     __syncthreads();  // everybody knows how much
     if (threadIdx.x == 0) {
         shared.filled = 0;
         shared.place = entries ? atomicAdd(round.count, entries) : 0;
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) round.queue[shared.place + i] = shared.gathered[i];
-    __syncthreads();  // `gathered` is free again, and the block sees the queue
+    for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) round.queue[shared.place + i] = shared.local_queue[i];
+    __syncthreads();  // `local_queue` is free again, and the block sees the queue
 }
 
 __device__ __forceinline__ uint32_t wake_degree(WAKE, uint32_t x) {
@@ -89,7 +89,8 @@ __device__ __forceinline__ uint32_t wake_buckets(WAKE, uint32_t x) {
 
 // Activate the neighbours of x; LANES threads share them.
 template <int LANES>
-__device__ __forceinline__ void wake_neighbors(WAKE, uint32_t x, int lane, const NextRound& round, WakeShared& shared) {
+__device__ __forceinline__ void wake_neighbors(WAKE, uint32_t x, int lane, const NextRound& round,
+                                               ActiveShared& shared) {
     constexpr bool LOOKS = LANES > 1;
     for_neighbors<LANES>(wake, x, lane, [&](uint32_t y, long long) { activate<LOOKS>(round, shared, y); });
 #if WAKE_BOTH
@@ -99,7 +100,7 @@ __device__ __forceinline__ void wake_neighbors(WAKE, uint32_t x, int lane, const
 
 // The same for the neighbours in bucket k of x, by BUCKET_LANES threads.
 __device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int lane, const NextRound& round,
-                                            WakeShared& shared) {
+                                            ActiveShared& shared) {
 #if WAKE_BOTH
     const uint32_t before = buckets(wake, x);
     if (k >= before) {
@@ -115,13 +116,13 @@ __device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int la
 // Wake the neighbours of the huge vertices that a block has kept; all of its threads call it.
 template <int THREADS>
 __device__ __forceinline__ void wake_huge(WAKE, const NextRound& round, PullShared<THREADS>& shared,
-                                          WakeShared& woken) {
+                                          ActiveShared& active) {
     __syncthreads();  // all are listed
     const uint32_t number = min(shared.huges, HUGE_VERTICES);
     for (uint32_t j = 0; j < number; ++j) {
-        const uint32_t x = shared.huge[j], parts = wake_buckets(WOKEN, x);
+        const uint32_t x = shared.huge[j], parts = wake_buckets(WAKE_GIVEN, x);
         for (uint32_t k = threadIdx.x / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
-            wake_bucket(WOKEN, x, k, threadIdx.x % BUCKET_LANES, round, woken);
+            wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, round, active);
     }
 }
 
@@ -133,7 +134,7 @@ template <int THREADS>
 __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long long number, const uint8_t* notes,
                                              uint32_t share, uint32_t block, uint32_t blocks, uint32_t limit,
                                              const Heavy& heavy, const NextRound& round, PullShared<THREADS>& shared,
-                                             WakeShared& woken FORMALS) {
+                                             ActiveShared& active FORMALS) {
     const uint32_t me = threadIdx.x, lane = me % 32, part = share / (THREADS / 32);
     [[maybe_unused]] const uint32_t warp = me / 32;
     if (me == 0) shared.huges = 0;
@@ -145,19 +146,20 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
         const bool stays = (says & COMPUTED) && (says & STAYS);
 #if HAS_WAKE
         const bool wakes = round.wakes && (says & COMPUTED) && (says & WAKES);
-        const uint32_t neighbors = wakes && !round.bits ? wake_degree(WOKEN, x) : 0;  // under way while x is committed
+        const uint32_t neighbors =
+            wakes && !round.bits ? wake_degree(WAKE_GIVEN, x) : 0;  // under way while x is committed
 #endif
 #if HAS_COMMIT
         if (says & COMPUTED) commit_fn(x ARGS);
 #endif
-        if (stays) activate<false>(round, woken, x);
+        if (stays) activate<false>(round, active, x);
 #if HAS_WAKE
         if (round.bits) {  // the same in all threads
             const uint32_t word = __ballot_sync(ALL_LANES, wakes);
             if (lane == 0 && first < number) round.bits[first / 32] = word;
             continue;
         }
-        bool later = neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WOKEN, x));
+        bool later = neighbors > limit && list_heavy(heavy, x, 0, wake_buckets(WAKE_GIVEN, x));
         if (neighbors > WIDE && !later) {
             const uint32_t place = atomicAdd(&shared.huges, 1u);
             later = place < HUGE_VERTICES;
@@ -168,27 +170,27 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
         uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
         uint8_t* const list = shared.list + 32 * warp;
         if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
-        if (neighbors > 0 && neighbors <= TINY && !later) wake_neighbors<1>(WOKEN, x, 0, round, woken);
+        if (neighbors > 0 && neighbors <= TINY && !later) wake_neighbors<1>(WAKE_GIVEN, x, 0, round, active);
         __syncwarp();
         for (uint32_t begin = 0; begin < __popc(smalls); begin += 32 / TILE) {
             const uint32_t j = begin + lane / TILE;
             const bool has = j < __popc(smalls);
             const uint32_t its = __shfl_sync(ALL_LANES, x, has ? list[j] : 0);
-            if (has) wake_neighbors<TILE>(WOKEN, its, lane % TILE, round, woken);
+            if (has) wake_neighbors<TILE>(WAKE_GIVEN, its, lane % TILE, round, active);
             __syncwarp();
         }
         for (; wides; wides &= wides - 1)
-            wake_neighbors<32>(WOKEN, __shfl_sync(ALL_LANES, x, __ffs(wides) - 1), lane, round, woken);
+            wake_neighbors<32>(WAKE_GIVEN, __shfl_sync(ALL_LANES, x, __ffs(wides) - 1), lane, round, active);
 #endif
         if (!round.dense) {  // the same in all threads
-            const bool full = me == 0 && woken.filled > GATHERED / 2;
-            if (__syncthreads_or(full)) flush_active(round, woken);
+            const bool full = me == 0 && active.filled > LOCAL_QUEUE / 2;
+            if (__syncthreads_or(full)) flush_active(round, active);
         }
     }
 #if HAS_WAKE
-    wake_huge(WOKEN, round, shared, woken);
+    wake_huge(WAKE_GIVEN, round, shared, active);
 #endif
-    flush_active(round, woken);
+    flush_active(round, active);
 }
 
 // A counter behind a barrier; block 0 alone looks into L2, where it counts.

@@ -55,7 +55,7 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
                 push_listed(g, out, changed, shared ARGS);
             }
         }
-        const bool full = me == 0 && shared.filled > GATHERED / 2;
+        const bool full = me == 0 && shared.filled > LOCAL_QUEUE / 2;
         if (__syncthreads_or(full)) flush(changed, shared);  // also keeps `picked` until everybody has read it
     }
 #if HAS_WINDOW
@@ -64,7 +64,7 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
     flush(changed, shared);
 }
 
-#define FLUSHED 2  // after so many buckets of each tile a block looks whether it has gathered much
+#define FLUSHED 2  // after so many buckets of each tile a block looks whether it has queued much
 
 // Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the blocks `block` of `blocks`. `packed` is the final
 // *heavy.total, not 0. All threads of these blocks call it; it synchronises the block, and ends with everything queued.
@@ -81,7 +81,7 @@ __device__ __forceinline__ void push_heavy(const View& g, unsigned long long pac
         }
         push_listed(g, out, changed, shared ARGS);
         if (k % FLUSHED == FLUSHED - 1) {
-            const bool full = threadIdx.x == 0 && shared.filled > GATHERED / 2;
+            const bool full = threadIdx.x == 0 && shared.filled > LOCAL_QUEUE / 2;
             if (__syncthreads_or(full)) flush(changed, shared);
         }
     }

@@ -30,8 +30,8 @@ struct Policy {
         return steps.level > 1 && count > pull_from && count >= before / SHRUNK;
     }
 #endif
-    // Up to how many vertices a frontier is thin: see thin.cuh.
-    __device__ __forceinline__ uint32_t thin_most(uint32_t per_block) const {
+    // Up to how many vertices a frontier is small: see block_levels.cuh.
+    __device__ __forceinline__ uint32_t block_levels_most(uint32_t per_block) const {
         const uint32_t most = gridDim.x < 1024 ? gridDim.x * per_block : 0;
 #if HAS_PULL
         return min(most, pull_from);

@@ -3,7 +3,7 @@
 #include "steps.cuh"
 
 // from: a frontier without repeats. once: no vertex is altered twice. other: the second view with OVER_BOTH_VIEWS, the reverse of g with
-// HAS_PULL. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, spare and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
+// HAS_PULL. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, buffer and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
 // as many entries. layers uint32[capacity], offsets
 // int64[capacity + 2], layer_count int64[1]: HAS_LAYERS. outcome: zero at launch; left_count: uint32[1] for the number of vertices
 // left in memory.near, or null.

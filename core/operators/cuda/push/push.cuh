@@ -39,7 +39,7 @@
 #define LOCAL_TURNS 8  // in which a block goes on by itself
 #define LOCAL 128  // vertices that a block goes on with
 #define LISTED 2048  // edges that a block lists at once
-#define GATHERED 1024  // changed vertices gathered in shared memory before they are queued
+#define LOCAL_QUEUE 1024  // changed vertices kept in shared memory before they are queued
 
 // -- the values that are pushed ----------------------------------------------------------------------------------------
 
@@ -85,9 +85,9 @@ struct Changed {
 };
 
 struct Shared {
-    uint32_t gathered[GATHERED];
+    uint32_t local_queue[LOCAL_QUEUE];
     uint32_t picked[MAX_THREADS];  // vertices that push: narrow ones from the front, wide ones from the back
-    uint32_t filled;  // entries of `gathered`; beyond GATHERED they went to the queue
+    uint32_t filled;  // entries of `local_queue`; beyond LOCAL_QUEUE they went to the queue
     uint32_t place;  // where they go in the queue
     uint32_t narrows[2], wides[2];  // their numbers, by parity of the round
     uint32_t has_heavy;  // a heavy vertex was listed
@@ -128,7 +128,7 @@ __device__ __forceinline__ void queue_vertex(uint32_t v, const Changed& changed,
     if (changed.once) changed.stamp[v] = changed.step;
     else if (!claim(changed.stamp, v, changed.step)) return;
     const uint32_t place = next_place(&shared.filled);
-    if (place < GATHERED) shared.gathered[place] = v;
+    if (place < LOCAL_QUEUE) shared.local_queue[place] = v;
     else append(changed.queue, changed.count, v);
 }
 
@@ -205,13 +205,13 @@ __device__ __forceinline__ void share_nearness(const Changed& changed, Shared& s
 }
 #endif
 
-// Move what was gathered to the queue, with one atomic. All threads of the block call it; it ends with a barrier.
+// Move the local queue to the queue, with one atomic. All threads of the block call it; it ends with a barrier.
 __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
 #if HAS_WINDOW
     share_nearness(changed, shared);
 #endif
-    __syncthreads();  // everything is gathered
-    const uint32_t entries = min(shared.filled, (uint32_t)GATHERED);
+    __syncthreads();  // everything is in it
+    const uint32_t entries = min(shared.filled, (uint32_t)LOCAL_QUEUE);
     if (threadIdx.x == 0) {
         shared.place = entries ? atomicAdd(changed.count, entries) : 0;
 #if HAS_WINDOW
@@ -220,10 +220,11 @@ __device__ __forceinline__ void flush(const Changed& changed, Shared& shared) {
 #endif
     }
     __syncthreads();  // everybody knows how much, and where it goes
-    for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x) changed.queue[shared.place + i] = shared.gathered[i];
+    for (uint32_t i = threadIdx.x; i < entries; i += blockDim.x)
+        changed.queue[shared.place + i] = shared.local_queue[i];
     if (threadIdx.x == 0) {
         shared.filled = 0;
         shared.narrows[0] = shared.narrows[1] = shared.wides[0] = shared.wides[1] = 0;
     }
-    __syncthreads();  // `gathered` is free again, and the block sees the queue
+    __syncthreads();  // `local_queue` is free again, and the block sees the queue
 }

@@ -20,7 +20,7 @@ __device__ __forceinline__ weight_t arc_weight(const Arcs& arcs, long long i) {
     return WEIGHTED && arcs.weight ? reinterpret_cast<const weight_t*>(arcs.weight)[i] : weight_t(1);
 }
 
-// Apply the edge function to the arcs, a thread each; all threads of the grid call it. What changed is gathered, not flushed.
+// Apply the edge function to the arcs, a thread each; all threads of the grid call it. What changed is in the local queue, not flushed.
 __device__ __forceinline__ void push_arcs(const Arcs& arcs, uint32_t num_vertices, value_t* out, const Changed& changed,
                                           Shared& shared FORMALS) {
     for (long long i = thread_id(); i < arcs.size; i += thread_count()) {

@@ -2,7 +2,7 @@
 //
 // A step takes one grid-wide barrier, one more if the frontier has heavy vertices, and one more with a second phase (`then_fn`). While the
 // frontier is so small that one block can serve it in a round, block 0 goes on alone, without any grid-wide barrier, and the
-// others wait at the next one. Searches have a shorter step for thin frontiers: see thin.cuh.
+// others wait at the next one. Searches have a shorter step for small frontiers: see block_levels.cuh.
 //
 // What a block must see of the others: values, queues and the arrays of the functions are read with plain loads, which the L1 caches of
 // the SMs serve, and these are not coherent. The grid-wide barrier makes it right, so a step sees everything up to the step before.
@@ -11,14 +11,14 @@
 //
 // Macros, 0 or 1: HAS_THEN, HAS_LAYERS, OVER_BOTH_VIEWS, IS_FOREST, HAS_WORDS, HAS_PULL.
 #pragma once
-#include "second_phase.cuh"
+#include "ask_altered.cuh"
 #if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
-#include "thin.cuh"
+#include "block_levels.cuh"
 #endif
 #if HAS_PULL && IS_FOREST
-#include "unreached.cuh"
+#include "bottom_up_search.cuh"
 #elif HAS_PULL
-#include "unaltered.cuh"
+#include "bottom_up_step.cuh"
 #endif
 
 #define ALONE 128  // up to this many vertices block 0 works alone; at most its tiles
@@ -34,7 +34,7 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.heavy_vertex = memory.heavy_vertex;
     steps.heavy_base = memory.heavy_base;
     steps.near = memory.near;
-    steps.spare = memory.spare;
+    steps.buffer = memory.buffer;
     steps.far = memory.far;
     steps.violated = nullptr;
     steps.once = false;
@@ -44,7 +44,7 @@ __device__ __forceinline__ Steps begin_steps(const LoopMemory& memory, uint32_t 
     steps.epoch = first_epoch(steps.state, steps.stamp, num_vertices, steps.expected);
     steps.level = 0;
     steps.pushed = steps.mine = 0;
-    steps.thin_turn = 0;
+    steps.level_turn = 0;
     steps.reached_before = steps.state->reached[0];
     steps.other_before = steps.state->reached[1];
     return steps;
@@ -74,7 +74,7 @@ __device__ __forceinline__ void steps_alone(const View& g, const View& other, St
         if (threadIdx.x == 0) joined = altered = shared.has_heavy = nearest = 0;
         __syncthreads();
         ++steps.epoch;
-        const Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &altered : &joined, &nearest);
+        const Changed changed = changes_to(steps, steps.buffer, HAS_THEN ? &altered : &joined, &nearest);
         push_both(g, other, steps, frontier, count, 0, 1, out, heavy, changed, policy, shared ARGS);
         if (shared.has_heavy) push_heavy_alone(g, out, heavy, changed, shared ARGS);
         steps.pushed += count;
@@ -137,14 +137,15 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             }
             steps.level += done;
 #if IS_FOREST && IS_UNIFORM && !HAS_WINDOW
-        } else if (!arcs && frontier != nullptr && steps.level > 0 && count <= policy.thin_most(THIN)) {
-            thin_levels(g, steps, frontier, count, ALONE, policy.thin_most(THIN), out, heavy, shared ARGS);
+        } else if (!arcs && frontier != nullptr && steps.level > 0 && count <= policy.block_levels_most(PER_BLOCK)) {
+            block_levels(g, steps, frontier, count, ALONE, policy.block_levels_most(PER_BLOCK), out, heavy,
+                         shared ARGS);
             grid_barrier(state, steps.expected);
 #endif
         } else {
             ++steps.epoch;
             ++steps.level;
-            Changed changed = changes_to(steps, steps.spare, HAS_THEN ? &state->altered[turn] : &state->count[turn],
+            Changed changed = changes_to(steps, steps.buffer, HAS_THEN ? &state->altered[turn] : &state->count[turn],
                                          &state->nearest[turn]);
 #if HAS_WINDOW
             changed.near_from = policy.window.near_from;
@@ -167,7 +168,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         arcs = false;
         if (packed != 0) {
             const Changed changed =
-                changes_to(steps, HAS_THEN ? steps.spare : steps.near,
+                changes_to(steps, HAS_THEN ? steps.buffer : steps.near,
                            HAS_THEN ? &state->altered[turn] : &state->count[turn], &state->nearest[turn]);
             push_heavy<false>(g, packed, blockIdx.x, gridDim.x, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);

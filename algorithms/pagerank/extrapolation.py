@@ -1,10 +1,10 @@
-"""Pace and leaps of PageRank's whole passes on the CPU, where the host sees the change of every step.
+"""Extrapolation in PageRank's whole passes on the CPU, where the host sees the change of every step.
 
-Steps whose changes fall slowly are extrapolated (:class:`Pace`). When each change is about ``q`` times the one before,
-what is left of the error belongs to one eigenvalue, and the steps to come are a geometric series: its sum, ``q / (1 -
-q)`` times the last change, is added at once (Aitken's method; Kamvar et al., *Extrapolation methods for accelerating
-PageRank computations*, 2003). The step after a leap is a plain one, so that its change tells as much about the error as
-ever.
+Steps whose changes decrease slowly are extrapolated (:class:`StepExtrapolation`). When each change is about ``q`` times
+the one before, the rest of the error belongs to one eigenvalue, and the coming steps are a geometric series: its sum,
+``q / (1 - q)`` times the last change, is added at once (:class:`SeriesExtrapolation`; Aitken's method; Kamvar et al.,
+*Extrapolation methods for accelerating PageRank computations*, 2003). The step after that is a plain one, so that its
+change tells how large the error is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEADY = 0.2  #: where norms fall by factors that differ by no more, relatively,
 ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of the one before
 
 
-class Pace:
+class StepExtrapolation:
     """Says which steps to extrapolate, as ``finish_paced`` of ``_pagerank_steps`` does on CUDA."""
 
     def __init__(self, alpha: float) -> None:
@@ -33,13 +33,13 @@ class Pace:
         self._pace = GIVEN_UP if gives_up else FRESH / 2 if earlier == FRESH else last
         return self.is_fast
 
-    def begin_anew(self) -> None:
+    def restart(self) -> None:
         """Compare the next step with none before it."""
         self._pace, self.is_fast = GIVEN_UP if self._pace == GIVEN_UP else FRESH, False
 
 
-class Leaps:
-    """Says when to leap, from what the steps change; ``tol`` is the norm at which they end."""
+class SeriesExtrapolation:
+    """Says when to add the series, from what the steps change; ``tol`` is the norm at which they end."""
 
     def __init__(self, tol: float) -> None:
         self._tol = tol
@@ -68,7 +68,7 @@ class Leaps:
         return float(ratio / (1 - ratio))
 
 
-def leap(share: np.ndarray, before: np.ndarray, weight: float) -> None:
+def extrapolate(share: np.ndarray, before: np.ndarray, weight: float) -> None:
     """Add ``weight`` times the change since ``before``, which is overwritten, to ``share``."""
     np.subtract(share, before, out=before)
     before *= weight

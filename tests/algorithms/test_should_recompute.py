@@ -1,4 +1,4 @@
-"""Batches that are large for the graph are computed anew: which ones, and that results are right before and after."""
+"""Which batches are so large that answers are computed from scratch; results are right before and after."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ def test_results_are_right_on_both_sides_of_the_bound(
     graph = graph_of(name, device, backend)
     monkeypatch.setattr(algorithm(name), "recompute_share", 0.02)
     tracker, decided = graph.track(name, **CASES[name]), []
-    outweighs = algorithm(name).outweighs
+    should_recompute = algorithm(name).should_recompute
     monkeypatch.setattr(
-        algorithm(name), "outweighs", lambda *args, **times: decided.append(outweighs(*args, **times)) or decided[-1]
+        algorithm(name),
+        "should_recompute",
+        lambda *args, **times: decided.append(should_recompute(*args, **times)) or decided[-1],
     )
     for seed, count in enumerate((20, N, 20, 20, N, N, 20)):
         edges = graph.edges()
@@ -65,14 +67,14 @@ def test_a_batch_outweighs_above_the_share_of_the_arcs(device: su.Device, monkey
     graph = su.Graph(N, device=device, directed=False)
     graph.insert_edges(np.arange(100), np.arange(100) + 1)
     bfs = algorithm("bfs")()
-    assert not bfs.outweighs(graph)
+    assert not bfs.should_recompute(graph)
     for count, share, answer in ((10, 0.11, False), (10, 0.09, True), (0, 0.0, False)):
         edges = su.EdgeSet(graph, np.arange(count), np.arange(count) + 1)
         monkeypatch.setattr(type(bfs), "recompute_share", share)
-        assert bfs.outweighs(graph, edges) == answer
+        assert bfs.should_recompute(graph, edges) == answer
     monkeypatch.setattr(type(bfs), "recompute_share", 0.1)
     edge = su.EdgeSet(graph, [0], [1])
-    assert [bfs.outweighs(graph, edge, times=times) for times in (1, 9, 11)] == [False, False, True]
+    assert [bfs.should_recompute(graph, edge, times=times) for times in (1, 9, 11)] == [False, False, True]
 
 
 def test_the_bound_of_arcs(device: su.Device, backend: str) -> None:
@@ -95,9 +97,9 @@ def test_the_bound_of_arcs(device: su.Device, backend: str) -> None:
 
 
 @pytest.mark.may_recompute
-@pytest.mark.parametrize(("side", "anew"), [(48, True), (0, False)])
+@pytest.mark.parametrize(("side", "recomputes"), [(48, True), (0, False)])
 def test_insertions_into_sparse_graphs_count_more_for_core_numbers(
-    side: int, anew: bool, monkeypatch: pytest.MonkeyPatch
+    side: int, recomputes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of four arcs: an insertion counts eight times, as levels are large. Rows of 36: once."""
     ids = np.arange(N)
@@ -107,16 +109,16 @@ def test_insertions_into_sparse_graphs_count_more_for_core_numbers(
     if side:
         graph.insert_edges(ids[:-side], ids[side:])
     kind, decided = algorithm("kcore"), []
-    outweighs = kind.outweighs
+    should_recompute = kind.should_recompute
     monkeypatch.setattr(kind, "recompute_share", 0.1)
     monkeypatch.setattr(kind, "learns", False)
     monkeypatch.setattr(
-        kind, "outweighs", lambda *args, **times: decided.append(outweighs(*args, **times)) or decided[-1]
+        kind, "should_recompute", lambda *args, **times: decided.append(should_recompute(*args, **times)) or decided[-1]
     )
     tracker = graph.track("kcore")
     assert tracker.result is not None
     graph.insert_edges(ids[:100], ids[500:600])
-    assert decided == [anew]
+    assert decided == [recomputes]
 
 
 class SteadyClock:

@@ -11,7 +11,7 @@
 #define PULL_ALL_FROM 16  // one of more than 1 / 16 where all of them count
 
 // The vertices of a block that have more than TINY neighbours. T is what they look for.
-template <class T> struct Lookers {
+template <class T> struct Searchers {
     uint32_t list[LISTED];  // from the front those with up to SMALL, from the back the others
     uint32_t huge[HUGE];  // those with more than WIDE
     uint32_t few, many, huges;  // how many they are
@@ -64,20 +64,20 @@ template <int LANES, class T, class Merge> __device__ __forceinline__ T merged_o
 // a warp has tiles; the block serves what is left. All threads of the block call it behind a barrier of the block, and it
 // ends with one.
 template <class T, class Visit, class Merge, class Found>
-__device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& lookers, const T& none, Visit&& visit,
-                                              Merge&& merge, Found&& found, const Changed& changed, Shared& shared) {
+__device__ __forceinline__ void serve_searchers(const View& back, Searchers<T>& searchers, const T& none, Visit&& visit,
+                                                Merge&& merge, Found&& found, const Changed& changed, Shared& shared) {
     constexpr uint32_t PER_WARP = 32 / TILE;
     const uint32_t me = threadIdx.x, lane = me % 32, warp = me / 32, warps = blockDim.x / 32;
-    const uint32_t few = lookers.few, many = lookers.many, shares = many + (few + PER_WARP - 1) / PER_WARP;
+    const uint32_t few = searchers.few, many = searchers.many, shares = many + (few + PER_WARP - 1) / PER_WARP;
     for (;;) {
         uint32_t share = 0;
-        if (lane == 0) share = atomicAdd(&lookers.taken, 1u);
+        if (lane == 0) share = atomicAdd(&searchers.taken, 1u);
         share = __shfl_sync(ALL_LANES, share, 0);
         if (share >= shares) break;
         if (share >= many) {
             const uint32_t i = (share - many) * PER_WARP + lane / TILE;
             if (i < few) {
-                const uint32_t v = lookers.list[i];
+                const uint32_t v = searchers.list[i];
                 T mine = none;
                 look_back<TILE>(back, v, me % TILE, mine, visit);
                 mine = merged_of_tile<TILE>(mine, merge);
@@ -86,12 +86,12 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
             __syncwarp();
             continue;
         }
-        const uint32_t v = lookers.list[LISTED - 1 - share];
+        const uint32_t v = searchers.list[LISTED - 1 - share];
         uint32_t place = HUGE;
-        if (lane == 0 && degree(back, v) > WIDE) place = atomicAdd(&lookers.huges, 1u);
+        if (lane == 0 && degree(back, v) > WIDE) place = atomicAdd(&searchers.huges, 1u);
         place = __shfl_sync(ALL_LANES, place, 0);
         if (place < HUGE) {
-            if (lane == 0) lookers.huge[place] = v;
+            if (lane == 0) searchers.huge[place] = v;
             continue;
         }
         T mine = none;
@@ -101,26 +101,26 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
         __syncwarp();
     }
     __syncthreads();
-    const uint32_t huges = min(lookers.huges, (uint32_t)HUGE);
+    const uint32_t huges = min(searchers.huges, (uint32_t)HUGE);
     for (uint32_t i = 0; i < huges; ++i) {  // the same for the whole block
-        const uint32_t v = lookers.huge[i], parts = buckets(back, v);
+        const uint32_t v = searchers.huge[i], parts = buckets(back, v);
         T mine = none;
         for (uint32_t part = warp; part < parts; part += warps) {
             for_bucket<32>(back, v, part, lane, [&](uint32_t x, long long slot) { visit(v, x, slot, mine); });
         }
         __syncwarp();
         mine = merged_of_tile<32>(mine, merge);
-        if (lane == 0) lookers.part[warp] = mine;
+        if (lane == 0) searchers.part[warp] = mine;
         __syncthreads();
         if (me == 0) {
-            for (uint32_t other = 1; other < warps; ++other) mine = merge(mine, lookers.part[other]);
+            for (uint32_t other = 1; other < warps; ++other) mine = merge(mine, searchers.part[other]);
             found(v, mine);
         }
         __syncthreads();  // `part` is free again
     }
-    if (me == 0) lookers.few = lookers.many = lookers.taken = 0;
-    if (me == 0 && huges > 0) lookers.huges = 0;  // a barrier ago all have read it
-    const bool full = me == 0 && shared.filled > GATHERED / 2;
+    if (me == 0) searchers.few = searchers.many = searchers.taken = 0;
+    if (me == 0 && huges > 0) searchers.huges = 0;  // a barrier ago all have read it
+    const bool full = me == 0 && shared.filled > LOCAL_QUEUE / 2;
     if (__syncthreads_or(full)) flush(changed, shared);
 }
 
@@ -128,10 +128,10 @@ __device__ __forceinline__ void serve_lookers(const View& back, Lookers<T>& look
 // with a `mine` that is `none` at first (see look_back()); then found(v, merged) in one thread, with theirs merged by merge(a, b). All threads of the grid
 // call it; it synchronises the block, and ends with everything queued.
 template <class T, class Looks, class Visit, class Merge, class Found>
-__device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num_vertices, Lookers<T>& lookers,
+__device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num_vertices, Searchers<T>& searchers,
                                                   const T& none, Looks&& looks, Visit&& visit, Merge&& merge,
                                                   Found&& found, const Changed& changed, Shared& shared) {
-    if (threadIdx.x == 0) lookers.few = lookers.many = lookers.huges = lookers.taken = 0;
+    if (threadIdx.x == 0) searchers.few = searchers.many = searchers.huges = searchers.taken = 0;
     __syncthreads();
     for (unsigned long long base = (unsigned long long)blockIdx.x * blockDim.x; base < num_vertices;
          base += (unsigned long long)gridDim.x * blockDim.x) {  // the same for the whole block
@@ -139,19 +139,19 @@ __device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num
         const uint32_t all = base + threadIdx.x < num_vertices ? degree(back, v) : 0;
         const uint32_t neighbors = all > 0 && looks(v) ? all : 0;
         if (neighbors > SMALL) {
-            lookers.list[LISTED - 1 - atomicAdd(&lookers.many, 1u)] = v;
+            searchers.list[LISTED - 1 - atomicAdd(&searchers.many, 1u)] = v;
         } else if (neighbors > TINY) {
-            lookers.list[atomicAdd(&lookers.few, 1u)] = v;
+            searchers.list[atomicAdd(&searchers.few, 1u)] = v;
         } else if (neighbors > 0) {
             T mine = none;
             look_back<1>(back, v, 0, mine, visit);
             found(v, mine);
         }
         __syncthreads();  // all are listed
-        const bool serves = lookers.few + lookers.many > LISTED - blockDim.x || shared.filled > GATHERED / 2;
+        const bool serves = searchers.few + searchers.many > LISTED - blockDim.x || shared.filled > LOCAL_QUEUE / 2;
         __syncthreads();  // everybody has read how many
-        if (serves) serve_lookers(back, lookers, none, visit, merge, found, changed, shared);
+        if (serves) serve_searchers(back, searchers, none, visit, merge, found, changed, shared);
     }
-    serve_lookers(back, lookers, none, visit, merge, found, changed, shared);
+    serve_searchers(back, searchers, none, visit, merge, found, changed, shared);
     flush(changed, shared);
 }
