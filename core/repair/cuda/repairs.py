@@ -55,7 +55,8 @@ def program(
         SOURCE, walk, call,
         IS_FOREST=1, PLAIN_WORD_LOADS=1, FROM_SCRATCH=int(from_scratch), HAS_BACK=int(has_back),
         HAS_WINDOW=int(ordered), FIRST_KEY_T=c_type(key.dtype), IS_UNIFORM=int(uniform),
-        HAS_PULL=int(from_scratch and has_back and uniform and not ordered), FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
+        HAS_PULL=int(from_scratch and has_back and uniform and not ordered),
+        FIRST_KEY=f"word_{key.name}", restart_fn="commit_fn", PROPAGATE_BLOCK=threads,
     )  # fmt: skip
 
 
