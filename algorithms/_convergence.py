@@ -52,7 +52,7 @@ class Progress:
         self.stalled = False
 
     def ends(self, steps: int, change: float) -> bool:
-        """Return whether to end after so many steps, of which the last one changed so much."""
+        """Return whether to end: ``steps`` were made, and the last one changed the values by ``change``."""
         if steps >= self.limit:
             return True
         if steps % self.at_once == 0:

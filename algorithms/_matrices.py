@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-DENSE = 400  #: up to so many vertices eigenvalues are those of a dense matrix
+DENSE = 400  #: most vertices of a graph whose eigenvalues are computed with a dense matrix
 
 
 def adjacency(

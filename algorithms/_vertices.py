@@ -51,11 +51,11 @@ class Vertices:
         self.demand_noted()
 
     def note(self, graph: Graph) -> None:
-        """Note whether they are live in ``graph`` now; they are vertices of it. Does not wait."""
+        """Read on the device whether these vertices of ``graph`` are live, for :meth:`demand_noted`. Does not wait."""
         self._named.note(graph)
 
     def demand_noted(self) -> None:
-        """Raise ``VertexRangeError`` unless all were live at the last :meth:`note`; waits if they may not have been."""
+        """Raise ``VertexRangeError`` if a vertex was deleted at the last :meth:`note`; waits if one may have been."""
         self._named.demand()
 
     def mask(self, graph: Graph) -> Array:
@@ -104,7 +104,7 @@ class Sources:
         (self._named if self._vertices is None else self._vertices).note(graph)
 
     def demand_noted(self) -> None:
-        """Raise ``VertexRangeError`` unless all were live at the last :meth:`note`; waits if they may not have been."""
+        """Raise ``VertexRangeError`` if a vertex was deleted at the last :meth:`note`; waits if one may have been."""
         if self._vertices is None:
             self._named.demand()
         else:

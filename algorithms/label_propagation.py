@@ -132,7 +132,7 @@ class LabelPropagation(Algorithm):
         self._owes_rounds = False  # if a loop was cut short: whether rounds are made when the result is read
 
     def compute(self, graph: Graph) -> None:
-        """Start from the vertices' own labels."""
+        """Compute from scratch: at first the label of a vertex is its own id."""
         with gathered_rows(graph):
             self._compute(graph)
 

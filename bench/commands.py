@@ -346,7 +346,7 @@ def given(name: str, value: Any, suite: str) -> Any:
 
 
 def is_drawn(suite: str, size: int) -> bool:
-    """Return whether a suite draws a graph of so many edges in pieces."""
+    """Return whether a suite draws a graph of this number of edges in pieces."""
     return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
 
 

@@ -136,10 +136,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds of the repeats: robust statistics. ``low`` and ``high`` are the 10th and the 90th percentile.
+    """Robust statistics of the seconds that repeats took.
 
-    ``tail`` is the 99th, for which there are too few repeats if there are less than 100; ``far_tail`` the 99.9th, for
-    which there must be 1,000.
+    ``low``, ``high``, ``tail`` and ``far_tail`` are the percentiles 10, 90, 99 and 99.9. ``tail`` is None with fewer
+    than 100 repeats, ``far_tail`` with fewer than 1,000.
     """
 
     median: float

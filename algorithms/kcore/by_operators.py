@@ -79,7 +79,7 @@ def holds(u, v, w, core, state, left):
 
 
 def lacks(v, value, core, state, left):
-    """Drop ``v`` if so many neighbours are not enough."""
+    """Drop ``v`` if the neighbours that are left are too few for its number."""
     left[v] = value
     few = value <= core[v]
     state[v] = DROPPED if few else CANDIDATE

@@ -26,7 +26,7 @@ struct RoundTurns {
     unsigned long long before[2];
 };
 
-// Keep v, which has so many neighbours, for the next round if there is space for them, else queue it.
+// Keep v for the next round if there is space for its neighbours, whose number is given, else queue it.
 __device__ __forceinline__ void keep(Rounds& r, BlockRounds& lists, uint32_t side, uint32_t v, uint32_t neighbors) {
     if (neighbors <= SMALL && atomicAdd(&lists.reserved[side], neighbors) + neighbors <= OWN) {
         lists.own[side][atomicAdd(&lists.owns[side], 1u)] = v;

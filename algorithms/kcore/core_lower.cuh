@@ -20,7 +20,7 @@ struct alignas(8) Parts {
     unsigned short first, sharers;
 };
 
-// How many warps share a vertex of so many neighbours, where all blocks serve a round.
+// The number of warps that share a vertex with this number of neighbours, where all blocks serve a round.
 __device__ __forceinline__ uint32_t sharers_of(uint32_t neighbors) {
     return min(max((neighbors + ENOUGH - 1) / ENOUGH, 1u), MOST_SHARERS);
 }

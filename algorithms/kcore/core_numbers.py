@@ -53,7 +53,7 @@ BLOCK = 512  #: threads per block of the cooperative kernels
 LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an update begins
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
-FEW = 1 << 15  #: graphs of at most so many vertices are never computed from scratch because an update takes long
+FEW = 1 << 15  #: most vertices of a graph whose updates never give up because they take long
 DELETED, INSERTED = 2, 3  #: places of the arguments of ``maintain``
 SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
 CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
@@ -136,8 +136,8 @@ class CoreNumbers:
         work = int(self._kept[3]) if n <= FEW else int(self._kept[3]) // SHARE
         loops.tally(*come, *numbers, 1)
         loops.tally(*gone, *numbers, -1)
-        loops.lower(data, *gone, *numbers, self._stamp, self._kept, queues[0])
-        if loops.raise_all(data, *come, *numbers, left, *marks, listed, work, *queues):
+        loops.lower(data, gone, numbers, self._stamp, self._kept, queues[0])
+        if loops.raise_all(data, come, numbers, left, marks, listed, work, *queues):
             return True
         self._peel(graph)
         return False

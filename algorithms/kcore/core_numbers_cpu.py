@@ -3,8 +3,9 @@
 ``core``, ``support``, ``place`` and ``later`` are ``uint32[n]``: the numbers, how many neighbours have at least the
 vertex's own, its place in the order of its level, and how many neighbours come after it, or at its place: those of
 higher levels among them. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
-``kept`` is ``int64[5]``: epoch of the stamps, number of the last search, greatest place, arcs at the last peel, and a
-number up to which every place is greater.
+``numbers`` are ``core, support, place, later``, and ``arcs`` what ``plain_arcs`` returns. ``kept`` is ``int64[5]``:
+epoch of the stamps, number of the last search, greatest place, arcs at the last peel, and a number up to which every
+place is greater.
 """
 
 from __future__ import annotations
@@ -124,11 +125,13 @@ def withdraw(g, v, before, at, core, support, place, later, queue, count):
 
 
 @kernel
-def lower(g, src, dst, status, wanted, size, core, support, place, later, stamp, kept, queue):
-    """Lower core numbers after deletions until every vertex has as much support as their number says.
+def lower(g, arcs, numbers, stamp, kept, queue):
+    """Lower core numbers after deletions until every vertex has as much support as its number says.
 
-    Everybody is in the queue at most once. Who is lowered comes last on its new level.
+    A vertex is in the queue at most once. One that is lowered comes last on its new level.
     """
+    src, dst, status, wanted, size = arcs
+    core, support, place, later = numbers
     count = 0
     kept[0] += 1
     for i in range(size):
@@ -337,13 +340,16 @@ def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, 
 
 
 @kernel
-def raise_all(g, src, dst, status, wanted, size, core, support, place, later, left, stamp, mark, kept, listed, work,
-              queue, buffer):  # fmt: skip
+def raise_all(g, arcs, numbers, left, marks, listed, work, queue, buffer):
     """Raise core numbers after insertions: candidates rise by one, and so again until none does.
 
     ``mark[v]`` is the number of the last search of which ``v`` was a candidate, plus 1 if it rose.
-    Returns whether looking at ``work`` arcs sufficed; else all but ``stamp`` and ``mark`` is unspecified.
+    ``marks`` are ``stamp``, ``mark`` and ``kept``. Returns whether visiting ``work`` arcs was enough; if not, the
+    numbers are unspecified.
     """
+    src, dst, status, wanted, size = arcs
+    core, support, place, later = numbers
+    stamp, mark, kept = marks
     count = 0
     kept[0] += 1
     for i in range(size):

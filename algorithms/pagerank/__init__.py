@@ -80,8 +80,8 @@ if TYPE_CHECKING:
 METHODS = ("auto", "static", "nd", "dt", "df", "dfp")
 SAHU = {"self_loops": True, "norm": "linf", "tol": 1e-10, "max_iter": 500}  #: the setting of Sahu's experiments
 LOCAL = ("dt", "df", "dfp")
-RENEWAL = 32  #: after so many local updates "auto" passes over all vertices
-CROWD = 16  #: after a step of one in so many vertices and edges, dynamic methods go on over all of them
+RENEWAL = 32  #: number of local updates after which "auto" passes over all vertices
+CROWD = 16  #: dynamic methods go on over all vertices after a step that took more than 1 / CROWD of vertices and edges
 
 
 class PageRank(WholePasses):
@@ -247,7 +247,7 @@ class PageRank(WholePasses):
         if graph.device.is_cuda or loop.crowded:
             self._loops += [self._sweep(graph, functions, known, loop, paced=paced)]
             self._cut.note(self._loops[-1], most, after=loop)
-        left = 1 if graph.device.is_cuda else 8 * self._error.read() / self.tol  # the change that nobody was told of
+        left = 1 if graph.device.is_cuda else 8 * self._error.read() / self.tol  # the change that was not passed on
         self._local_updates += min(1, max(1 / RENEWAL, left))
 
     def _sweep(

@@ -18,7 +18,7 @@ ALIKE = 0.01  #: at most so much of the square of a change is not a multiple of 
 
 
 class StepExtrapolation:
-    """Says which steps to extrapolate, as ``finish_paced`` of ``_pagerank_steps`` does on CUDA."""
+    """Decides which steps to extrapolate; on CUDA ``finish_paced`` of ``steps.py`` decides the same."""
 
     def __init__(self, alpha: float) -> None:
         self._alpha, self._pace = alpha, FRESH

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 DECAY = 4  #: by about so much a step makes the norm of a change smaller, on graphs without long distances
-LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than one vertex in so many,
-FEW_ARCS, FEW_ARCS_SHARE = 8, 4  #: or, with fewer arcs per vertex than this, less than one in so many
+LOCAL_SHARE = 64  #: dynamic methods are faster while they reach less than 1 / LOCAL_SHARE of the vertices,
+FEW_ARCS, FEW_ARCS_SHARE = 8, 4  #: or, with fewer than FEW_ARCS arcs per vertex, less than 1 / FEW_ARCS_SHARE of them
 
 
 def is_near(num_vertices: int, arcs: int, size: int, steps: int) -> bool:

@@ -230,7 +230,7 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
     """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
 
     ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
-    ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which everybody sees the last shares of all
+    ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which each vertex sees the last shares of all
     others. From the second one on it starts from ranks whose sum fits ``kappa``, as errors of the sum fade most slowly:
     ``kept`` adds up what all jumps have to be for the sum to stay. With ``paced`` slow rounds are extrapolated.
     """

@@ -121,7 +121,7 @@ def is_first(v, first, root):
 
 
 def root_of(u, v, w, first, root):
-    """Offer the root to ``v``, which leads to ``u``, if both have the same first."""
+    """Offer the root of ``u`` to ``v``, which reaches ``u``, if the same vertex is the first that reaches both."""
     return root[u] if root[v] == EMPTY and first[u] == first[v] else EMPTY
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_suffix(".cu")
 TEMPLATE = Path(__file__).with_name("triangle_changes_cpu.py")
-BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor, if it holds so many
+BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor at most
 FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
@@ -140,7 +140,7 @@ class TriangleChanges:
         self._view = view
 
     def _take_memory(self, gone: int, come: int) -> None:
-        """Prepare memory for launches with so many arcs: each sets what the next one wants set."""
+        """Prepare memory for launches with this number of arcs: each launch initialises what the next one needs."""
         pairs, slots = (gone + come) // 2, FREEDOM * gone + SPARE if gone else 0
         gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + SPARE if arcs else 0 for arcs in (gone, come))
         rows = gone + min(gone, self.graph.num_vertices)
@@ -164,7 +164,7 @@ class TriangleChanges:
 
 
 def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
-    """Return the addresses of arrays of so many words, one behind the other."""
+    """Return the addresses of arrays of these numbers of words, one behind the other."""
     return dict(zip(lengths, accumulate((4 * length for length in lengths.values()), initial=start), strict=False))
 
 

@@ -4,8 +4,8 @@ From scratch: Afforest (``suricate.algorithms.wcc.afforest``). Insertions unite 
 union-find, as in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the
 components (``suricate.algorithms.wcc.component_forest``), a pass over all edges; from then on it takes the place of the
 union-find, and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a
-batch that is too large to repair it drops it, and the next deletions are computed for as well, before it is made again.
-Where a batch is computed for only to time that, the forest is repaired as well.
+batch that is too large to repair it drops it, and the next deletions are recomputed as well, before it is built again.
+Where a batch is recomputed only to time that, the forest is repaired as well.
 
 The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
 off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from suricate.graph.delta import Delta
     from suricate.plugins.step import Step
 
-#: A large deletion is computed for, which drops the forest. To make it again costs as much as 20 to 35 computations, so
-#: so many small deletions are computed for first: where large ones come in between, it would be made for each.
+#: After a large deletion components are recomputed, and the forest is dropped. To build it costs 20 to 35 computations,
+#: so this number of small deletions is recomputed first: between large deletions the forest would be built each time.
 COMPUTED_FIRST = 16
 
 

@@ -123,7 +123,7 @@ def check_runs(g: Graph, position: np.ndarray) -> None:
     require(bool(np.all((g.run <= blocks) & ((g.run > 0) == (blocks > 0)))), "a run is a part of its chain")
 
 
-def check_free(g: Graph, used: int, position: np.ndarray) -> None:
+def check_free(g: Graph, position: np.ndarray) -> None:
     """Verify that every carved block is in a chain or free."""
     stack = g.free[: int(g.counters[FREE])]
     require(np.array_equal(np.sort(stack), np.flatnonzero(position < 0)), "every carved block is in a chain or free")

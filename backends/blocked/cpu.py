@@ -78,7 +78,7 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> Non
 
 
 def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as parts see it that take so many blocks: free ones while there are some, then new ones.
+    """Return the graph as each part sees it; a part takes its number of blocks, free ones first, then new ones.
 
     Each has counters of its own, and its share of the stack of free blocks; both are gone from the graph's.
     """
@@ -96,7 +96,7 @@ def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
 
 
 def _give(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as parts see it that give so many blocks back, which are on the graph's stack then."""
+    """Return the graph as each part sees it; a part puts the number of blocks that it frees on the graph's stack."""
     if len(blocks) == 1:
         return [graph]
     owns, counters = [], graph.counters

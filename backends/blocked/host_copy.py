@@ -106,7 +106,7 @@ class HostCopy:
 def new_packet(
     pool: BlockedPool, blocks: int, vertices: int, counters: np.ndarray, buffer: Buffer
 ) -> tuple[Packet, Array]:
-    """Return a packet for so many blocks and vertices of ``pool``, and the one buffer that its arrays lie in."""
+    """Return a packet for these numbers of blocks and vertices of ``pool``, and the buffer that holds its arrays."""
     slots, lowest = blocks << pool.shift, int(counters[LOWEST])
     weights = 0 if pool.weight_dtype is None else slots
     shapes: list[tuple[int, type | np.dtype]] = [

@@ -41,7 +41,7 @@ LAYOUT: Layout = {
 }
 
 LOCATES, PLANS, INSERTS, DELETES = range(4)  #: what the launch of a batch does
-SCANNED = 128  #: a batch of at least one edge per so many stored is located by a pass over the pool (CUDA)
+SCANNED = 128  #: a batch of more than 1 / SCANNED of the stored edges is located by a pass over the pool (CUDA)
 UPDATE_BLOCK = 512  #: threads of a block of the launch that applies a batch
 CONSTANTS = {
     "USED": USED, "EDGES": EDGES, "FREE": FREE, "LOWEST": LOWEST, "COUNTERS": COUNTERS,

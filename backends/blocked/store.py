@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
 CURSOR = "suricate.backends.blocked.cursor"
 
-AHEAD = 8  #: so many batches like the last one are to fit by the host's bounds, else it asks for the counters
+AHEAD = 8  #: number of batches like the last one that must fit by the host's bounds, else it asks for the counters
 
 
 class BlockedStore(BatchStore[Plan | None, None]):
@@ -212,7 +212,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
             insert.outcome = self.insert(*insert.arcs)
 
     def _takes_here(self, size: int) -> bool:
-        """Return whether the device takes so many edges that are not checked yet."""
+        """Return whether the device takes an unvalidated batch of this size."""
         by_host, sorter = self._options.batches_on == "host", self.sorter
         return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
 
@@ -354,7 +354,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return plan
 
     def _bound(self, num_edges: int) -> int:
-        """Return an upper bound of the blocks in use after so many more insertions, without a wait."""
+        """Return an upper bound of the blocks in use after further insertions, without a wait."""
         known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 

@@ -27,8 +27,8 @@ def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: A
     """See :meth:`CsrKernels.insert`."""
     report_insertion(batch, graph.weight, weight, report)
     if rebuild is not None:
-        given = (*graph, *rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
-        threads.run(loops.merge, [(*given, *part) for part in _parts(graph, batch, ABSENT)])
+        given = (graph, rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
+        threads.run(loops.merge, [(*given, part) for part in _parts(graph, batch, ABSENT)])
 
 
 def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
@@ -37,7 +37,7 @@ def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: R
     if not batch.most:
         return
     parts = _parts(graph, batch, PRESENT)
-    left = threads.run(loops.remove, [(*graph, batch.keys, batch.kind, batch.slot, *part) for part in parts])
+    left = threads.run(loops.remove, [(graph, batch.keys, batch.kind, batch.slot, part) for part in parts])
     for (_, _, begin, _, removed, *_), count in zip(parts, left, strict=True):
         for array in (graph.dst, graph.weight) if removed else ():
             array[begin - removed : begin - removed + count] = array[begin : begin + count]
@@ -54,9 +54,10 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
 
 
 def _parts(graph: Graph, batch: LocatedBatch, kind: int) -> list[tuple[int, ...]]:
-    """Return the last parameters of :func:`loops.merge` and :func:`loops.remove` for parts that pass equally much.
+    """Return parts of equal work for :func:`loops.merge` and :func:`loops.remove`.
 
-    ``kind`` is that of the entries that change the graph.
+    A part is: its first and last entry of the batch, its first and last slot of the graph, the number of entries of
+    ``kind`` before it, which change the graph, and its first and last vertex.
     """
     count, edges = len(batch), int(graph.offsets[-1])
     parts = threads.parts(count + edges)

@@ -53,14 +53,14 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 
 
 @kernel
-def merge(
-    offsets, old, old_weight, new_offsets, new, new_weight, keys, order, kind, slot, batch_weight, first, last, copied,
-    end, shift, vertex, last_vertex,
-):  # fmt: skip
-    """Merge the absent ones of the entries ``first`` to ``last`` with the old slots from ``copied`` to ``end``.
+def merge(graph, target, keys, order, kind, slot, batch_weight, part):
+    """Merge the absent entries of a part of the batch with its slots of ``graph``, into the arrays ``target``.
 
-    The offsets from ``vertex`` to ``last_vertex`` are written too. Before come ``shift`` absent entries.
+    The offsets of its vertices are written, too.
     """
+    offsets, old, old_weight = graph
+    new_offsets, new, new_weight = target
+    first, last, copied, end, shift, vertex, last_vertex = part
     for i in range(first, last):
         if kind[i] != ABSENT:
             continue
@@ -81,12 +81,13 @@ def merge(
 
 
 @kernel
-def remove(offsets, dst, weight, keys, kind, slot, first, last, begin, end, removed, vertex, last_vertex):
-    """Delete what is there of the entries ``first`` to ``last`` from slots ``begin`` to ``end``: the rest moves down.
+def remove(graph, keys, kind, slot, part):
+    """Delete the present entries of a part of the batch from its slots; the edges that are left move down within them.
 
-    Before these slots ``removed`` edges are deleted, and the offsets from ``vertex`` to ``last_vertex`` are made to
-    take that into account. Returns how many slots are left.
+    The offsets of its vertices count the deletions of earlier parts, too. Returns how many slots are left.
     """
+    offsets, dst, weight = graph
+    first, last, begin, end, removed, vertex, last_vertex = part
     kept, gap = begin, np.int64(0)
     for i in range(first, last):
         if kind[i] != PRESENT:

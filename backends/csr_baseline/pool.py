@@ -60,12 +60,12 @@ class CsrPool(ArrayManager):
         if self._swaps and len(self["reserve_dst"]) >= edges:
             return Graph(offsets, self["reserve_dst"], self["reserve_weight"])
         if len(self["reserve_dst"]):
-            self._free_spare()
+            self._free_reserve()
         arrays = self.allocate("edges", length)
         return Graph(offsets, arrays["dst"], arrays["weight"])
 
     def replace(self, graph: Graph) -> None:
-        """Let a rebuilt graph take the place of the present one."""
+        """Make ``graph`` the current arrays; those before it are kept for the next rebuild if arrays are swapped."""
         if self._swaps:
             self.attach({"reserve_dst": self["dst"], "reserve_weight": self["weight"]})
         self.attach(graph._asdict())
@@ -80,7 +80,7 @@ class CsrPool(ArrayManager):
             return
         length = reserved_length(edges, more)
         self._admit_graph(len(self["offsets"]) - 1, length)
-        self._free_spare()
+        self._free_reserve()
         if length > len(self["dst"]):
             self._reallocate(length, edges)
         reserve = self.allocate("reserve", len(self["dst"]))
@@ -89,7 +89,7 @@ class CsrPool(ArrayManager):
 
     def compact(self, edges: int) -> None:
         """Cut the arrays to the number of edges and free the second pair."""
-        self._free_spare()
+        self._free_reserve()
         self._swaps = False
         if len(self["dst"]) > edges:
             self._reallocate(edges, edges)
@@ -109,5 +109,5 @@ class CsrPool(ArrayManager):
             array[:keep] = self[name][:keep]
         self.attach(arrays)
 
-    def _free_spare(self) -> None:
+    def _free_reserve(self) -> None:
         self.attach(self.allocate("reserve", 0))

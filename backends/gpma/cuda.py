@@ -139,7 +139,7 @@ class GpmaCuda:
         batch.unchecked = None
 
     def find_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, found: Array, weight: Array) -> None:
-        """Check a batch, and look it up."""
+        """Validate a batch of queries on the device, and look its edges up."""
         kernel = self._taking_kernel("find_unvalidated", batch)
         answer = found.data.ptr, weight.data.ptr
         TAKING_ARGUMENTS.pack_into(

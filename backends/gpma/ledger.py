@@ -7,7 +7,7 @@ from suricate.store.array_manager import GROWTH
 
 
 def holds(leaves: int, entries: int) -> bool:
-    """Return whether an array of so many leaves may hold so many entries."""
+    """Return whether an array of this number of leaves may hold this number of entries."""
     return entries * DENSE <= ROOT_MOST * LEAF * leaves
 
 
@@ -17,7 +17,7 @@ def is_behind(leaves: int, entries: int, unseen: int) -> bool:
 
 
 def leaves_for(entries: int, growth: float = 1.0) -> int:
-    """Return the fewest leaves that may hold ``growth`` times so many entries; at least 1."""
+    """Return the fewest leaves that may hold ``growth`` times this number of entries; at least 1."""
     return max(1, -(-int(growth * entries) * DENSE // (ROOT_MOST * LEAF)))
 
 
@@ -36,7 +36,7 @@ def reserved(entries: int, leaves: int) -> list[int]:
 
 
 def too_empty(leaves: int, entries: int) -> bool:
-    """Return whether strict deletion shrinks an array of so many leaves that holds at most so many entries."""
+    """Return whether strict deletion shrinks an array of this number of leaves with at most this number of entries."""
     return leaves > leaves_for(entries, GROWTH) and entries * DENSE < ROOT_LEAST * LEAF * leaves
 
 

@@ -108,7 +108,7 @@ class GpmaPool(ArrayManager):
             self.attach({"work": work, **self.new("pages", -(-self.capacity // PAGE), 0)})
 
     def _new_leaves(self, leaves: int) -> dict[str, Array]:
-        """Return arrays for so many leaves, all slots being gaps; raises ``CapacityError``."""
+        """Return arrays of ``leaves`` leaves, all slots being gaps; raises ``CapacityError``."""
         left_out = {"fresh": not self.marked, "pages": not self.device.is_cuda}
         lengths = {group: ceil(leaves * entries) for group, entries in BY_LEAF.items() if not left_out.get(group)}
         self.admit(sum(length * self.entry_bytes(group) for group, length in lengths.items()))

@@ -164,7 +164,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         self._hold(needed)
 
     def _hold(self, num_edges: int) -> None:
-        """Have the array grow unless it has space for so many more edges."""
+        """Have the array grow unless it has space for these further edges."""
         if not self._holds(num_edges):
             self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 

@@ -30,7 +30,7 @@ from suricate.primitives.located import LocatedBatch, Report
 BARRIERS = 3  #: of the grid in an update that are counted on the host; 1 if it is resumed
 LARGEST = (1 << 32) - 1
 POLLS = 1 << 15  #: of the answer whether the pool is large enough, before the host waits for the end of the kernel
-MORE_CHUNKS = 1 << 10  #: scratch memory is for a multiple of so many chunks, so that its size is seldom another one
+MORE_CHUNKS = 1 << 10  #: scratch memory is for a multiple of this number of chunks, so that its size seldom changes
 ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 

@@ -100,7 +100,7 @@ def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, delete
 
 
 def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_vertices: int) -> Demand:
-    """Return what a batch needs that takes ``need`` blocks per class, from exact counters."""
+    """Return the demand of a batch that takes ``need[k]`` blocks of each class ``k``; ``counters`` must be exact."""
     carved = np.maximum(0, need - counters[FREE:GROW])
     slots = int(counters[USED] + (carved << np.arange(CLASSES)).sum())
     return Demand(slots, stack_bounds(counters, np.zeros(2, np.int64), updates, num_vertices))

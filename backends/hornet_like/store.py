@@ -29,9 +29,9 @@ from suricate.store.batch_store import BatchStore
 if TYPE_CHECKING:
     from suricate.intake.batches import StoreBatch
 
-AHEAD = 16  #: so many batches like one that needs the host's bounds are to be covered by them, or at least
-FEW_AHEAD = 2  #: so many: both halves of one,
-MANY = 1 << 20  #: unless they have more than so many edges and than are stored
+AHEAD = 16  #: number of batches like one that needs the host's bounds that these should cover, or at least
+FEW_AHEAD = 2  #: this number: both halves of one,
+MANY = 1 << 20  #: unless they have more edges than this, and more than are stored
 
 
 class HornetStore(BatchStore[Plan | None, Plan | None]):

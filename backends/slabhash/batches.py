@@ -46,7 +46,7 @@ class BatchKernel:
         self._most_blocks = resident if cooperative else MAX_BLOCKS
 
     def spread(self, edges: int) -> tuple[int, int]:
-        """Return how many of so many edges a warp takes at a time, and how many blocks to launch.
+        """Return how many edges of a batch a warp takes at a time, and how many blocks to launch.
 
         A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
         batches; see tile.cuh.

@@ -102,7 +102,7 @@ def verify(slabs: Slabs, num_vertices: int) -> None:
     require(len(slabs.vertex) == 2 * len(slabs.buckets), "there are a head word, a degree and a bucket code per vertex")
     require(len(slabs.buckets) >= num_vertices, "there are words for every vertex")
     require(slabs.capacity == 0 or slabs.pool.ctypes.data % 128 == 0, "the pool is aligned to 128 bytes")
-    require(set(counters[[ARRIVED, ENDED]]) <= {0, BARRIER_FLAG}, "nobody waits at a barrier between batches")
+    require(set(counters[[ARRIVED, ENDED]]) <= {0, BARRIER_FLAG}, "no thread waits at a barrier between batches")
     require(not counters[list(BATCH_COUNTERS)].any(), "an insertion leaves its own counters at zero")
     require(not (slabs.buckets & QUEUED_FLAG).any(), "no vertex is queued between batches")
     reached = np.zeros(slabs.capacity, bool)

@@ -44,7 +44,7 @@ def as_words(weight: Array | None) -> np.ndarray:
 
 
 def table_size(edges: int) -> int:
-    """Return the size of a hash table of so many edges."""
+    """Return the size of a hash table for this number of edges."""
     return 1 << (2 * edges).bit_length()
 
 
@@ -216,8 +216,8 @@ class CpuKernels:
                 scratch.existing,
                 scratch.tables,
             )
-        status, ring, hashing, size = outcome.status, self._ring, self._hashing, self._per_bucket
-        done: int = insert(slabs, src, dst, words, existing, 0, quota, 1, hashing, size, ring, status, before)
+        status, ring, policy = outcome.status, self._ring, (quota, self._hashing, self._per_bucket)
+        done: int = insert(slabs, src, dst, words, existing, 0, 1, policy, ring, status, before)
         is_done = done == len(src)
         if is_done and (scratch is None or not existing[-1]):  # no edge was there already
             return done
@@ -235,9 +235,10 @@ class CpuKernels:
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         quota = quota // len(parts) if quota > 0 else quota
+        policy = (quota, self._hashing, self._per_bucket)
         calls = [
-            (slabs, part.src, part.dst, part.words, part.existing, part.done, quota, ahead, self._hashing,
-             self._per_bucket, part.ring, part.status, part.before)
+            (slabs, part.src, part.dst, part.words, part.existing, part.done, ahead, policy, part.ring, part.status,
+             part.before)
             for part in parts
         ]  # fmt: skip
         for part, done in zip(parts, threads.run(insert, calls), strict=True):

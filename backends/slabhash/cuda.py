@@ -48,7 +48,7 @@ from suricate.intake.ingest import UNVALIDATED, UnvalidatedBatch, Variant
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
-SMALL = 1 << 15  # edges; scratch buffers of batches of up to so many are cached,
+SMALL = 1 << 15  # edges; scratch buffers of batches up to this size are cached,
 CACHED_SHARE = 4  # and larger ones of at most this share of the pool
 NULL = np.uint64(0)
 
@@ -119,7 +119,7 @@ class CudaKernels:
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
-        """Return how a batch operation is launched for so many edges."""
+        """Return how a batch operation is launched for this number of edges."""
         plan = self._plans.get((name, variant, edges))
         if plan is None:
             kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)

@@ -53,7 +53,7 @@ QUEUED_FLAG = 1 << 15  #: CUDA: of a code, while the vertex waits to be rehashed
 HASH_FACTOR, HASH_SHIFT = 0x9E3779B1, 15
 MIX_FACTOR, MIX_SHIFT = 0x85EBCA77, 13
 
-REHASH_CHAIN = 3  #: a vertex is checked when one of its chains grows to so many slabs,
+REHASH_CHAIN = 3  #: length of a chain, in slabs, at which its vertex is checked,
 LONG_CHAIN = 1.5  #: on CUDA: and holds this many times the keys that a bucket may grow to,
 REHASH_AT = 1.7  #: and rehashed when it has this many times the edges that its buckets are sized for;
 REHASH_GROWTH = 1.5  #: it gets buckets for this many times its edges,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN, TOUCHED
 
 FEW = 1 << 12  # edges of a small batch, at most
-MIN_SLABS = 64  # a pool grows by so many at least
+MIN_SLABS = 64  # least growth of a pool
 SLACK = 32  # an exactly counted pool is made 1 / SLACK larger
 BULK_LOAD = 2  # edges per vertex from which on a first batch is taken for all of a graph
 COUNTED_FROM = 1 << 15  # edges of such a batch from which on its slabs are counted; fewer take some more of them
@@ -281,7 +281,7 @@ class Ledger:
         return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
 
     def keeps(self, edges: int) -> bool:
-        """Keep slabs for ``edges`` edges to come if so many are free on the CPU; return whether they are.
+        """Keep slabs for ``edges`` edges to come if enough are free on the CPU; return whether they are.
 
         A few edges get no slabs for rehashing: else a pool would grow for their sake whenever little is free.
         """
@@ -344,7 +344,7 @@ class Ledger:
         self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
 
     def promise(self, edges: int) -> None:
-        """Keep slabs for so many edges to come."""
+        """Keep slabs for ``edges`` edges to come."""
         self.promised, self._usual = max(self.promised, edges), NO_DEMAND
 
     # -- after deletions -----------------------------------------------------------------------------------------------
@@ -366,7 +366,7 @@ class Ledger:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether so many slabs are free in between that they should be listed before others are taken."""
+        """Whether enough slabs are free in between to list them before new ones are taken."""
         return self.freed * 8 > self.capacity - self.space
 
     def spend(self, most: int) -> int:

@@ -34,7 +34,7 @@ class Supply:
 
     Args:
         pool: the arrays of the store.
-        ledger: the number of its slabs, for nobody else to change.
+        ledger: the number of its slabs, which nothing else changes.
         budget: its bytes.
         kernels: of its device.
     """

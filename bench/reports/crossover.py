@@ -13,7 +13,7 @@ from suricate.bench.reports.text import label, new_table, seconds
 from suricate.bench.workloads.crossover import UPDATE, USES, Crossing, power_near
 
 Rows = list[dict[str, Any]]
-SHADES = 10.0  #: a lead of so many times has the full colour
+SHADES = 10.0  #: the lead that has the full colour
 POWER = 1.15  #: a number that differs by this factor from a power of two is written as that
 
 

@@ -24,7 +24,7 @@ from suricate.bench.reports.text import label
 from suricate.plugins.advice import FORMAT, OVER, REBUILD
 
 Rows = list[dict[str, Any]]
-CLOSE = 1.25  #: a backend that takes at most so many times as long as the fastest is close to it
+CLOSE = 1.25  #: a backend that takes at most this times the time of the fastest is close to it
 PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how the page begins
 
 

@@ -119,10 +119,6 @@ class EdgeModel(KeySet):
         new = keys[~self.contains(keys)]
         return np.insert(self.keys, np.searchsorted(self.keys, new), new)
 
-    def minus(self, keys: np.ndarray) -> np.ndarray:
-        """Return the keys of the edges without ``keys`` (distinct), ascending."""
-        return np.delete(self.keys, _places(self.keys, keys[self.contains(keys)]))
-
     def updated(
         self, deleted: np.ndarray, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None
     ) -> EdgeModel:

@@ -41,7 +41,7 @@ def power_near(number: int) -> int:
 class Crossing(Batched):
     """A mixed batch and one use of the graph after it, end to end. ``use`` is one of ``USES`` or an algorithm.
 
-    ``sizes`` are those of the batches that cells of the same graph have.
+    ``sizes``: the batch sizes of all cells of this graph.
     """
 
     workload = "crossover"

@@ -51,7 +51,10 @@ class Large(FixtureTask):
         self.check_degrees()
 
     def check_degrees(self) -> None:
-        """Compare all degrees with how often the vertex was drawn: repeats count once, so a degree may be less."""
+        """Compare the degree of each vertex with the number of its edges in the stream.
+
+        If the stream repeats edges, a degree may be less than that, but not 0.
+        """
         degrees, drawn = self.graph.degrees(), drawn_degrees(self.fixture)
         if self.input.stream.distinct:
             expect((degrees == drawn).all(), "degrees differ from the number of edges drawn")
@@ -65,7 +68,7 @@ class Large(FixtureTask):
 
 
 class LargeBuild(Large):
-    """All edges, batch after batch."""
+    """Insert all edges of the stream into an empty graph, in batches."""
 
     workload = "large build"
     does = "inserts all edges of a drawn graph, batch after batch, with memory reserved ahead; once"

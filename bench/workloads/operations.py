@@ -186,7 +186,7 @@ class Delete(Operation):
 
 
 class Query(Operation):
-    """Ask for a batch of edges."""
+    """Look a batch of edges up."""
 
     workload = "query"
     does = "asks whether the edges of a fresh batch are there; half of them are"
@@ -232,7 +232,7 @@ class Churn(Operation):
         self.finish()
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge that the graph has come to."""
+        """Return the bytes per edge of the graph after the last batch."""
         return bytes_per_edge(self.graph)
 
 

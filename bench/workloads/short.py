@@ -61,7 +61,7 @@ class ShortCalls(FixtureTask):
         return self.draw(constants.SHORT_CALLS + 1)
 
     def draw(self, count: int) -> list[tuple[np.ndarray, ...]]:
-        """Return so many batches, with ids as NumPy draws them."""
+        """Return ``count`` batches, with ids as NumPy draws them."""
         batches = Batches(self.fixture, self.size, f"short calls, {self.detail}")
         drawn = [batches.draw("uniform") for _ in range(count)]
         weights = [np.ones(self.size, self.graph.weight_dtype)] if self.graph.weight_dtype is not None else []

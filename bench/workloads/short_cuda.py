@@ -92,10 +92,10 @@ class HostTime(ShortCalls):
         self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[Any, ...]], result: None) -> None:
-        """Compare the content, if it is that of a directed graph."""
+        """Compare the edges of the graph with those inserted; of directed graphs only."""
         super().check([tuple(self.device.to_numpy(part) for part in batch) for batch in batches], result)
 
     def extra(self) -> dict[str, Any]:
-        """Return the quantiles, in seconds, and the numbers of calls and of files that they are in."""
+        """Return quantiles of the seconds of a call, the number of Python calls in it, and of files with these."""
         told = super().extra()
         return {name.replace("cpu_", "host_") if name in QUANTILES else name: value for name, value in told.items()}

@@ -169,7 +169,7 @@ def _private_folder() -> Path | None:
 
 
 def prune(folder: Path, *, most_bytes: int, days: float) -> None:
-    """Remove entries not used for so many days, then those not used for longest until all have ``most_bytes``.
+    """Remove entries not used for ``days`` days, then the least recently used ones until ``most_bytes`` are left.
 
     Other processes may read, write and prune meanwhile.
     """

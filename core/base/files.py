@@ -170,7 +170,7 @@ def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove the new files of processes that were killed while they wrote ``target``: those that nobody has locked."""
+    """Remove the unlocked new files of ``target``: the processes that wrote them were killed."""
     prefix, abandoned = _part_prefix(target), list[str]()
     with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
         abandoned += [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(".part")]

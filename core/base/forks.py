@@ -1,4 +1,4 @@
-"""What a child of ``fork`` finds: one thread, and locks that other threads held, which nobody would release.
+"""What a child of ``fork`` finds: one thread, and locks that other threads held, which no thread would release.
 
 Locks made by this package are passed to :func:`renewed`: in the child they are free, unless the thread that forked
 holds them. What a lock protects is told (``then``), since another thread may have been changing it. A fork waits up to

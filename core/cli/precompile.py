@@ -1,4 +1,4 @@
-"""Compiling ahead what common calls need, so that nobody waits for it (``suricate warmup``).
+"""Compiling ahead what common calls need, so that no call waits for it (``suricate warmup``).
 
 Kernels are compiled when they are first called and kept on disk. Warming up makes those calls
 (``suricate.graph.ahead``): updates and queries of a backend, unweighted and weighted, every algorithm kept current, and

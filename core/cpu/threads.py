@@ -85,7 +85,7 @@ def limit() -> int:
 
 
 class Limited:
-    """A context manager around a reentrant lock: inside, calls use at most so many threads."""
+    """A context manager around a reentrant lock: inside, calls use at most ``threads`` threads."""
 
     __slots__ = ("_limit", "_lock", "_outer")
 

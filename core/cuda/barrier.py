@@ -21,6 +21,6 @@ class GridBarrier:
         self.arrived = 0
 
     def expected(self, blocks: int, barriers: int) -> int:
-        """Return what the word is before a launch of so many blocks, each of which arrives so many times."""
+        """Return the word before a launch of ``blocks`` blocks, each of which arrives ``barriers`` times."""
         before, self.arrived = self.arrived, (self.arrived + blocks * barriers) & WRAP
         return before

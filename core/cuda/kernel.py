@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from suricate.cuda.compiler import Compilation
 
-SLOT = 16  #: parameters begin at multiples of so many bytes
+SLOT = 16  #: bytes; parameters begin at multiples of it
 
 
 class Module:

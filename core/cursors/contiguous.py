@@ -15,7 +15,7 @@ from suricate.cpu.vector import choose, match8
 from suricate.cursors import LATER
 
 BLOCK = 32  # keys that are passed over, or compared, at once
-SPARSE = 256  # an adjacency of so many times the keys that are looked up is searched by halves
+SPARSE = 256  # an adjacency more than this times as long as the keys that are looked up is searched by halves
 
 
 class ContiguousView(NamedTuple):

@@ -74,7 +74,7 @@ class TypedFunction:
 
     @property
     def role(self) -> str:
-        """What it may do besides reading: see ``suricate.edgefn``."""
+        """What the function is for, which decides what it may write: see ``suricate.edgefn``."""
         return self.signature.role
 
     @property

@@ -68,7 +68,7 @@ class Graph:
         threads: maximum number of threads for loops on the CPU, 1 to 1024; None: ``SURICATE_THREADS``, else all cores.
         comm: communication with the processes among which the edges are divided (``suricate.parallel``); None: there is
             only this one. Then all processes make the same calls; a batch is the parts that they pass, in their order.
-        names: :attr:`names`: ``Names``, or the name of each vertex, in order; there are at least so many vertices.
+        names: :attr:`names`: ``Names``, or the name of each vertex, in order; the graph has at least as many vertices.
         edge_columns: :attr:`edge_columns`: their dtypes by name (``str`` for texts), or ``(dtype, missing value)``; a
             ``weight_dtype`` becomes that of a column ``weight``.
         backend_options: passed to the backend.

@@ -213,7 +213,7 @@ class _Rehearsals:
         """Let no rehearsal begin another step, and wait for the ones under way."""
         with self._lock:
             self._stopped = True
-        compiler.POOL.close()  # nobody waits for a process any more
+        compiler.POOL.close()  # no thread waits for a process any more
         for thread in self._threads:
             thread.join(PATIENCE)
 

@@ -98,7 +98,7 @@ def from_coo(
 
 
 def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
-    """Return a graph of so many vertices, as the largest id makes them."""
+    """Return a graph with vertices up to the largest id."""
     try:
         return cls(num_vertices, **options)
     except CapacityError as error:

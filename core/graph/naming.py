@@ -168,9 +168,10 @@ def forget_names(graph: Graph, ids: Any) -> None:
 
 
 def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray | None]:
-    """Return edges with ids in place of names that are texts, without those at unknown names, and which these are not.
+    """Return the sources and destinations of edges as ids, where both ends are known, and which edges these are.
 
-    The latter is ``bool[n]``, or None if no texts were given.
+    Names that are texts become ids; an edge at an unknown name is left out. The third value is ``bool[n]``, true for
+    the edges that are returned, or None if no texts were given.
 
     Raises:
         ShapeError: ``src`` and ``dst`` differ in length.

@@ -87,7 +87,7 @@ class GraphOptions:
         Raises:
             DTypeError, VertexRangeError: ``num_vertices`` is no number of vertices.
             DTypeError, ShapeError, ParameterError: hints that cannot be used; another option that the backend refuses.
-            CapacityError: memory does not suffice for so many vertices.
+            CapacityError: memory does not suffice for the vertices.
         """
         count = checked_count(num_vertices)
         hints = [_checked_hints(degree_hints, count, "degree_hints")]
@@ -149,7 +149,7 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
 
     Raises:
         DTypeError: it is no integer.
-        VertexRangeError: it is negative, or there are not so many ids.
+        VertexRangeError: it is negative, or more than there are ids.
     """
     try:
         number = None if isinstance(count, (bool, np.bool_)) else operator.index(count)

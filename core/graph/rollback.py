@@ -11,7 +11,7 @@ from suricate.base.types import EdgeList
 from suricate.intake.arrays import picked
 from suricate.store import Store
 
-SMALLEST_PART = 1 << 10  #: edges that a store must be able to take back at a time
+SMALLEST_PART = 1 << 10  #: edges that a store must be able to undo at a time
 Action = Callable[[Store, EdgeList], None]
 
 

@@ -382,7 +382,7 @@ class Updater:
         return ids, self._delta((before, after), revived_vertices=revived)
 
     def _resize(self, num_vertices: int) -> None:
-        """Give all stores so many vertices, or none."""
+        """Resize all stores to ``num_vertices``, or none."""
         before = self.num_vertices
         if num_vertices == before:
             return

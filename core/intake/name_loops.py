@@ -99,12 +99,16 @@ def _next_id(free, head):
 
 
 @kernel
-def resolve(keys, data, text, codes, begin, ids, adds, table, shift, words, heap, counts, since, free, head):
+def resolve(keys, data, text, codes, begin, ids, adds, state):
     """Map the names ``keys[begin:]``, with hashes ``codes``, to ``ids`` (uint32); return the position reached.
+
+    ``state``: the table of slots, 32 less the bits of its size, words, texts, counts and slides by id, bits of free
+    ids, and the counters.
 
     Unknown names are added if ``adds``, until something is full, else their id is EMPTY. Slots are asked for
     :data:`_AHEAD` names ahead, and the texts that they point to half as many.
     """
+    table, shift, words, heap, counts, since, free, head = state
     last, total, most = len(table) - 1, len(keys), len(table) // 2
     flat = table.reshape(-1)
     for index in range(begin, total):

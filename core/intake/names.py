@@ -76,7 +76,7 @@ class Names:
 
     @property
     def num_ids(self) -> int:
-        """One more than the largest id that was ever given out: a graph of these names has so many vertices."""
+        """One more than the largest id that was ever given out: the number of vertices of a graph with these names."""
         return int(self._head[NUM_IDS])
 
     @property
@@ -185,8 +185,10 @@ class Names:
         keys, data = fixed(keys), fixed(data)
         self._loops.hash_names(keys, data, text, codes)
         while True:
-            done = self._loops.resolve(keys, data, text, codes, done, ids, adds, self._table, self._shift, self._words,
-                self._heap, self._counts, self._since, self._free, self._head)  # fmt: skip
+            state = (
+                self._table, self._shift, self._words, self._heap, self._counts, self._since, self._free, self._head,
+            )  # fmt: skip
+            done = self._loops.resolve(keys, data, text, codes, done, ids, adds, state)
             if done == len(keys):
                 return
             self._grow(int(keys[done] & _LENGTH) if text else 0)

@@ -89,7 +89,7 @@ class EdgeFile:
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
-            CapacityError: there is no memory for so many vertices; the message names the largest id that makes them.
+            CapacityError: memory does not suffice for the vertices; the message names the largest id.
         """
         from suricate.graph import Graph
 

@@ -201,7 +201,7 @@ class _StepReader:
         return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
 
     def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark | FileFormatError]:
-        """Return the columns and marks of a chunk of whole lines, in order, up to the first error."""
+        """Return what a chunk of whole lines holds, in order: columns, marks between steps, and the first error."""
         found: list[Columns | Mark | FileFormatError] = []
         at = 0
         try:
@@ -254,7 +254,7 @@ class _StepReader:
         self._steps.append(EventStep(label=label, **columns, num_vertices=num_vertices, num_edges=num_edges))
 
     def finish(self, lines: int, *, plain_weights: bool) -> EventStream:
-        """Return the stream; the file has so many lines."""
+        """Return the events read so far as a stream; ``lines`` is the number of lines of the file, for messages."""
         rest = sum(map(len, self._parts["op"]))
         if self._marker is _SNAPSHOT and self._steps and rest:
             raise FileFormatError(

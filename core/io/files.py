@@ -19,7 +19,7 @@ from suricate.base.files import as_path, open_for_reading, replacing
 from suricate.io.compression import compressed, decompressor, kind_of, other_kind, split_suffix
 
 CHUNK = 1 << 20  #: bytes that are read, decompressed and parsed at a time
-SMALL = CHUNK  #: a file of so many bytes (uncompressed) is read without compiled code
+SMALL = CHUNK  #: bytes (uncompressed) up to which a file is read without compiled code
 MAX_LINE = 1 << 20  #: a longer line means that the file is not an edge list
 
 Progress = Callable[[int, int], object]  #: called with (bytes of the file consumed, bytes of the file)
@@ -95,7 +95,7 @@ class ByteSource:
         self._report()
 
     def fetch(self, number: int) -> None:
-        """Read and decompress so many pieces ahead, those that are fetched already among them."""
+        """Read and decompress ``number`` pieces ahead, counting those already fetched."""
         while len(self._fetched) < number and not (self._fetched and isinstance(self._fetched[-1], str)):
             try:
                 self._fetched.append(next(self._pieces, ""))

@@ -37,7 +37,7 @@ _COLUMN_NAMES = {
     "weight": ("weight", "w", "wgt", "value", "rating"),
     "time": ("time", "timestamp", "t", "unixtime", "unixts"),
 }
-_TIME_DIGITS = 9  # a third column of integers with so many digits is a time, not a weight
+_TIME_DIGITS = 9  # a third column of integers with at least this number of digits is a time, not a weight
 MOST_EDGES = 2**63 - 1
 _ANY_COMMENT, _TEXT_COMMENT, _CSV_COMMENT, _MTX_COMMENT, _GR_COMMENT = r"[#%]|c(\s|$)", "[#%]", "#", "%", r"c(\s|$)"
 _NO_COMMENT = r"\Z"
@@ -375,7 +375,7 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return what a layout has of a header that ends with this line, which declares so many vertices and edges."""
+    """Return the changes of a layout by a header that ends with this line and declares these numbers of vertices and edges."""
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}
 

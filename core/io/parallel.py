@@ -24,11 +24,17 @@ def parsed(
     make: Callable[[], Parser],
     lines: int,
 ) -> Iterator[tuple[bytes, Result]]:
-    """Yield the chunks of ``source`` and ``parse(parser, chunk, lines_before)`` of each, in order.
+    """Yield each chunk with ``parse(parser, chunk, lines_before)``, in the order of the file; parse on all threads.
 
-    Each thread has a parser of its own, made by ``make`` and appended to ``parsers``, of which there is one. What it
-    returns is valid until the next chunk is asked for. The first error of the file is raised when it is its
-    turn.
+    A result is valid until the next chunk is asked for. An error is raised after the chunks before it were yielded.
+
+    Args:
+        source: what is read; the next chunks are fetched while others are parsed.
+        chunks: whole lines.
+        parse: parses a chunk; ``lines_before`` is the number of lines before it.
+        parsers: the parsers that there are, at least one; a thread has one of its own.
+        make: makes further parsers, which are appended to ``parsers``.
+        lines: the number of lines before the first chunk.
     """
 
     def work(parser: Parser | None, chunk: bytes, number: int) -> Any:

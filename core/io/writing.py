@@ -21,7 +21,7 @@ from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
 
-SMALL_ROWS = 1 << 16  #: a file of so many edges is written without compiled code
+SMALL_ROWS = 1 << 16  #: edges up to which a file is written without compiled code
 _LINE_BREAKS = frozenset("\n\r\0")
 _ROWS = 1 << 17  # edges formatted at a time
 

@@ -75,7 +75,7 @@ __device__ __forceinline__ const uint32_t* close_round(Rounds& r, uint32_t& coun
     return list;
 }
 
-// Whether block 0 should serve a list alone: it is short, and nobody in it has many neighbours. Every thread of the block calls it.
+// Whether block 0 should serve a list alone: it is short, and no vertex in it has many neighbours. Every thread of the block calls it.
 __device__ __forceinline__ bool is_little(const View& g, const uint32_t* list, uint32_t count) {
     if (count > ALONE) return false;
     const bool wide = threadIdx.x < count && degree(g, list[threadIdx.x]) > MANY;

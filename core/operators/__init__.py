@@ -333,8 +333,8 @@ def converge(
         max_steps: maximum number of rounds.
         until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
             ``(scalar, bound)`` at most ``bound``; or None.
-        most: the loop also ends after a round of more than so many vertices and edges over which they are to wake
-            others; nobody is activated then, and the loop is *crowded*. None: it does not.
+        most: the loop also ends after a round whose vertices, and edges over which they would wake others, are more
+            than this; no vertex is activated then, and the loop is *crowded*. None: it does not.
         swap: pairs ``(a, b)`` of arrays in ``args``, of one entry per vertex or of one entry in all, whose contents are
             exchanged between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
             ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other vertices

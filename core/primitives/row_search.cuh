@@ -3,7 +3,7 @@
 #include "suricate.cuh"
 
 constexpr int AT_ONCE = 4;  // entries of a thread that are looked for together
-constexpr uint32_t LOCATE_LANES = 8;  // threads that look for an entry, where there are so many for each
+constexpr uint32_t LOCATE_LANES = 8;  // threads that look for an entry, where there are enough of them
 
 // AT_ONCE searches of one thread, in ranges of ``size[k]`` slots from lo[k] on: lo[k] becomes the first index whose value is not below
 // value[k], else the end. Returns bits: whether it is the value. The values are looked at in aligned groups of four: a search goes by the

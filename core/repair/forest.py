@@ -12,7 +12,7 @@ shortest-path problem", 1996) and of KickStarter's trimming (Vora et al., 2017),
 2. Invalid vertices get the word ``restart(v)``, take the best offer of their neighbours, inserted edges make theirs,
    and what changed propagates.
 
-Work: the degrees of suspects and of what changes. Without in-edges (directed graphs) nobody can be asked for another
+Work: the degrees of suspects and of what changes. Without in-edges (directed graphs) no vertex can be asked for another
 explanation: the subtrees below deleted tree edges are invalid, and one pass over all edges makes the offers.
 
 Keys must grow strictly along edges: the keys of an offer are above those of the vertex that makes it. An offer that

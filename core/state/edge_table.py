@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import CPU, Array, Device
-from suricate.base.errors import CapacityError, ParameterError, ShapeError, UnknownNameError, require
+from suricate.base.errors import CapacityError, ParameterError, UnknownNameError, require
 from suricate.base.parameters import shown
 from suricate.intake.arrays import on_host
 from suricate.state.attributes import TEXT, Column, as_values, fitted
@@ -57,7 +57,7 @@ class EdgeTable:
         """Return ``count`` rows that no edge has, ``uint32[count]``, with space in all columns.
 
         Raises:
-            CapacityError: there is not enough memory, or there are not so many rows.
+            CapacityError: there is not enough memory, or there are too few rows.
         """
         if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
             self.read_deltas()
@@ -207,10 +207,3 @@ def dtype_named(dtype: Any) -> np.dtype:
         return np.dtype(dtype)
     except TypeError:
         raise ParameterError(f"dtype must be a dtype of NumPy, or str, got {shown(dtype)}") from None
-
-
-def count_of(src: Any) -> int:
-    """Return the number of edges of a batch by their sources; raises ``ShapeError`` if it is no array."""
-    if not hasattr(src, "__len__") or getattr(src, "ndim", 1) != 1:
-        raise ShapeError("src is not an array: pass one entry per edge")
-    return len(src)

@@ -186,7 +186,7 @@ class Store(ABC):
         return None
 
     def end_single(self, inserted: int, deleted: int) -> None:  # noqa: B027 - doing nothing is the default
-        """Bring what the host knows up to date after a loop inserted and deleted so many single edges."""
+        """Update the host's counts after a loop inserted and deleted these numbers of single edges."""
 
     # -- optional: generic implementations derived from the cursor -----------------------------------------------------
 

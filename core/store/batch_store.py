@@ -123,7 +123,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def reserve_deletion(self, batch: LocatedBatch) -> Deletion:
-        """Reserve memory for a deletion, within what is kept back for it; return what :meth:`apply_deletion` needs."""
+        """Reserve memory for a deletion; return what :meth:`apply_deletion` needs.
+
+        It must not fail at the memory limit: insertions leave enough memory for it.
+        """
 
     @abstractmethod
     def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:

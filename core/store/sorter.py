@@ -141,7 +141,7 @@ class Sorter:
         return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
 
     def is_sorted_here(self, size: int, num_vertices: int) -> bool:
-        """Return whether our own launches sort so many edges; a multiprocessor has two blocks at least."""
+        """Return whether our own launches sort this number of edges; a multiprocessor holds two blocks at least."""
         if _is_wide(size, num_vertices):
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
         return size <= MOST_LARGE
@@ -224,7 +224,7 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
-        """Return memory for a launch that sorts so many edges."""
+        """Return memory for a launch that sorts this number of edges."""
         resident = self._resident.get(kernel)
         if resident is None:
             resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)

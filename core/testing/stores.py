@@ -421,7 +421,7 @@ class StoreConformance:
         memory.repeated_batches(self.limited(device_kind, weight_dtype))
 
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
-        """A store that nobody holds is gone at once, with its memory, without a collection of garbage."""
+        """A store that is not referenced is gone at once, with its memory, without a collection of garbage."""
         store = self.build(300, device_kind)
         src, dst = (store.device.xp.arange(300, dtype=np.uint32) for _ in range(2))
         collecting = gc.isenabled()

@@ -160,7 +160,10 @@ def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device)
 
 
 def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
-    """Compare a value per edge, bit for bit; ``keys`` name the edges in the message."""
+    """Raise ``AssertionError`` unless two arrays of one value per edge are equal bit for bit.
+
+    ``keys`` are the edges, of which the message names the first that is wrong.
+    """
     wrong = np.flatnonzero(bits(got) != bits(wanted))
     if len(wrong):
         first = wrong[0]

@@ -1,4 +1,4 @@
-"""Changes that a store takes as a whole (``Store.apply``), and queries that nobody has checked (``Store.query``)."""
+"""Changes that a store takes as a whole (``Store.apply``), and unvalidated queries (``Store.query``)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tupl
 
 
 def unchecked_queries(model: ModelledStore) -> None:
-    """Look edges up that nobody has checked, in arrays on the host and on the device."""
+    """Look up edges of unvalidated batches, in arrays on the host and on the device."""
     rng, store, to_numpy = np.random.default_rng(32), model.store, model.device.to_numpy
     src, dst = rng.integers(0, store.num_vertices, (2, 400)).astype(np.uint32)
     model.insert(src, dst, weights_for(model, rng, 400))

@@ -1,4 +1,4 @@
-// Batches that nobody has checked: queries, and lazy deletions, which need no order. See ingest.cuh.
+// Unvalidated batches: queries, and lazy deletions, which need no order. See ingest.cuh.
 #include "ingest.cuh"
 #include "grid_barrier.cuh"
 #include "leaves.cuh"

@@ -32,7 +32,7 @@ __device__ __forceinline__ LaneWords load_words(const uint32_t* slab, int lane) 
     return q;
 }
 
-// The same where nobody writes during the kernel. Slabs are the first to leave the L2 cache then.
+// The same where no thread writes during the kernel. Slabs are the first to leave the L2 cache then.
 __device__ __forceinline__ LaneWords read_words(const uint32_t* slab, int lane) {
     LaneWords q;
 #if LANE_WORDS == 4 && __CUDA_ARCH__ >= 800

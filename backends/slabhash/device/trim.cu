@@ -20,7 +20,7 @@ __device__ __forceinline__ Place place_of(const View& g, long long slab, long lo
     return place;
 }
 
-// One lane: the first of `count` new slabs in a row from the end of the pool, EMPTY if it has not so many.
+// One lane: the first of `count` new slabs in a row from the end of the pool, EMPTY if it has fewer.
 __device__ __forceinline__ uint32_t carve(const View& g, uint32_t count) {
     uint32_t at = load_word(g.counters + BUMP);
     while (uint64_t(at) + count <= uint64_t(g.capacity)) {
@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) trim_vertices(View g, double
     count_freed(g, freed);
 }
 
-// -- chains: a thread each, which nobody else touches ---------------------------------------------------------------------
+// -- chains: a thread each, which no other one touches --------------------------------------------------------------------
 
 // Mask of the key slots of a slab that hold an edge.
 __device__ __forceinline__ uint32_t held_slots(const View& g, uint32_t slab) {

@@ -248,7 +248,7 @@ def chain_length(g, slab):
 
 @inner
 def carve(g, count):
-    """Return the first of ``count`` new slabs in a row; -1 if the pool has not so many."""
+    """Return the first of ``count`` new slabs in a row; -1 if the pool has fewer."""
     first = g.counters[BUMP]
     while np.int64(first) + count <= g.capacity:
         if exchange(g.counters, BUMP, first, np.uint32(np.int64(first) + count)):
@@ -346,23 +346,19 @@ def survey(g, slab, v):
 
 
 @kernel
-def insert_edges(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before):
+def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
     """Insert edges from index ``start`` on until a vertex has outgrown its buckets: see :func:`insert_run`."""
-    return insert_run(
-        g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, leave
-    )
+    return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, leave)
 
 
 @kernel
-def insert_and_rehash(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before):
-    """Insert edges from index ``start`` on until ``quota`` denies slabs: see :func:`insert_run`.
+def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
+    """Insert edges from index ``start`` on until the quota denies slabs: see :func:`insert_run`.
 
     It takes twice as long to compile as :func:`insert_edges`, which does for graphs whose vertices do not outgrow
     their first buckets.
     """
-    return insert_run(
-        g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, rehash
-    )
+    return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
 
 
 @inner
@@ -372,14 +368,16 @@ def leave(g, v, per_bucket, quota):
 
 
 @inner
-def insert_run(g, src, dst, weights, existing, start, quota, ahead, hashing, per_bucket, heads, status, before, grow):
+def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, grow):
     """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
 
     ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
     the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the edges that are
-    there already to ``existing``; its last word counts them. ``quota`` are the slabs that rehashing may use (negative:
-    do not rehash). New slabs are taken ``ahead`` at a time; those that are left over are free.
+    there already to ``existing``; its last word counts them. ``policy`` is the number of slabs that rehashing may use
+    (negative: do not rehash), whether the store hashes, and its edges per bucket. New slabs are taken ``ahead`` at a
+    time; those that are left over are free.
     """
+    quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)
     for i in range(start - FAR, len(src)):
         fetch(g, src, dst, start, heads, i)

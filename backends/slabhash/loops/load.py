@@ -53,7 +53,7 @@ class Load(NamedTuple):
         return sum(threads.run(_count_slabs, calls))
 
     def place(self, slabs: Slabs, words: np.ndarray, status: np.ndarray) -> None:
-        """Insert all edges, with weights of some ``words``, and report."""
+        """Insert all edges and write their ``status``; ``words`` are the weights as 32-bit words."""
         fill(status, NEW)  # but for duplicates
         given = slabs, self.keys, self.order, words, status
         threads.run(_place, [(*given, *part, own) for part, own in zip(self.parts, self.places, strict=True)])

@@ -43,7 +43,7 @@ class Fields:
         self._comment[list(layout.comments)] = True
 
     def of(self, chunk: bytes, rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the columns of a chunk with so many rows: its bytes, and ``start << 32 | length`` of each text."""
+        """Return the columns of a chunk with ``rows`` rows: its bytes, and ``start << 32 | length`` of each text."""
         if not self.places:
             return {}
         from suricate.io.parsing.field_loops import list_fields  # compiles something

@@ -13,7 +13,7 @@ from suricate.io.formats import Layout
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import BAD_ID, ID_RANGE, MISSING, WEIGHT_RANGE
 
-LITTLE = 1 << 16  #: a file of so many bytes is parsed by the interpreted loop
+LITTLE = 1 << 16  #: bytes up to which a file is parsed by the interpreted loop
 LONGEST = 1 << 31  #: bytes of a line
 
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]

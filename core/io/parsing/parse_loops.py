@@ -220,14 +220,13 @@ def closing_quote(data, p):
 
 
 @kernel
-def parse_lines(
-    data, classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds,
-    src, dst, weight, time, op, hard,
-):  # fmt: skip
+def parse_lines(data, form, rows, hard):
     """Parse the lines of ``data`` (uint8[n]) into columns; stop at the first line that is wrong.
 
     Args:
         data: whole lines; the last may lack its newline, which then is the end of the file.
+        form: ``classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds``.
+        rows: ``src, dst, weight, time, op``, the columns.
         classes: uint8[256], the class bits of every byte.
         delimited: whether columns are separated by a delimiter (and may be quoted) rather than by blanks.
         record_of: int8[256], which row of ``layout`` a line has by its first letter, -1 if none; ``record_of[0]`` is 0
@@ -245,6 +244,8 @@ def parse_lines(
         (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``) of what was met, error, line from 0, column
         from 0, start and stop of the token at fault).
     """
+    classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds = form
+    src, dst, weight, time, op = rows
     n, p, line, row, hards, marks = len(data), 0, 0, 0, 0, 0
     prefixed = record_of[0] != 0
     while p < n:

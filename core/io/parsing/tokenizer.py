@@ -132,11 +132,11 @@ class Tokenizer:
         """Parse ``chunk`` into ``rows`` with the loop, compiled or interpreted."""
         layout = self.layout
         ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
-        return End(*loop(
-            np.frombuffer(chunk, np.uint8), self._classes, layout.delimiter is not None, self._record_of, self._kinds,
-            self._widths, ids, layout.iso_times, np.uint64(layout.first_id), self._limits, self._bounds,
-            *rows, self._hard,
-        ))  # fmt: skip
+        form = (
+            self._classes, layout.delimiter is not None, self._record_of, self._kinds, self._widths, ids,
+            layout.iso_times, np.uint64(layout.first_id), self._limits, self._bounds,
+        )  # fmt: skip
+        return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
     def _parse_odd(self, line: bytes, at: int, row: int) -> End:
         """Parse one line, which starts at byte ``at`` of its chunk, with the loop interpreted."""

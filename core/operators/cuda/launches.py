@@ -184,14 +184,14 @@ class Counters:
         self._counts, self._totals = _Zeros(device, np.uint32), _Zeros(device, np.uint64)
 
     def count(self) -> DeviceCount:
-        """Return a ``uint32`` that is zero; nobody else gets it."""
+        """Return a ``uint32`` that is zero, for one user."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.count()) is not None:
             return found
         return DeviceCount(*self._counts.take())
 
     def total(self) -> np.uint64:
-        """Return the address of a ``uint64`` that is zero; nobody else gets it."""
+        """Return the address of a ``uint64`` that is zero, for one user."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.total()) is not None:
             return found

@@ -118,7 +118,7 @@ class Passes:
         return self._graph.num_vertices == self._size and self._scans_now() == self._scans
 
     def run(self, max_steps: int, bound: float, after: Propagated | None) -> Propagated:
-        """Launch them: at most so many, until the total of the scalar is at most ``bound``."""
+        """Launch at most ``max_steps`` passes, until the total of the scalar is at most ``bound``."""
         outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
         given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound
         if any(new is not old for new, old in zip(given, self._given, strict=True)):

@@ -15,15 +15,15 @@ from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 AHEAD = 16  #: places of the active set ahead at which edges are prefetched
 ONE = np.uint64(1)
-SCATTERED = 128  #: of so many vertices one is active, and it is worth while to take them in order
-DENSE = 32  #: of so many one is active, and it takes less time to look for stamps than to keep a queue
+SCATTERED = 128  #: if more than 1 / SCATTERED of the vertices are active, they are taken in order
+DENSE = 32  #: if more than 1 / DENSE are, it takes less time to look for stamps than to keep a queue
 
 
 @inner
 def wake_row(g, u, stamp, step, queue, queued):
     """Append the neighbours of ``u`` in one view to the queue; return its length. Without a branch on stamps."""
     for v, _ in neighbors(g, u):
-        if queued == np.uint64(len(queue)):  # everybody is in it
+        if queued == np.uint64(len(queue)):  # all vertices are in it
             return queued
         queue[queued] = v
         queued += np.uint64(stamp[v] != step)
@@ -68,18 +68,19 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 
 @kernel
-def converge(
-    g, h, waking, also_waking, wakes, num_vertices, active, everything, count, stamp, step, max_steps, most, share,
-    queue, buffer, values, counts, *args,
-):  # fmt: skip
+def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue, buffer, tables, *args):
     """Compute rounds until the active set is empty, or a round has more than ``most`` vertices and edges to wake over.
 
     Return the number of rounds, of vertices computed, of those active, and whether there was such a round.
 
-    Vertices wake others over so many (``wakes``) of the views ``waking`` and ``also_waking``. Round ``i`` stamps with
-    ``step + i``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``; ``buffer`` may hold the active set. A round
-    with more than ``share`` edges is left to several threads, unless ``share`` is ``MANY``.
+    ``wakers`` are two views, and over how many of them vertices wake others; ``vertices``: the active set, ``Listed``.
+    Round ``i`` stamps with ``step + i``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``; ``buffer`` may hold the
+    active set. A round with more than ``share`` edges is left to several threads, unless ``share`` is ``MANY``.
     """
+    g, h, num_vertices = views
+    waking, also_waking, wakes = wakers
+    active, everything, count = vertices
+    values, counts = tables
     rounds, touched, asks = 0, 0, asks_ahead(g, num_vertices, everything, *args)
     work, limited = np.int64(0), most < MANY
     while count > 0 and rounds < max_steps and work <= most:
@@ -101,7 +102,7 @@ def converge(
             if says & 2 and wakes > 0:
                 if limited:
                     work += np.int64(degree(waking, v)) + (np.int64(degree(also_waking, v)) if wakes > 1 else 0)
-                if work > most:  # nobody will take part in another round
+                if work > most:  # there is no other round
                     continue
                 if dense:
                     stamp_row(waking, v, stamp, now)

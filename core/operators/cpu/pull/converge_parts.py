@@ -29,11 +29,11 @@ def stamp_neighbors(g, u, stamp, step):
 
 
 @kernel
-def compute(
-    g, h, waking, also_waking, wakes, num_vertices, active, everything, first_place, last_place, stamp, step, values,
-    counts, *args,
-):  # fmt: skip
+def compute(views, wakers, active, everything, first_place, last_place, stamp, step, tables, *args):
     """Compute ``active[first_place:last_place]``, stamp what is active next; return the edges to wake over."""
+    g, h, num_vertices = views
+    waking, also_waking, wakes = wakers
+    values, counts = tables
     activated = np.int64(0)
     asks = asks_ahead(g, num_vertices, everything, *args)
     for i in range(first_place, last_place):

@@ -11,7 +11,7 @@ from suricate.operators.cpu.measuring import measure_blocks, most_edges
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
-SELDOM, PLAIN = 16, 31  #: where fewer than one in so many has no edges, so many blocks are taken as they come
+SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the next PLAIN blocks keep their order
 
 
 @kernel
@@ -39,12 +39,15 @@ def put_those_with_edges_first(g, begin, size, order):
 
 
 @inner
-def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept``.
+def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue.
 
-    The queue is in the order of the list. Where nobody joins it, of all vertices those without edges come last in their
-    block, if they are many: a branch that is hard to predict costs more.
+    The queue is in the order of the list. Where no vertex joins it, of all vertices those without edges come last in
+    their block, if they are many: a branch that is hard to predict costs more.
     """
+    g, h, num_vertices = views
+    out, place, kept = target
+    values, counts = tables
     order, rest, asks = scratch(), 0, asks_ahead(g, num_vertices, everything, *args)
     for block in range(begin, end, BLOCK):
         size = min(BLOCK, end - block)
@@ -69,27 +72,26 @@ def reduce_list(g, h, num_vertices, vertices, everything, begin, end, out, place
 
 
 @kernel
-def neighbor_reduce(
-    g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
-):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue ``kept`` of those that join.
+def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tables, *args):
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue of those that join.
 
-    The values go to ``out`` by position (``place`` 1), by vertex (2), or nowhere (0).
+    Args:
+        views: the data of both views, and the number of vertices.
+        vertices, everything: the list, or that it is all vertices.
+        begin, end: the part of the list.
+        target: the array of values; whether they go to it by position (1), by vertex (2), or nowhere (0); the queue.
+        queued: the length of the queue before.
+        tables: values and counts, of modes and h-indices.
+        args: the arguments of the functions.
     """
-    return reduce_list(
-        g, h, num_vertices, vertices, everything, begin, end, out, place, kept, queued, values, counts, *args
-    )
+    return reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args)
 
 
 @kernel
-def reduce_layers(
-    g, h, num_vertices, vertices, ends, count, backwards, out, place, kept, queued, values, counts, *args
-):
+def reduce_layers(views, vertices, ends, count, backwards, target, queued, tables, *args):
     """Reduce over the edges of the vertices of ``count`` layers, one layer after the other."""
     for i in range(count):
         layer = count - 1 - i if backwards else i
         begin, end = ends[layer], ends[layer + 1]
-        queued = reduce_list(
-            g, h, num_vertices, vertices, False, begin, end, out, place, kept, queued, values, counts, *args
-        )
+        queued = reduce_list(views, vertices, False, begin, end, target, queued, tables, *args)
     return queued

@@ -84,12 +84,12 @@ class _Pull:
             if len(ranges) > 1:
                 return self._run_parts(vertices, ranges, own)
         whole = (vertices.ids, vertices.everything, 0, vertices.size)
-        return self._module.neighbor_reduce(*self._views, *whole, *self._target, 0, *tables, *self._values)
+        return self._module.neighbor_reduce(self._views, *whole, self._target, 0, tables, *self._values)
 
     def _run_parts(self, vertices: Listed, ranges: list[Range], tables: list[Tables]) -> int:
-        given = *self._views, vertices.ids, vertices.everything
+        given = self._views, vertices.ids, vertices.everything
         ends = zip(ranges, tables, strict=True)
-        parts = [(*given, begin, end, *self._target, begin, *own) for (begin, end), own in ends]
+        parts = [(*given, begin, end, self._target, begin, own) for (begin, end), own in ends]
         lasts = run_shared(self._call, self._values, self._module.neighbor_reduce, parts)
         return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
@@ -99,7 +99,7 @@ class _Pull:
         everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
         tables = tables_for(self._graph, self._call, self._module, self._views, everybody)
         ends = (layers.vertices, layers.offsets, count, layers.backwards)
-        return self._module.reduce_layers(*self._views, *ends, *self._target, 0, *tables, *self._values)
+        return self._module.reduce_layers(self._views, *ends, self._target, 0, tables, *self._values)
 
 
 def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
@@ -113,7 +113,7 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
-    """Return tables like ``tables`` for each part, and the parts: one where so many tables would take too much memory.
+    """Return tables like ``tables`` for each part, and the parts: a single one if tables take too much memory.
 
     The memory of ``tables`` is theirs then.
     """
@@ -164,9 +164,8 @@ def converge(
         tables = tables_for(graph, call, module, views, vertices) if growing and rounds else tables
         values = exchanged(numba_values(call), swap) if rounds % 2 else numba_values(call)
         made, more, left, crowded = module.converge(
-            g, h, *wakers, graph.num_vertices, *vertices, stamps.array, first, at_once, most, share, queue, buffer,
-            *tables, *values,
-        )  # fmt: skip
+            views, wakers, vertices, stamps.array, first, at_once, most, share, queue, buffer, tables, *values
+        )
         rounds, touched = rounds + made, touched + more
         if made % 2:
             queue, buffer = buffer, queue
@@ -200,15 +199,15 @@ def _shared_round(
     queue: np.ndarray,
 ) -> tuple[Listed, int]:  # fmt: skip
     """Compute a round by several threads; return who is active next, in ``queue``, and the edges that wake others."""
-    walk, over, (g, h, n), wakers, vertices, tables = given
+    walk, over, views, wakers, vertices, tables = given
     module, each = instance("converge_parts", walk, call), 1 if call.reduce in AT_ONCE else threads.EACH
-    ranges = cut(graph, walk, over, module, (g, h, n), vertices, each=each)
+    ranges = cut(graph, walk, over, module, views, vertices, each=each)
     ranges, own = tables_of_parts(graph, call, tables, ranges)
-    active = n, vertices.ids, vertices.everything
-    parts = [(g, h, *wakers, *active, *part, *target, *table) for part, table in zip(ranges, own, strict=True)]
+    n, active = graph.num_vertices, (vertices.ids, vertices.everything)
+    parts = [(views, wakers, *active, *part, *target, table) for part, table in zip(ranges, own, strict=True)]
     activated = sum(run_shared(call, values, module.compute, parts))
     if call.commit is not None:
-        run_shared(call, values, module.publish, [(*active, *part) for part in ranges])
+        run_shared(call, values, module.publish, [(n, *active, *part) for part in ranges])
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
     return Listed(queue, False, threads.compacted(queue, ranges, lasts)), activated

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 
 #: pairs in one launch of the method "bitmap": as many may have to be listed
 MOST_STREAMED = 1 << 22
-#: pairs in one launch of the method "hash"; those that are split are listed, at most so many
+#: pairs in one launch of the method "hash"; those that are split are listed, at most this number
 MOST_PROBED, MOST_SPLIT = 1 << 31, 1 << 18
 #: where one operand has at most this many arcs, as a batch has, the method "hash" splits no pairs, which saves a launch
 UNSPLIT = 1 << 16

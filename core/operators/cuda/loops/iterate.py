@@ -110,7 +110,7 @@ class _Loop:
         self._end((1,), (WORDS,), arguments)
 
     def _stopped(self, rounds: int) -> bool:
-        """Wait until so many rounds have ended or the loop has stopped; return whether it has."""
+        """Wait until ``rounds`` rounds have ended or the loop has stopped; return whether it has."""
         words, polls = self._pinned.words, 0
         while not words[0] & 1 and words[0] >> 1 < rounds:
             polls += 1
@@ -128,6 +128,6 @@ class _Loop:
 
 
 def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
-    """Put scalars, given with their turn before the loop and turns per round, where they are after so many rounds."""
+    """Set the turns of scalars after a number of rounds; they come with their turn before and turns per round."""
     for scalar, before, turns in scalars:
         scalar.turn = (before + rounds * turns) % SLOTS

@@ -29,7 +29,7 @@ static_assert(sizeof(LoopState) <= 4 * LOOP_WORDS, "the host allocates the memor
 
 [[maybe_unused]] constexpr uint32_t LAST_EPOCH = 0x3FFFFFFFu;  // a launch that starts above it clears the stamps
 [[maybe_unused]] constexpr uint32_t ABORT_MASK =
-    1023;  // the host's flag is read every so many steps, as it lies in host memory
+    1023;  // number of steps between reads of the host's flag, which lies in host memory
 
 // Grid-wide barrier: every thread of every block calls it. `expected` counts arrivals, in thread 0 of each block.
 __device__ __forceinline__ void grid_barrier(LoopState* state, uint32_t& expected) {

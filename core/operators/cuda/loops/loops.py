@@ -49,12 +49,12 @@ def packed_vertices(frontier: Frontier | None) -> np.void:
 
 
 def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
-    """Return grid and block of a cooperative loop with so many threads per block."""
+    """Return grid and block of a cooperative loop with ``threads`` threads per block."""
     return (multiprocessors(device.index),), (threads,)
 
 
 class LoopMemory:
-    """The memory of the loops of one graph, as kernels take it; packed again where an array has moved."""
+    """Scratch arrays for loops over one graph, as the struct that kernels take; renewed when the graph has grown."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -134,7 +134,7 @@ class Outcomes:
         self._next = self.SIZE
 
     def take(self) -> Outcome:
-        """Return an outcome that nobody else gets."""
+        """Return an outcome for one user."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
             self._next, self._start = 0, self._all.data.ptr

@@ -7,7 +7,7 @@
 // goes on alone, and the others wait at the next barrier.
 //
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
-// Where most are activated, nobody wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
+// Where most are activated, no vertex wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
 //
 // What a block must see of the others is written before a barrier and read behind it; the barriers' fences make it visible
 // (see loop.cuh). Stamps and counters are read past the L1 caches, except where a neighbour is activated, and changed by atomics or by
@@ -18,8 +18,8 @@
 #define ALONE 64  // up to this many vertices block 0 works alone
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
 #define FEW_LIMIT 512
-#define SPARSE 128  // a set of less than one vertex in so many is a list
-#define BITS_SHARE 8  // vertices see by themselves that they are activated if more than one arc in so many wakes
+#define SPARSE 128  // a set of less than 1 / SPARSE of the vertices is a list
+#define BITS_SHARE 8  // vertices see by themselves that they are activated if more than 1 / BITS_SHARE of the arcs wake
 
 // Of this launch, all zero before it; counters rotate over three turns: one is read, one written, one cleared.
 struct Rounds {
@@ -37,21 +37,21 @@ static_assert(sizeof(Rounds) <= 8 * ROUND_WORDS, "the host allocates the memory 
 // owner: its sums are added up in an array.
 #define SCANS \
     (PASSES_SCAN && SCAN_LANES >= 4 && !OWNER_PER_SLOT && !WORD_VALUES && !VALUES_AT_ONCE && OVER != OVER_BOTH)
-#define SCAN_SHARE 8  // of the vertices: more than one in so many were active
-#define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than one in so many were active list those that are
+#define SCAN_SHARE 8  // more than 1 / SCAN_SHARE of the vertices were active
+#define LIST_SHARE (SCANS ? SCAN_SHARE : 4)  // rounds in which less than 1 / LIST_SHARE were active list those that are
 
 // frontier: the active vertices, without repeats. Round i (from 0) stamps with the epoch + 1 + i. memory.near and memory.buffer are
 // the lists, memory.far holds a byte per position of a round. ROUND_FINISH moves what the block added to accumulators to the
 // places of `round`, ROUND_READ reads the totals, ROUND_CLEAR (one thread) clears the places that the next round adds to, and
 // LOOP_FINISH (one thread) leaves the totals where the next operator looks for them. UNTIL is the condition that ends the loop. So does a
-// round of more than `most` vertices and arcs over which they would wake others; nobody is activated then.
+// round of more than `most` vertices and arcs over which they would wake others; no vertex is activated then.
 extern "C" __global__ void __launch_bounds__(CONVERGE_BLOCK, CONVERGE_BLOCKS)
 converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, Vertices frontier, uint32_t max_steps,
          unsigned long long most, double bound, LoopMemory memory, unsigned char* heavy_memory, uint32_t heavy_capacity,
          Rounds* rounds, Outcome* outcome PARAMS) {
     LOCALS
     __shared__ PullShared<CONVERGE_BLOCK> shared;
-    __shared__ ActiveShared active;
+    __shared__ ActiveShared activated;
     __shared__ RoundCount sum;
     LoopState* const state = (LoopState*)memory.state;
     uint8_t* const notes = (uint8_t*)memory.far;
@@ -65,7 +65,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     uint32_t last = num_vertices;  // active in the round before
     [[maybe_unused]] const bool limited = most < UNLIMITED;
     [[maybe_unused]] bool clean = false;  // whether the sums of a scan are neutral
-    if (threadIdx.x == 0) active.filled = 0;
+    if (threadIdx.x == 0) activated.filled = 0;
 
     while (!ended && round < max_steps) {  // the same in all threads of the grid
         const bool alone = !dense && number <= ALONE;
@@ -181,7 +181,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             if (first_thread && (round & ABORT_MASK) == ABORT_MASK && memory.abort) rounds->stop = fresh(*memory.abort);
             const Heavy waking = heavy_in(heavy_memory, &rounds->waking[turn], heavy_capacity);
             finish_round<CONVERGE_BLOCK>(WAKE_GIVEN, ids, number, notes, share, block, blocks, limit, waking, next,
-                                         shared, active ARGS);
+                                         shared, activated ARGS);
             ROUND_FINISH
             barrier();
             const unsigned long long heavy_wakers = alone || !HAS_WAKE ? 0 : counted(rounds->waking[turn]);
@@ -191,10 +191,10 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
                                [&](uint32_t, uint32_t x, uint32_t from, uint32_t to) {
                                    for (uint32_t k = from + threadIdx.x % 32 / BUCKET_LANES; k < to;
                                         k += 32 / BUCKET_LANES)
-                                       wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, next, active);
+                                       wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, next, activated);
                                    __syncwarp();
                                });
-                flush_active(next, active);
+                flush_active(next, activated);
                 barrier();
             }
             ++round;

@@ -188,7 +188,7 @@ class RoundStates:
         self._next = self.SIZE
 
     def take(self) -> np.uint64:
-        """Return the address of ``uint64[ROUND_WORDS]``, all zero; nobody else gets them."""
+        """Return the address of ``uint64[ROUND_WORDS]``, all zero, for one user."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, ROUND_WORDS), np.uint64)
             self._next, self._start = 0, self._all.data.ptr

@@ -96,7 +96,7 @@ __device__ __forceinline__ Places places_for(ValueTable& table, uint32_t first, 
     return {table.key + first, table.count + first, table.marked + flag, table.full + flag, wanted};
 }
 
-// How many passes a block makes over so many neighbours: the parts of a heavy vertex.
+// The number of passes of a block over this number of neighbours: the parts of a heavy vertex.
 __device__ __forceinline__ uint32_t parts_of_values(uint32_t neighbors) { return neighbors / MODE_LOAD + 1; }
 
 // Count a value; any threads. Linear probing from a place that its hash gives.

@@ -33,7 +33,7 @@ from suricate.state.words import Words
 if TYPE_CHECKING:
     from suricate.graph import Graph
 
-TURNS = 4  #: a pull of many vertices has so many times the blocks that fill the device: they balance, and are few
+TURNS = 4  #: a pull of many vertices has this times the blocks that fill the device: they balance, and are few
 
 
 def neighbor_reduce(
@@ -134,7 +134,7 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
 def _by_vertex(
     pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, np.uint64], *, split: bool
 ) -> None:
-    """Launch the vertices of a list, at ``most`` so many, and then the buckets of those that are split."""
+    """Launch at most ``most`` vertices of a list, and then the buckets of those that are split."""
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
     grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
     splits, limit, heavy = split_list(pull.graph, pull.walks, wanted=split)

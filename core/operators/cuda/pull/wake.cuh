@@ -28,7 +28,7 @@ struct NextRound {
     uint32_t* queue;
     uint32_t* count;
     bool dense;
-    bool wakes;  // else nobody is activated
+    bool wakes;  // else no vertex is activated
     uint32_t* bits;  // one per vertex, uint32[ceil(num_vertices / 32)], or null
 };
 
@@ -116,13 +116,13 @@ __device__ __forceinline__ void wake_bucket(WAKE, uint32_t x, uint32_t k, int la
 // Wake the neighbours of the huge vertices that a block has kept; all of its threads call it.
 template <int THREADS>
 __device__ __forceinline__ void wake_huge(WAKE, const NextRound& round, PullShared<THREADS>& shared,
-                                          ActiveShared& active) {
+                                          ActiveShared& activated) {
     __syncthreads();  // all are listed
     const uint32_t number = min(shared.huges, HUGE_VERTICES);
     for (uint32_t j = 0; j < number; ++j) {
         const uint32_t x = shared.huge[j], parts = wake_buckets(WAKE_GIVEN, x);
         for (uint32_t k = threadIdx.x / BUCKET_LANES; k < parts; k += THREADS / BUCKET_LANES)
-            wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, round, active);
+            wake_bucket(WAKE_GIVEN, x, k, threadIdx.x % BUCKET_LANES, round, activated);
     }
 }
 
@@ -134,7 +134,7 @@ template <int THREADS>
 __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long long number, const uint8_t* notes,
                                              uint32_t share, uint32_t block, uint32_t blocks, uint32_t limit,
                                              const Heavy& heavy, const NextRound& round, PullShared<THREADS>& shared,
-                                             ActiveShared& active FORMALS) {
+                                             ActiveShared& activated FORMALS) {
     const uint32_t me = threadIdx.x, lane = me % 32, part = share / (THREADS / 32);
     [[maybe_unused]] const uint32_t warp = me / 32;
     if (me == 0) shared.huges = 0;
@@ -152,7 +152,7 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
 #if HAS_COMMIT
         if (says & COMPUTED) commit_fn(x ARGS);
 #endif
-        if (stays) activate<false>(round, active, x);
+        if (stays) activate<false>(round, activated, x);
 #if HAS_WAKE
         if (round.bits) {  // the same in all threads
             const uint32_t word = __ballot_sync(ALL_LANES, wakes);
@@ -170,27 +170,27 @@ __device__ __forceinline__ void finish_round(WAKE, const uint32_t* ids, long lon
         uint32_t wides = __ballot_sync(ALL_LANES, neighbors > SMALL && !later);
         uint8_t* const list = shared.list + 32 * warp;
         if (small) list[__popc(smalls & lanes_below())] = uint8_t(lane);
-        if (neighbors > 0 && neighbors <= TINY && !later) wake_neighbors<1>(WAKE_GIVEN, x, 0, round, active);
+        if (neighbors > 0 && neighbors <= TINY && !later) wake_neighbors<1>(WAKE_GIVEN, x, 0, round, activated);
         __syncwarp();
         for (uint32_t begin = 0; begin < __popc(smalls); begin += 32 / TILE) {
             const uint32_t j = begin + lane / TILE;
             const bool has = j < __popc(smalls);
             const uint32_t its = __shfl_sync(ALL_LANES, x, has ? list[j] : 0);
-            if (has) wake_neighbors<TILE>(WAKE_GIVEN, its, lane % TILE, round, active);
+            if (has) wake_neighbors<TILE>(WAKE_GIVEN, its, lane % TILE, round, activated);
             __syncwarp();
         }
         for (; wides; wides &= wides - 1)
-            wake_neighbors<32>(WAKE_GIVEN, __shfl_sync(ALL_LANES, x, __ffs(wides) - 1), lane, round, active);
+            wake_neighbors<32>(WAKE_GIVEN, __shfl_sync(ALL_LANES, x, __ffs(wides) - 1), lane, round, activated);
 #endif
         if (!round.dense) {  // the same in all threads
-            const bool full = me == 0 && active.filled > LOCAL_QUEUE / 2;
-            if (__syncthreads_or(full)) flush_active(round, active);
+            const bool full = me == 0 && activated.filled > LOCAL_QUEUE / 2;
+            if (__syncthreads_or(full)) flush_active(round, activated);
         }
     }
 #if HAS_WAKE
-    wake_huge(WAKE_GIVEN, round, shared, active);
+    wake_huge(WAKE_GIVEN, round, shared, activated);
 #endif
-    flush_active(round, active);
+    flush_active(round, activated);
 }
 
 // A counter behind a barrier; block 0 alone looks into L2, where it counts.

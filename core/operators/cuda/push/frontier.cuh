@@ -64,7 +64,7 @@ __device__ __forceinline__ void push_frontier(const View& g, uint32_t num_vertic
     flush(changed, shared);
 }
 
-#define FLUSHED 2  // after so many buckets of each tile a block looks whether it has queued much
+#define FLUSHED 2  // number of buckets of each tile after which a block looks whether its queue is long
 
 // Second phase: the buckets of all heavy vertices, in equal runs, by all tiles of the blocks `block` of `blocks`. `packed` is the final
 // *heavy.total, not 0. All threads of these blocks call it; it synchronises the block, and ends with everything queued.

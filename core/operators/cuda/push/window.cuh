@@ -1,5 +1,5 @@
 // A forest in the order of its words: of a frontier those vertices push whose first key is at most `width` above the least one. The others stay
-// in the frontier. So every step pushes, there are no buckets to end, and nobody is put aside for long (delta-stepping, Meyer
+// in the frontier. So every step pushes, there are no buckets to end, and no vertex waits for long (delta-stepping, Meyer
 // and Sanders 2003, with a window that slides).
 // A small frontier costs what its barrier and its dependent loads cost, whatever its size. So a block goes on with the vertices that it has
 // brought near itself, for some turns, before the barrier.
