@@ -30,7 +30,7 @@ def check(pool: BlockedPool, num_vertices: int) -> None:
     require(bool(np.all((g.head != EMPTY) == (g.degree > 0))), "a vertex owns blocks if and only if it has edges")
     position = check_chains(g, used)
     check_runs(g, position)
-    check_free(g, used, position)
+    check_free(g, position)
     check_edges(g, used, position, num_vertices)
 
 

@@ -375,7 +375,7 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return the changes of a layout by a header that ends with this line and declares these numbers of vertices and edges."""
+    """Return what a header that ends with this line and declares these counts changes in a layout."""
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}
 

@@ -38,7 +38,7 @@ FEW_VERTICES = 2048
 #: costs one more launch, and wins where one heavy vertex takes a block longer than all others take the device.
 HEAVY_DEGREE = 4096
 
-#: passes with an epilogue: graphs with at most this number of arcs per vertex go by "scan" on backends that can. A
+#: passes with an epilogue: graphs with at least this number of arcs per vertex go by "scan" on backends that can. A
 #: scan leaves the sums in memory for a second phase, which costs more than it gains where vertices have few neighbours.
 SCAN_DEGREE = 12
 

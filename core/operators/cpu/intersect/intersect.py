@@ -86,13 +86,15 @@ def mark(g, h, at_right, large, marks, step):
 
 
 @kernel
-def intersect_pairs(g, h, same, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
+def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
     """Walk the smaller adjacency of the pairs in ``keys``, sorted: those with the same larger one come in a row.
 
     These share marks, a number of their own from ``step`` on, unless it takes less to look everything up: a look-up
     costs as much as ``search`` marks. ``out[i]`` becomes the sum of pair ``i`` if that is listed, or with ``total``
-    ``out[0]`` the sum of all. ``shared`` has more places than any smaller adjacency.
+    ``out[0]`` the sum of all. ``shared`` has more places than any smaller adjacency. ``views`` are the left
+    and the right one, and whether they are the same.
     """
+    g, h, same = views
     grand, shift = cast(0), np.uint64(bits)
     start = 0
     while start < len(keys):

@@ -55,7 +55,7 @@ def intersect(
     marks = graph.workspace.state(Marks)
     marks.array = graph.workspace.array("intersect.marks", graph.num_vertices, np.uint32)
     module.intersect_pairs(
-        left.data, right.data, same, u, v, bits, keys, smaller, _search(left, right, method), marks.array,
+        (left.data, right.data, same), u, v, bits, keys, smaller, _search(left, right, method), marks.array,
         marks.steps(listed + 1), np.empty(smaller.max(initial=0) + 1, np.uint32), total, out, *_values(call),
     )  # fmt: skip
 

@@ -14,16 +14,27 @@ from suricate.operators.cpu.push.pushing import push_list
 
 
 @kernel
-def propagate(
-    g, h, num_vertices, frontier, everything, count, out, stamp, step, number, max_steps, share, queue, spare, layers,
-    ends, *args,
-):  # fmt: skip
+def propagate(views, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
     """Push until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
-    Step ``i``, of which the first is ``number + 1``, stamps with ``step + i``. ``queue`` and ``spare`` are
-    ``uint32[num_vertices]``; the frontier is perhaps in ``spare``. A step with more than ``share`` edges is left to
-    several threads, unless that is ``MANY``. If a layer does not fit, the vertices left are -1.
+    Step ``i``, of which the first is ``number + 1``, stamps with ``step + i``. If a layer does not fit, the vertices
+    left are -1.
+
+    Args:
+        views: the data of both views, and the number of vertices.
+        vertices: the frontier, ``Listed``.
+        target: the array of values, the stamps, and ``step``.
+        number: of the last step before.
+        max_steps: the greatest number of a step.
+        share: a step with more edges is left to several threads, unless this is ``MANY``.
+        queue, buffer: ``uint32[num_vertices]``; ``buffer`` may hold the frontier.
+        kept: ``layers`` and ``ends``, see above.
+        args: the arguments of the functions.
     """
+    g, h, num_vertices = views
+    frontier, everything, count = vertices
+    out, stamp, step = target
+    layers, ends = kept
     touched = 0
     fits = append_layer(layers, ends, number, frontier, everything, count)
     while count > 0 and number < max_steps and fits:
@@ -38,7 +49,7 @@ def propagate(
             if then(v, number, *args):
                 queue[count] = v
                 count += 1
-        frontier, queue, spare = queue, spare, queue
+        frontier, queue, buffer = queue, buffer, queue
         everything = False
         fits = append_layer(layers, ends, number, frontier, everything, count)
     return number, touched, count if fits else -1

@@ -30,17 +30,19 @@ def pull_rest(g, h, num_vertices, out, stamp, step, number, equal, queue, *args)
 
 
 @kernel
-def propagate(
-    g, h, back, also_back, num_vertices, equal, frontier, everything, count, out, stamp, step, number, max_steps, share,
-    queue, spare, layers, ends, *args,
-):  # fmt: skip
+def propagate(views, reverse, equal, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
     """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
 
-    ``back`` and ``also_back`` are the views of the reverse direction. The other parameters are those of
+    ``reverse`` are the views of the reverse direction. The other parameters are those of
     ``propagate.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
     while the frontier is a large part of all vertices. What is left of a propagation before a step with so large a
     frontier, or with more than ``share`` edges, is left to several threads, unless ``share`` is ``MANY``.
     """
+    g, h, num_vertices = views
+    back, also_back = reverse
+    frontier, everything, count = vertices
+    out, stamp, step = target
+    layers, ends = kept
     touched, pulling, enough = 0, False, np.int64(-1)
     fits = append_layer(layers, ends, number, frontier, everything, count)
     for i in range(count):
@@ -74,7 +76,7 @@ def propagate(
                 count += 1
             else:
                 stamp[v] = step
-        frontier, queue, spare = queue, spare, queue
+        frontier, queue, buffer = queue, buffer, queue
         everything = False
         fits = append_layer(layers, ends, number, frontier, everything, count)
     return number, touched, count if fits else -1

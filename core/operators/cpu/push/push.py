@@ -44,7 +44,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
         if source == schemes.LISTED:
             edges = graph.store("out").updated()
             start = Start((), (ArcList(*edges, None, 0, len(edges.src)),))
-    vertices = union_of(graph, start, push.stamps, push.spare)
+    vertices = union_of(graph, start, push.stamps, push.buffer)
     return frontier_of(graph, push.queue, _step(push, start.arcs, vertices, push.stamps.steps(1)))
 
 
@@ -79,7 +79,7 @@ def propagate(
 ) -> Propagated:
     """Push until nothing changes."""
     push = _push_of(graph, call, out, over)
-    vertices = union_of(graph, start, push.stamps, push.spare)
+    vertices = union_of(graph, start, push.stamps, push.buffer)
     if max_steps == 0 or not start.at_most:
         none = _no_layers(graph) if layers else None
         return Propagated.of(0, 0, not start.at_most, layers=none)
@@ -127,36 +127,36 @@ def _loop(
     """Run the loop of a propagation; return the number of the last step, of vertices that pushed, of those left."""
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
-    queue, spare = (push.spare, push.queue) if vertices.ids is push.queue else (push.queue, push.spare)
+    queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)
     loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
     steps = Steps(push) if share < MANY else None
     target = push.out, push.stamps.array, first
     while True:
         before = number
-        number, more, left = loop(*vertices, *target, number, max_steps, share, queue, spare, *layers)
+        number, more, left = loop(vertices, target, number, max_steps, share, queue, buffer, layers)
         touched += more
         if (number - before) % 2:
-            queue, spare = spare, queue
+            queue, buffer = buffer, queue
         if steps is None or left <= 0 or number == max_steps:
             return number, touched, left
-        vertices = Listed(spare if number > before else vertices.ids, vertices.everything and number == before, left)
+        vertices = Listed(buffer if number > before else vertices.ids, vertices.everything and number == before, left)
         number, touched = number + 1, touched + left
         if once and push.graph.has_in_edges:
             left = steps.search(vertices, first, number, equal=once == "equal", queue=queue)
         else:
             steps.push(vertices, first + number)
             left = steps.gather(first + number, first + number, number, queue)
-        vertices, queue, spare = Listed(queue, False, left), spare, queue
+        vertices, queue, buffer = Listed(queue, False, left), buffer, queue
 
 
 def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[int, int, int]]:
     """Return the loop that serves a propagation, but for its views and arguments."""
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
-    views: tuple[Any, ...] = g, h, graph.num_vertices
+    first: tuple[Any, ...] = ((g, h, graph.num_vertices),)
     if once and graph.has_in_edges:
-        _, b, c = walk_over(graph, REVERSE[push.over])
-        module, views = instance("propagate_once", walk, call), (g, h, b, c, graph.num_vertices, once == "equal")
+        _, *reverse = walk_over(graph, REVERSE[push.over])
+        module, first = instance("propagate_once", walk, call), (*first, tuple(reverse), once == "equal")
     else:
         module = instance("propagate", walk, call)
-    return lambda *given: module.propagate(*views, *given, *push.values)
+    return lambda *given: module.propagate(*first, *given, *push.values)

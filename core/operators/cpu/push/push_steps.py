@@ -35,7 +35,7 @@ class Push(NamedTuple):
     values: tuple[Any, ...]
     stamps: Stamps
     queue: np.ndarray
-    spare: np.ndarray
+    buffer: np.ndarray
 
 
 def shared_from(graph: Graph, out: np.ndarray) -> int:
