@@ -306,9 +306,9 @@ class LabelPropagation(Algorithm):
 
 
 def modes(arcs: Arcs, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-    """Return the most frequent label of each vertex' neighbours; ``alone`` without any.
+    """Return the most frequent label among the neighbours of each vertex; without neighbours, its entry of ``alone``.
 
-    Of several labels it is the vertex's own in ``kept`` if that is one of them, else the smallest.
+    Of several most frequent labels it is ``kept[v]`` if that is one of them, else the smallest.
     """
     result = alone.copy()
     if len(arcs.vertex):

@@ -43,10 +43,10 @@ class BlockedKernels(Protocol):
         """Insert a small batch in one loop (CPU; see ``small.py``); return whether it was taken."""
 
     def delete_small(self, graph: Graph, *batch: Array) -> bool:
-        """Delete a small batch likewise."""
+        """Delete a small batch in one loop; as :meth:`insert_small`."""
 
     def find_small(self, graph: Graph, *batch: Array) -> bool:
-        """Look a small batch up likewise."""
+        """Look a small batch up in one loop; as :meth:`insert_small`."""
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the chains of distinct ``vertices`` (uint32[k])."""

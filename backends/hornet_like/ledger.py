@@ -120,10 +120,10 @@ def scan_parts(edges: int) -> int:
 
 
 def move_chunks(edges: int) -> int:
-    """Return into how many chunks the edges that an update moves are cut at most."""
+    """Return the largest number of chunks that the edges moved by an update are divided into."""
     return -(-edges // MOVE_CHUNK)
 
 
 def move_parts(edges: int) -> int:
-    """Return how many parts the moves of long adjacencies have at most."""
+    """Return the largest number of parts that the moves of long adjacencies are divided into."""
     return 2 * (edges // CONSTANTS["LONG_MOVE"])

@@ -134,7 +134,7 @@ def end(g, c):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of slab ``c`` to ``into[at:]`` and perhaps more words; return the place behind the keys."""
+    """Copy the keys of slab ``c`` to ``into[at:]``; return the place behind them, where words may change, too."""
     base = c * g.words
     second = (g.words >> 1 | g.words >> 2) & 8
     copy8(into, at, g.pool, base)

@@ -218,9 +218,10 @@ class SlabHashStore(Store):
     single, end_single = single, end_single
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`suricate.store.Store.apply`: on CUDA, if enough slabs are free for whatever is in the batch.
+        """See :meth:`suricate.store.Store.apply`: on CUDA, if enough slabs are free for the worst case of the batch.
 
-        A launch checks and applies it; of a change of both kinds, the deletion, behind a check of the insertion.
+        One launch validates and applies a batch. Of a change of both kinds it applies the deletion, after it has
+        validated the insertion too.
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None

@@ -188,7 +188,7 @@ class JobAlone(FixtureTask):
         self.graphs, self.stream = (graph, job.graph), stream
 
     def events_of(self, stream: EventStream, begin: int, number: int | None = None) -> Events:
-        """Return the events from one on, with their positions as times."""
+        """Return ``number`` events from position ``begin`` on, by default a slide; their times are their positions."""
         numbers = stream.numbers(begin, begin + (number or self.size))
         src, dst = self.fixture.data.src[numbers], self.fixture.data.dst[numbers]
         return Events(np.arange(begin, begin + len(numbers)), src, dst, None, None)

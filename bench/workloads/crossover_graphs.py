@@ -200,7 +200,7 @@ class Batches:
         self.placed, self.size, self.deletions, self.number = placed, size, deletions, 0
 
     def draw(self, *, asks: bool = False) -> Drawn:
-        """Return the next batch; if it ``asks``, with as many pairs to ask for, about half of them edges."""
+        """Return the next batch; with ``asks`` also as many pairs to query, about half of which are edges."""
         placed, name = self.placed, f"batch {self.size} {self.number}"
         insert = placed.pairs(f"{name} insert", self.size - self.deletions)
         delete = placed.existing(f"{name} delete", self.deletions)

@@ -92,7 +92,7 @@ _refused = threading.local()
 
 @contextmanager
 def reading_refused(reader: str) -> Iterator[None]:
-    """Make :meth:`Device.to_numpy` raise on CUDA devices in this thread meanwhile; ``reader`` says where."""
+    """Within the block, :meth:`Device.to_numpy` of CUDA raises in this thread; the message names ``reader``."""
     outer, _refused.reader = getattr(_refused, "reader", None), reader
     try:
         yield

@@ -113,7 +113,7 @@ class Words:
 
     @cached_property
     def edge_argument(self) -> Argument:
-        """How edge functions see it."""
+        """The kind of argument that these words are for edge functions."""
         return Argument("words", None, self.layout)
 
     def __len__(self) -> int:

@@ -321,7 +321,7 @@ class ModelledStore:
         assert np.array_equal(degrees, wanted), "degree() of the cursor is wrong"
 
     def verify_copy(self, device: Device, rng: np.random.Generator) -> ModelledStore:
-        """Copy the store to ``device`` and change the copy: neither may the copy differ, nor the store change.
+        """Copy the store to ``device``, verify the copy, change it, and verify that the store has not changed.
 
         Returns the copy; it must not change when the store does.
         """

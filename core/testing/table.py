@@ -76,7 +76,7 @@ class EdgeTable:
         return np.bincount((self.keys >> np.uint64(32)).astype(np.int64), minlength=num_vertices)
 
     def locate(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the position of each key, or the one it would have, and a mask of those that are here."""
+        """Return the position of each key, or where it would be inserted, and a mask of the keys in the table."""
         at = np.searchsorted(self.keys, keys)
         here = np.zeros(len(keys), bool)
         inside = at < len(self.keys)

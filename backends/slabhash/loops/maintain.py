@@ -159,9 +159,9 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
 
 @kernel
 def count_moves(old, plan, left, first, last):
-    """Return how many slabs besides the heads moving the edges of some vertices of ``old`` to ``plan`` needs at most.
+    """Return an upper bound of the slabs, besides heads, that the edges of vertices ``[first, last)`` need in ``plan``.
 
-    ``left``, zeroed uint8[heads], is set to one more than the slots that are left of a chain.
+    ``left``, zeroed uint8[heads], is set to one more than the number of slots that are left of a chain.
     """
     need = np.int64(0)
     for u in range(first, last):

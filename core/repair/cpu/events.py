@@ -63,7 +63,16 @@ class Events:
         values: tuple[Any, ...],
         result: Callable[[Words], Any],
     ) -> Step:
-        """Return the step; ``result`` makes the result of words."""
+        """Return the step of :func:`suricate.replay` for a forest.
+
+        Args:
+            graph: the graph.
+            module: the instance of ``forest_events.py`` with the functions of the forest.
+            words: the words of the forest.
+            violated: set where a function breaks its contract.
+            values: the arguments of the functions.
+            result: makes the answer from the words.
+        """
         held = self._arrays
         if not held or len(held["before"]) != len(words.data) or held["before"].ndim != words.data.ndim:
             n = graph.num_vertices
