@@ -16,6 +16,7 @@ scratch is less work; that is done by operators in any case.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,6 +46,8 @@ CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
 
 class TrianglesResult(NamedTuple):
     """Numbers of triangles and derived values; a vertex with fewer than two neighbours has coefficient 0.
+
+    With ``per_vertex=False`` only ``total`` is there: arrays are None, and ``transitivity`` is not a number.
 
     Attributes:
         total: number of triangles, an int.
@@ -77,9 +80,11 @@ class Triangles(Algorithm):
         method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
             the sizes of batch and graph.
         kernels: False: by operators alone, without the kernels of this algorithm, which are faster.
+        per_vertex: False: only the total is counted, which takes less time; the other fields of the result are None,
+            and ``transitivity`` is not a number. The first update counts from scratch.
 
     Raises:
-        ParameterError: there is no such method, or ``kernels`` is neither True nor False.
+        ParameterError: there is no such method, or ``kernels`` or ``per_vertex`` is neither True nor False.
     """
 
     name = "triangles"
@@ -89,12 +94,14 @@ class Triangles(Algorithm):
     if_directed = "directed_triangles"
     update_kind = "dynamic"
 
-    def __init__(self, method: str = "auto", kernels: bool = True) -> None:
+    def __init__(self, method: str = "auto", kernels: bool = True, per_vertex: bool = True) -> None:
         if not isinstance(method, str) or method not in METHODS:
             raise ParameterError(
                 f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
             )
         self.method, self.kernels = method, flag("kernels", kernels)
+        self.per_vertex = flag("per_vertex", per_vertex)
+        self._counted: Array = None  # int64[1], the number of triangles that ``_triangles`` does not have
         self._totals: tuple[int, int] | None = (
             None  # sums of triangles and of pairs of neighbours, read once per change
         )
@@ -107,6 +114,10 @@ class Triangles(Algorithm):
         """Count from scratch."""
         self._totals = None
         self._xp = graph.device.xp
+        if not self.per_vertex:
+            self._triangles = self._degrees = None
+            self._counted = intersect(graph, oriented="degree")
+            return
         self._triangles = self._xp.empty(graph.num_vertices, np.int64)
         intersect(graph, oriented="degree", out=self._triangles)
         self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
@@ -117,9 +128,16 @@ class Triangles(Algorithm):
         arcs: Any = delta.placed_arcs if self.kernels else delta.edges
         new, gone = arcs("inserted"), arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
-        if self._counts_anew(graph, changed):
-            self.recomputes("the method is static" if self.method == "static" else LARGE)
+        first = self._degrees is None
+        if changed and (first or self._counts_anew(graph, changed)):
+            usual = "the first update of a total lists degrees" if first else LARGE
+            self.recomputes("the method is static" if self.method == "static" else usual)
             self.compute(graph)
+            if not self.per_vertex and self.method != "static":  # changes of the total are those of all vertices
+                self._triangles = self._xp.zeros(graph.num_vertices, np.int64)
+                self._degrees = neighbor_reduce(graph, is_proper, dtype="int64")
+            return
+        if first:
             return
         self._grow(graph.num_vertices)
         if not self.kernels or (graph.device.is_cuda and graph.view().find == "linear"):
@@ -135,11 +153,15 @@ class Triangles(Algorithm):
     @property
     def result(self) -> TrianglesResult:
         """The current numbers, in new arrays."""
-        return self._answer(self._triangles.copy(), self._degrees)
+        return self._answer(self._triangles.copy(), self._degrees) if self.per_vertex else self._total()
 
     def at(self, vertices: Array) -> TrianglesResult:
         """Return the numbers of some vertices, and those of the graph."""
-        return self._answer(self._triangles[vertices], self._degrees[vertices])
+        return self._answer(self._triangles[vertices], self._degrees[vertices]) if self.per_vertex else self._total()
+
+    def _total(self) -> TrianglesResult:
+        changed = 0 if self._triangles is None else int(self._triangles.sum()) // 3
+        return TrianglesResult(int(self._counted[0]) + changed, None, None, math.nan)
 
     def _answer(self, found: Array, degrees: Array) -> TrianglesResult:
         if self._totals is None:  # changed since they were read
@@ -189,6 +211,8 @@ class Triangles(Algorithm):
         pairs = degrees * (degrees - 1) // 2
         clustering = found / np.maximum(pairs, 1)
         total = int(found.sum())
+        if not params.get("per_vertex", True):
+            return TrianglesResult(total // 3, None, None, math.nan)
         return TrianglesResult(total // 3, found, clustering, total / int(pairs.sum()) if pairs.any() else 0.0)
 
     @classmethod
@@ -202,7 +226,7 @@ class Triangles(Algorithm):
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of all arcs, read once, half of them written and read again, and of one count per vertex."""
         arcs, n = 2 * graph.num_edges, graph.num_vertices
-        return 2 * arcs * ID_BYTES + n * (2 * OFFSET_BYTES + self._triangles.itemsize)
+        return 2 * arcs * ID_BYTES + n * (2 * OFFSET_BYTES + (8 if self.per_vertex else 0))
 
 
 def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:

@@ -285,7 +285,8 @@ class Algorithm(ABC):
             got, right = np.asarray(got), np.asarray(right)
             if got.shape != right.shape:
                 return f"{name} has shape {got.shape} instead of {right.shape}"
-            close = np.isclose(got, right, rtol=1e-5, atol=1e-8) if got.dtype.kind == "f" else got == right
+            is_float = got.dtype.kind == "f"
+            close = np.isclose(got, right, rtol=1e-5, atol=1e-8, equal_nan=True) if is_float else got == right
             if not close.all():
                 return f"{np.count_nonzero(~close)} of {close.size} values of {name} differ from the reference"
         return None

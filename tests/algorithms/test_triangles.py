@@ -279,6 +279,27 @@ def test_auto_counts_anew_where_that_is_less_work(
         check(graph, tracker)
 
 
+def test_the_total_alone(backend: str, device: Device) -> None:
+    """From scratch, and after batches that are updated, counted from scratch, and add vertices."""
+    n, rng = 50, np.random.default_rng(3)
+    graph = undirected(n, backend, device)
+    graph.insert_edges(*rng.integers(0, n, (2, 300)))
+    tracker, static = graph.track("triangles", method="dynamic", per_vertex=False), []
+    for size in (0, 20, 5, 200):
+        graph.apply(su.Batch(insert=tuple(rng.integers(0, n, (2, size))), delete=tuple(rng.integers(0, n, (2, size)))))
+        graph.insert_vertices(2)
+        right = of_networkx(graph.num_vertices, *arcs(graph)).total
+        static.append(graph.compute("triangles", per_vertex=False))
+        assert tracker.result.total == tracker.at([0]).total == static[-1].total == right
+    assert static[0][1:3] == tracker.result[1:3] == (None, None)
+    assert np.isnan(tracker.result.transitivity)
+    wanted = Triangles.reference(*arcs(graph), None, graph.num_vertices, False, per_vertex=False)
+    assert Triangles.mismatch(tracker.result, wanted) is None
+    assert Triangles.mismatch(tracker.result, wanted._replace(total=0)) is not None
+    with pytest.raises(ParameterError, match="per_vertex"):
+        graph.compute("triangles", per_vertex=1)
+
+
 def test_peer_and_traffic() -> None:
     from scipy import sparse
 

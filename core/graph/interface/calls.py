@@ -183,6 +183,7 @@ class Triangles(Parameters, total=False):
 
     method: str
     kernels: bool
+    per_vertex: bool
 
 
 class WCC(Parameters, total=False):

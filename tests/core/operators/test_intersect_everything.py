@@ -10,6 +10,7 @@ from operator_cases import make_case
 
 import suricate as su
 from suricate.errors import ParameterError, RequirementError, ShapeError, UnknownNameError
+from suricate.operators.cpu.intersect.triangle_count import SHORT
 
 
 def product(u, v, x, value):
@@ -51,6 +52,30 @@ def test_every_arc(backend, device, directed):
     for method in [m for m in methods(case.graph) if m != "hash"]:
         found = su.intersect(case.graph, method=method)
         assert case.host(found).tolist() == [expected]
+
+
+def one_each(u, v, x):
+    return 1
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize("hub", [False, True])
+def test_triangles_are_counted_in_short_rows_and_in_others(backend, hub, parts, monkeypatch):
+    """Without a hub rows are short; on the CPU."""
+    monkeypatch.setattr("suricate.operators.cpu.intersect.intersection.threads.parts", lambda work: parts)
+    n, rng = 90, np.random.default_rng(8)
+    graph = su.Graph(n, backend=backend, device="cpu", directed=False)
+    graph.insert_edges(*rng.integers(0, n, (2, 700)))
+    graph.delete_edges(*rng.integers(0, n, (2, 700)))  # gaps
+    graph.insert_edges(np.arange(5), np.arange(5))
+    if hub:
+        graph.insert_edges(np.full(80, 40), np.arange(80))
+    assert (graph.degrees().max() > SHORT) == hub
+    right = triangles_of(n, *su.edges(graph)[:2]).sum() // 3
+    assert right > 50
+    for oriented in ("id", "degree"):
+        assert su.intersect(graph, oriented=oriented).tolist() == [right]
+        assert su.intersect(graph, fn=one_each, oriented=oriented).tolist() == [right]
 
 
 @pytest.mark.by_turns("unsplit")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import threading
+from itertools import accumulate
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,8 @@ from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
 from suricate.kernels.generated import ROW, cursor_functions, load_module
-from suricate.kernels.walking import LOOKUP_COST
+from suricate.kernels.walking import LOOKUP_COST, loops_over, without_weights
+from suricate.operators.binding import bind_intersection
 from suricate.operators.call import Call, Stamps
 from suricate.operators.cpu.instances import BINDINGS_IMPORT, IMPORTS, TEMPLATES
 from suricate.operators.cpu.parallel import run_shared
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 RIGHT = "right_"  #: prefix of the functions of the second cursor
 CORNER_PARTS = 4  #: at most, since each has a sum per vertex
+COUNT = Path(__file__).with_name("triangle_count.py")
 NO_STATUS = np.empty(0, np.uint8)
 
 
@@ -74,13 +78,15 @@ class Marks(Stamps):
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
     n, workspace = view.num_vertices, graph.workspace
     out = np.empty(1, call.dtype) if out is None else out
+    corners = len(out) != 1
+    if not corners and _counts(graph, call) and _count_in_short_rows(view, graph.most_arcs, out):
+        return
     module = _instance("intersect_oriented", graph, view, view, call)
     rank, order = (workspace.array(f"intersect.{name}", n, np.uint32) for name in ("rank", "order"))
     starts, lengths = (workspace.array(f"intersect.{name}", n, np.int64) for name in ("starts", "lengths"))
     module.rank_vertices(view.data, by_degree, workspace.array("intersect.counts", n + 2, np.int64), rank, order)
-    rows = workspace.array("intersect.rows", module.list_starts(view.data, order, starts, lengths), np.uint32)
+    rows = np.empty(module.list_starts(view.data, order, starts, lengths), np.uint32)  # not kept: as large as the graph
     module.orient(view.data, rank, order, starts, lengths, rows)
-    corners = len(out) != 1
     parts = _parts(call, len(rows), CORNER_PARTS if corners else threads.MOST)
     marked = workspace.array("intersect.marked", parts * n, np.uint8).reshape(parts, n)
     given = order, starts, lengths, rows
@@ -96,6 +102,31 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None
         call, _values(call), module.sum_triangles, [(*given, marked[p], sums[p], p, parts) for p in range(parts)]
     )
     out[0] = sums.sum(dtype=call.dtype)
+
+
+def _counts(graph: Graph, call: Call) -> bool:
+    """Return whether the function of ``call`` is the default one, which only counts."""
+    return call.function is bind_intersection(graph, None, (), everything=True).function
+
+
+def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bool:
+    """Write the number of triangles to ``out[0]`` if all rows are short, and return whether they are."""
+    n, loops, data = view.num_vertices, loops_over(view, COUNT), without_weights(view)
+    ranges = threads.ranges(n, threads.parts(n))
+    if view.ascending and view.cursor == fallbacks.CONTIGUOUS:
+        lists = data.begin, data.end, data.dst
+    else:
+        lists = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(most_arcs, np.uint32)
+        arcs = threads.run(loops.sum_degrees, [(data, *part) for part in ranges[:-1]])
+        firsts = accumulate(arcs, initial=0)
+        ends = threads.run(
+            loops.list_lower, [(data, at, *lists, *part) for at, part in zip(firsts, ranges, strict=True)]
+        )
+        if min(ends, default=0) < 0:
+            return False
+    found = threads.run(loops.count_triangles, [(*lists, *part) for part in ranges])
+    out[0] = sum(found)
+    return min(found, default=0) >= 0
 
 
 def _parts(call: Call, edges: int, most: int) -> int:
