@@ -1,8 +1,9 @@
 """Connected components of a whole graph in a union-find: Afforest (Sutton, Ben-Nun and Barak, 2018).
 
-Two rounds unite every vertex with one neighbour each and flatten the sets. By then one set usually holds most vertices;
-a sample tells which. The arcs of its members need not be looked at: an arc that leaves the set is seen from the other
-end. So most arcs are never read; on CUDA the second round, too, leaves out what is in the largest set after the first.
+First every vertex is united with two of its neighbours, on CUDA in two rounds, and the sets are flattened. By then one
+set usually holds most vertices; a sample tells which. The arcs of its members need not be looked at: an arc that leaves
+the set is seen from the other end. So most arcs are never read; on CUDA the second round, too, leaves out what is in
+the largest set after the first.
 Needs both ends: on a directed graph without in-edges every arc is read.
 """
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 BLOCK, BLOCKS_PER_SM = 512, 3
-SAMPLED = 2  #: rounds of one neighbour each; with one the largest set is too small
+SAMPLED = 2  #: neighbours that every vertex is united with; with one the largest set is too small
 SAMPLES = 256  #: vertices that are asked for their set
 PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})
 
@@ -71,11 +72,12 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
 
 def _connect_on_host(graph: Graph, g: Any, h: Any, parent: np.ndarray, *, both: bool, skips: bool) -> np.ndarray:
     n, loops = graph.num_vertices, loops_over(graph.view("out"), HERE / "afforest_cpu.py")
-    for place in range(SAMPLED):
-        threads.over(n, loops.unite_some, g, parent, place)
-        threads.over(n, loops.flatten, parent)
+    alone = threads.limit() == 1
+    threads.over(n, loops.unite_some, g, parent, SAMPLED, alone)
+    threads.over(n, loops.flatten, parent)
     votes = graph.workspace.array("connect.votes", n, np.uint32)
-    largest = loops.most_frequent(parent, np.empty(min(SAMPLES, n), np.uint32), votes)
-    threads.over(n, loops.unite_rest, g, h, both, skips, parent, np.uint32(largest), unit=1 + graph.most_arcs / n)
+    largest = np.uint32(loops.most_frequent(parent, np.empty(min(SAMPLES, n), np.uint32), votes))
+    unit = 1 + graph.most_arcs / n
+    threads.over(n, loops.unite_rest, g, h, both, skips, parent, largest, alone, unit=unit)
     threads.over(n, loops.flatten, parent)
     return np.full(1, largest, np.uint32)

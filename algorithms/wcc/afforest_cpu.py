@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner, kernel
 from suricate.cursors.bindings import begin, buckets, end, first, following, key, neighbors
-from suricate.state.union_find_cpu import unite
+from suricate.state.union_find_cpu import unite_by
 
 
 @inner
-def unite_neighbors(g, v, parent):
+def unite_neighbors(g, v, parent, alone):
     """Unite ``v`` with all its neighbours in ``g``."""
     for w, _ in neighbors(g, v):
-        unite(parent, v, w)
+        unite_by(parent, v, w, alone)
 
 
 @inner
-def some_neighbor(g, v, place):
-    """Return the neighbour of ``v`` at ``place``, from 0, in the first bucket; its first neighbour if it has fewer."""
+def unite_first(g, v, parent, count, alone):
+    """Unite ``v`` with its first ``count`` neighbours in its first bucket."""
     if buckets(g, v) == 0:
-        return np.uint32(v)
-    found, seen = np.uint32(v), 0
+        return
     c = first(g, v, 0)
-    while c >= 0:
+    while c >= 0 and count > 0:
         for slot in range(begin(g, c), end(g, c)):
             w = key(g, slot)
             if w < TOMBSTONE:
-                if seen == place:
-                    return w
-                found = found if seen else w
-                seen += 1
+                unite_by(parent, v, w, alone)
+                count -= 1
+                if count == 0:
+                    break
         c = following(g, c)
-    return found
 
 
 @kernel
@@ -63,14 +59,14 @@ def most_frequent(parent, sample, votes):
 
 
 @kernel
-def unite_some(g, parent, place, begin_place, end_place):
-    """Unite each vertex of a range with its neighbour at ``place``."""
+def unite_some(g, parent, count, alone, begin_place, end_place):
+    """Unite each vertex of a range with ``count`` neighbours."""
     for v in range(begin_place, end_place):
-        unite(parent, v, some_neighbor(g, v, place))
+        unite_first(g, v, parent, count, alone)
 
 
 @kernel
-def unite_rest(g, h, both, skips, parent, largest, begin_place, end_place):
+def unite_rest(g, h, both, skips, parent, largest, alone, begin_place, end_place):
     """Unite the ends of all arcs of the vertices of a range, but with ``skips`` of those in the set of ``largest``.
 
     A vertex in that set may have joined it in this loop: all the same its arcs are seen from their other ends.
@@ -78,6 +74,6 @@ def unite_rest(g, h, both, skips, parent, largest, begin_place, end_place):
     for v in range(begin_place, end_place):
         if skips and parent[v] == largest:
             continue
-        unite_neighbors(g, v, parent)
+        unite_neighbors(g, v, parent, alone)
         if both:
-            unite_neighbors(h, v, parent)
+            unite_neighbors(h, v, parent, alone)

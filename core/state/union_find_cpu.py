@@ -28,11 +28,20 @@ def unite(parent, u, v):
 
     Returns whether these were two sets.
     """
+    return unite_by(parent, u, v, False)
+
+
+@inner
+def unite_by(parent, u, v, alone):
+    """Do as :func:`unite`; ``alone``: no other thread does, so that a root is hooked without compare-and-swap."""
     if parent[u] == parent[v]:
         return False
     a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
     while a != b:
         low, high = min(a, b), max(a, b)
+        if alone:
+            parent[high] = low
+            return True
         if exchange(parent, high, high, low):
             return True
         a, b = root_of(parent, low), root_of(parent, high)  # somebody else has hooked the larger one

@@ -225,3 +225,19 @@ def test_a_directed_graph_without_in_edges_recomputes(device: su.devices.Device,
 def test_traffic_counts_vertices() -> None:
     graph = su.Graph(10, device="cpu")
     assert WCC().traffic(graph) == 10 * 24
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("directed", [False, True])
+def test_one_thread_and_several(backend: str, threads: int, directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread hooks roots without compare-and-swap; sets join late, across arcs that are not the first ones."""
+    monkeypatch.setattr("suricate.cpu.threads.GRAIN", 64)
+    n, rng = 3000, np.random.default_rng(6)
+    options = {"directed": directed, "in_edges": directed}
+    graph = su.Graph(n, backend=backend, device="cpu", threads=threads, **options)
+    graph.insert_edges(*rng.integers(0, n // 2, (2, n // 2)))
+    graph.insert_edges(*rng.permutation(np.arange(n // 2, n))[: 2 * (n // 4)].reshape(2, -1))
+    tracker = graph.track("wcc")
+    judge(tracker)
+    assert 500 < tracker.result.num_components < n

@@ -102,8 +102,8 @@ EDITS = {
         "components", frozenset({"suricate_afforest_cpu.unite_rest", "suricate_afforest_cpu.unite_some"}),
     ),
     "template": Edit(
-        "suricate/algorithms/wcc/afforest_cpu.py", "            unite_neighbors(h, v, parent)", "            pass",
-        "none", CONNECT,
+        "suricate/algorithms/wcc/afforest_cpu.py", "            unite_neighbors(h, v, parent, alone)",
+        "            pass", "none", CONNECT,
     ),
     "constant of a layout": Edit(
         "suricate/backends/slabhash/layout.py", "0x9E3779B1, 15", "0x9E3779B3, 15", "first",
