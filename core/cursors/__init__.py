@@ -19,7 +19,8 @@ Numba module (all functions ``@njit``, integers in and out):
 ``find(g, u, v)``     slot of edge ``(u, v)``, or -1
 ``later(g, i)``       optional: ``key`` of a slot that is read some ``LATER`` edges after slot ``i`` where all vertices
                       are walked in order, or any other word
-``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon
+``ahead(g, u)``       optional: asks the processor for the first edges of ``u``, which is walked soon; the array
+                      ``g.weight``, if there is one, may be empty although there are weights
 ``copied(g, c, a, i)``  optional, where spans are short: copies ``key`` of the slots under cursor ``c`` to ``a[i:]`` and
                       returns the place behind the last; of the 31 places behind it the content may change
 ``common(g, u, v, a)``  optional: lists the common neighbours of ``u`` and ``v``, which has fewer, in ``a`` and returns

@@ -35,8 +35,8 @@ _NO_WEIGHTS = np.empty(0, np.uint32)
 #: what a loop may take from a cursor besides ``weight``
 _WALKING = frozenset(
     {
-        "ahead", "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh",
-        "key", "later", "segment_owner", "slot_owner", "updated_count", "updated_segment",
+        "begin", "buckets", "common", "copied", "degree", "end", "find", "first", "following", "is_fresh", "key",
+        "later", "segment_owner", "slot_owner", "updated_count", "updated_segment",
     }
 )  # fmt: skip
 
@@ -63,7 +63,7 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
 def without_weights(view: StoreView) -> Any:
     """Return the arrays of ``view`` as loops take them that read no weights: graphs of all types of weights look alike.
 
-    They are as they were if a function of the cursor, other than ``weight``, reads the array of this name.
+    They are as they were if a function of the cursor but ``weight`` and ``ahead`` reads the array of this name.
     """
     data: Any = view.data
     kind: Any = type(data)
