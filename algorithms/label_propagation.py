@@ -46,7 +46,7 @@ PATIENCE = 8  #: labels that a vertex has wanted before a hash makes it wait
 MAX_ITERATIONS = 100
 
 
-class Arcs(NamedTuple):
+class ArcTable(NamedTuple):
     """What the labels of a stable result are checked with: every edge from both sides."""
 
     neighbour: np.ndarray
@@ -267,7 +267,7 @@ class LabelPropagation(Algorithm):
         once = src == dst
         neighbour = np.concatenate((src, dst[~once])) if directed else src
         vertex = np.concatenate((dst, src[~once])) if directed else dst
-        arcs = Arcs(neighbour.astype(np.int64), vertex.astype(np.int64), num_vertices, live)
+        arcs = ArcTable(neighbour.astype(np.int64), vertex.astype(np.int64), num_vertices, live)
         if not synchronous:
             return arcs
         label = np.arange(num_vertices, dtype=np.uint64)
@@ -281,7 +281,7 @@ class LabelPropagation(Algorithm):
 
         Labels must be ids of live vertices.
         """
-        if not isinstance(reference, Arcs):
+        if not isinstance(reference, ArcTable):
             return super().mismatch(result, reference, **params)
         if result.shape != (reference.num_vertices,):
             return f"result has shape {result.shape} instead of {(reference.num_vertices,)}"
@@ -305,7 +305,7 @@ class LabelPropagation(Algorithm):
         return pull_bytes(graph.num_vertices, graph.num_edges, 4)
 
 
-def modes(arcs: Arcs, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
+def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
     """Return the most frequent label among the neighbours of each vertex; without neighbours, its entry of ``alone``.
 
     Of several most frequent labels it is ``kept[v]`` if that is one of them, else the smallest.

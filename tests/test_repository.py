@@ -20,17 +20,23 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 LAYERS = ("core", "backends", "algorithms", "bench")
 MOST_LINES = {".py": 500, ".cu": 250, ".cuh": 250}
 INSTEAD = {  # word -> what the glossary says (docs/glossary.md)
+    "anew": "from scratch, or again",
     "aside": "cached, or deferred",
     "bed": "fixture",
     "engine": "backend",
+    "fallen": "detached",
     "grant": "reservation",
     "late": "deferred",
+    "looker": "what it looks for",
     "met": "existing",
     "mirror": "symmetric arcs, or pinned counters",
+    "outweigh": "should_recompute",
     "rebucket": "rehash",
     "room": "capacity, growth factor, or resident blocks",
     "settle": "epilogue, or raise pending errors",
     "stage": "scenario",
+    "standing": "what it is",
+    "thin": "small",
     "vain": "denied, or unused",
 }
 FORMS = {form: word for word in INSTEAD for form in (word, f"{word}s", f"{word}d")}

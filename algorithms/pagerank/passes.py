@@ -62,7 +62,7 @@ class WholePasses(VerifiedRanks):
         self._usable = True  # as far as somebody has looked
         self._steps: int = 0
         self._loops: list[Propagated] = []  # of the last computation or update, besides ``_steps``
-        self._was_local = False  # whether the last update stepped over what it affected
+        self._was_local = False  # whether the last update iterated over affected vertices only
         self._graph: Graph | None = None  # the one computed on
         self._cut = CutLoops()  # since the last passes over all vertices began, these included
         self._owes_passes = False  # if a loop was cut short: whether more passes are made when the result is read

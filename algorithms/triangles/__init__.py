@@ -129,7 +129,7 @@ class Triangles(Algorithm):
         new, gone = arcs("inserted"), arcs("deleted")
         changed = sum(part.size for part in (new, gone) if part is not None)
         first = self._degrees is None
-        if changed and (first or self._counts_anew(graph, changed)):
+        if changed and (first or self._should_recount(graph, changed)):
             usual = "the first update of a total lists degrees" if first else LARGE
             self.recomputes("the method is static" if self.method == "static" else usual)
             self.compute(graph)
@@ -171,7 +171,7 @@ class Triangles(Algorithm):
         clustering = found / self._xp.maximum(degrees * (degrees - 1) // 2, 1)
         return TrianglesResult(corners // 3, found, clustering, corners / paths if paths else 0.0)
 
-    def _counts_anew(self, graph: Graph, arcs: int) -> bool:
+    def _should_recount(self, graph: Graph, arcs: int) -> bool:
         if self.method != "auto" or not arcs:
             return arcs > 0 and self.method == "static"
         places, per_arc = SMALL_GRAPH[graph.device.kind]

@@ -128,7 +128,7 @@ class WCC(Algorithm):
             self.recomputes("a large deletion dropped the forest of components, which is built later")
             self.compute(graph)
         elif self._forest is None or graph.num_vertices > self._forest.capacity:
-            self._plant(graph)
+            self._build_forest(graph)
         else:
             self._repair(self._forest, graph, deleted, inserted)
 
@@ -166,13 +166,13 @@ class WCC(Algorithm):
         forest.grow(graph.num_vertices)
         forest.repair(graph, deleted, inserted)
 
-    def _plant(self, graph: Graph) -> None:
+    def _build_forest(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""
         self._discard_pace()
         self.recomputes("a deletion needs the forest of components, which is built now")
         self.compute(graph)
         self._forest = ComponentForest(graph.device)
-        self._forest.plant(graph, self._sets.parent, self._largest)
+        self._forest.build(graph, self._sets.parent, self._largest)
 
     def _discard_pace(self) -> None:
         """What this update takes says nothing of repairs."""

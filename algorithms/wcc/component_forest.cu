@@ -83,7 +83,7 @@ __device__ __forceinline__ void finish(const Rounds& r, const Forest& f, unsigne
 // label uint32[n]: an element of the component of each vertex, the same for all; largest uint32[1]: a vertex of the component
 // whose root gets class 0, or null. best uint64[n]. The vertex with most neighbours is the root of its component. One thread per vertex, then rounds.
 extern "C" __global__ void __launch_bounds__(FOREST_BLOCK, 2)
-plant(View g, View h, int both, uint32_t n, const uint32_t* label, const uint32_t* largest, unsigned long long* best,
+build(View g, View h, int both, uint32_t n, const uint32_t* label, const uint32_t* largest, unsigned long long* best,
       int64_t* word, uint32_t* parent, Layout layout, uint32_t* queue0, uint32_t* queue1, uint32_t* stamp,
       RoundState* state, unsigned long long* kept) {
     Rounds r = begin(state, stamp, queue0, queue1, kept, n);

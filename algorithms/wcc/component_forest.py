@@ -98,7 +98,7 @@ class ComponentForest:
         self._components: Array = xp.zeros(1, np.uint64)
         self._repairs: _Repairs | None = None  # with the arrays of this forest as they are
 
-    def plant(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
+    def build(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
         """Make the forest from scratch.
 
         Args:
@@ -123,16 +123,14 @@ class ComponentForest:
                 self._parent,
                 self._packed_layout,
             )
-            self._launch(graph, "plant", arguments)
+            self._launch(graph, "build", arguments)
             return
         g, h, both = _views(graph)
         loops = loops_over(g, HERE / "component_forest_cpu.py")
         top = -1 if largest is None else int(label[largest[0]])
         walk = without_weights(g), without_weights(h), both
-        loops.plant(
-            *walk, label, top, best, self._word, self._parent, self._layout, *self._queues(graph),
-            self._stamp, self._kept,
-        )  # fmt: skip
+        state = (self._word, self._parent, self._layout)
+        loops.build(walk, label, top, best, state, self._queues(graph), self._stamp, self._kept)
 
     def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
         """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
@@ -155,8 +153,8 @@ class ComponentForest:
         if self._kept[1] > self._layout.limit:
             cut = loops.cut_all(self._word, self._parent, detached, self._kept)
         else:
-            cut = loops.cut_off(*walk, *plain_arcs(deleted), *state, detached, *queues, self._stamp, self._kept)
-        loops.attach(*walk, *plain_arcs(inserted), *state, detached, cut, *queues, self._stamp, self._kept)
+            cut = loops.cut_off(walk, plain_arcs(deleted), state, detached, queues, self._stamp, self._kept)
+        loops.attach(walk, plain_arcs(inserted), state, detached, cut, queues, self._stamp, self._kept)
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
@@ -226,7 +224,7 @@ class ComponentForest:
         g, h, both = _views(graph)
         state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
-        blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "plant" else 1)
+        blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "build" else 1)
         return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, state, self._kept)
 
     def _repairs_of(self, graph: Graph) -> _Repairs:

@@ -66,25 +66,28 @@ def offer_neighbors(g, u, nearer, word, parent, at, kept, stamp, queue, count):
 
 
 @kernel
-def spread(g, h, both, nearer, word, parent, at, kept, stamp, queue, spare, count):
+def spread(g, h, both, nearer, word, parent, at, kept, stamp, queue, buffer, count):
     """Let the vertices in ``queue`` make offers, then those that took one, until nobody does."""
     while count > 0:
         kept[0] += 1
         queued = 0
         for i in range(count):
             u = queue[i]
-            queued = offer_neighbors(g, u, nearer, word, parent, at, kept, stamp, spare, queued)
+            queued = offer_neighbors(g, u, nearer, word, parent, at, kept, stamp, buffer, queued)
             if both:
-                queued = offer_neighbors(h, u, nearer, word, parent, at, kept, stamp, spare, queued)
-        queue, spare, count = spare, queue, queued
+                queued = offer_neighbors(h, u, nearer, word, parent, at, kept, stamp, buffer, queued)
+        queue, buffer, count = buffer, queue, queued
 
 
 @kernel
-def plant(g, h, both, label, largest, best, word, parent, at, queue, spare, stamp, kept):
-    """Make the forest from scratch: the vertex with most neighbours is the root of its component.
+def build(walk, label, largest, best, forest, queues, stamp, kept):
+    """Build the forest from scratch: the vertex with most neighbours is the root of its component.
 
     ``label`` is one element of the component of each vertex, ``largest`` that of the largest, or -1.
     """
+    g, h, both = walk
+    word, parent, at = forest
+    queue, buffer = queues
     n, count = len(word), 0
     kept[0] += 1
     kept[1] = 0
@@ -99,7 +102,7 @@ def plant(g, h, both, label, largest, best, word, parent, at, queue, spare, stam
             v = best[c]
             word[v] = root_word(v, 0 if c == largest else rank_of(degree(g, v), at), at)
             count = enqueue(v, stamp, kept[0], queue, count)
-    spread(g, h, both, True, word, parent, at, kept, stamp, queue, spare, count)
+    spread(g, h, both, True, word, parent, at, kept, stamp, queue, buffer, count)
 
 
 @inner
@@ -147,8 +150,12 @@ def adopt(g, v, word, parent, at, kept, stamp, queue, count):
 
 
 @kernel
-def cut_off(g, h, both, src, dst, status, wanted, size, word, parent, at, fallen, queue, spare, stamp, kept):
-    """Cut off what deleted arcs leave without support, round by round; return how many vertices ``fallen`` holds."""
+def cut_off(walk, arcs, forest, detached, queues, stamp, kept):
+    """Detach the vertices that deleted arcs leave without support, round by round; return their number."""
+    g, h, both = walk
+    src, dst, status, wanted, size = arcs
+    word, parent, at = forest
+    queue, buffer = queues
     count, cut = 0, 0
     kept[0] += 1
     for i in range(size):
@@ -171,33 +178,37 @@ def cut_off(g, h, both, src, dst, status, wanted, size, word, parent, at, fallen
                 parent[v] = u
                 continue
             word[v], parent[v] = UNREACHED, EMPTY
-            fallen[cut] = v
+            detached[cut] = v
             cut += 1
-            queued = queue_supported(g, v, own, word, at, stamp, kept[0], spare, queued)
+            queued = queue_supported(g, v, own, word, at, stamp, kept[0], buffer, queued)
             if both:
-                queued = queue_supported(h, v, own, word, at, stamp, kept[0], spare, queued)
-        queue, spare, count = spare, queue, queued
+                queued = queue_supported(h, v, own, word, at, stamp, kept[0], buffer, queued)
+        queue, buffer, count = buffer, queue, queued
     return cut
 
 
 @kernel
-def cut_all(word, parent, fallen, kept):
-    """Cut off every vertex: the distances have come near their limit."""
+def cut_all(word, parent, detached, kept):
+    """Detach every vertex, as the distances have come near their limit; return their number."""
     kept[1] = 0
     for v in range(len(word)):
-        word[v], parent[v], fallen[v] = UNREACHED, EMPTY, v
+        word[v], parent[v], detached[v] = UNREACHED, EMPTY, v
     return len(word)
 
 
 @kernel
-def attach(g, h, both, src, dst, status, wanted, size, word, parent, at, fallen, cut, queue, spare, stamp, kept):
-    """Attach what was cut off to its neighbours, offer across inserted arcs; what is left over becomes roots."""
+def attach(walk, arcs, forest, detached, cut, queues, stamp, kept):
+    """Attach ``cut`` detached vertices, and offer across inserted arcs; what stays detached becomes roots."""
+    g, h, both = walk
+    src, dst, status, wanted, size = arcs
+    word, parent, at = forest
+    queue, buffer = queues
     count = 0
     kept[0] += 1
     for i in range(cut):
-        count = adopt(g, fallen[i], word, parent, at, kept, stamp, queue, count)
+        count = adopt(g, detached[i], word, parent, at, kept, stamp, queue, count)
         if both:
-            count = adopt(h, fallen[i], word, parent, at, kept, stamp, queue, count)
+            count = adopt(h, detached[i], word, parent, at, kept, stamp, queue, count)
     for i in range(size):
         if len(status) == 0 or status[i] == wanted:
             u, v = src[i], dst[i]
@@ -205,12 +216,12 @@ def attach(g, h, both, src, dst, status, wanted, size, word, parent, at, fallen,
                 count = offer(u, word[u], v, False, word, parent, at, kept, stamp, queue, count)
             if both and word[v] != UNREACHED:
                 count = offer(v, word[v], u, False, word, parent, at, kept, stamp, queue, count)
-    spread(g, h, both, False, word, parent, at, kept, stamp, queue, spare, count)
+    spread(g, h, both, False, word, parent, at, kept, stamp, queue, buffer, count)
     count = 0
     kept[0] += 1
     for i in range(cut):
-        v = fallen[i]
+        v = detached[i]
         if word[v] == UNREACHED:
             word[v] = root_word(v, rank_of(degree(g, v), at), at)
             count = enqueue(v, stamp, kept[0], queue, count)
-    spread(g, h, both, False, word, parent, at, kept, stamp, queue, spare, count)
+    spread(g, h, both, False, word, parent, at, kept, stamp, queue, buffer, count)

@@ -8,7 +8,7 @@ from pathlib import Path
 from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, UPDATE, WORK
 from suricate.cuda.program import Program
 from suricate.cuda.structs import constants, joined
-from suricate.intake.ingest import COPIES, UNVALIDATED, Variant, sample_variants
+from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, sample_variants
 from suricate.primitives import cuda as shared
 from suricate.primitives.cuda import weight_bits
 from suricate.primitives.located import PRELUDE
@@ -20,7 +20,7 @@ TAKING_ARGUMENTS = joined(COPIES.packer, GRAPH.packer, TAKING.packer, UNVALIDATE
 
 
 @cache
-def program(source: str, bits: int, variant: Variant | None = None, *, cooperative: bool = False) -> Program:
+def program(source: str, bits: int, variant: BatchKind | None = None, *, cooperative: bool = False) -> Program:
     """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
     structs = (WORK, GRAPH, UPDATE, CHANGES, TAKING)
     prelude = "\n".join(

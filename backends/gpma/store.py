@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DELETION = ("lazy", "strict")
 
 
-class Change(NamedTuple):
+class Reservation(NamedTuple):
     """What is reserved for a batch: the graph in new arrays (None where they stay), and the kernels' own plan.
 
     ``batch`` is the batch, located if there are new arrays.
@@ -54,7 +54,7 @@ class Appended(NamedTuple):
     leaf: int
 
 
-class GpmaStore(BatchStore[Change | None, Change | None]):
+class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     """A packed memory array. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
 
     Args:
@@ -168,7 +168,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         if not self._holds(num_edges):
             self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 
-    def reserve_insertion(self, batch: LocatedBatch) -> Change | None:
+    def reserve_insertion(self, batch: LocatedBatch) -> Reservation | None:
         """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if by the host's bounds the array must grow."""
         if not batch.most:
             return None
@@ -181,10 +181,12 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
                 batch = located
             if not self._holds(batch.most):
                 new = self.pool.target(ledger.grown(self._most_entries() + batch.most))
-                return Change(new, batch, self.kernels.plan_insertion(graph, batch, in_place=False))
-        return Change(None, batch, self.kernels.plan_insertion(graph, batch, in_place=True))
+                return Reservation(new, batch, self.kernels.plan_insertion(graph, batch, in_place=False))
+        return Reservation(None, batch, self.kernels.plan_insertion(graph, batch, in_place=True))
 
-    def apply_insertion(self, batch: LocatedBatch, reservation: Change | None, weight: Array, report: Report) -> None:
+    def apply_insertion(
+        self, batch: LocatedBatch, reservation: Reservation | None, weight: Array, report: Report
+    ) -> None:
         """See :meth:`BatchStore.apply_insertion`."""
         if reservation is None:
             self.report_insertion(batch, weight, report)
@@ -195,7 +197,7 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         if new is not None:
             self.pool.replace(new)
 
-    def reserve_deletion(self, batch: LocatedBatch) -> Change | None:
+    def reserve_deletion(self, batch: LocatedBatch) -> Reservation | None:
         """See :meth:`BatchStore.reserve_deletion`, with strict deletion; the array shrinks where memory allows it."""
         if not batch.most:
             return None
@@ -204,9 +206,9 @@ class GpmaStore(BatchStore[Change | None, Change | None]):
         if ledger.too_empty(self.pool.leaves, entries):
             with suppress(CapacityError):
                 new = self.pool.target(ledger.grown(entries))
-        return Change(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
+        return Reservation(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
 
-    def apply_deletion(self, batch: LocatedBatch, reservation: Change | None, report: Report) -> None:
+    def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
         if reservation is None:
             self.report_deletion(batch, report)

@@ -11,7 +11,7 @@ import numpy as np
 
 from suricate.backends.slabhash import loops
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, BucketPlan
+from suricate.backends.slabhash.kernels import BucketPlan, GuardedBatch
 from suricate.backends.slabhash.layout import BUMP, FREED, LISTED, TAKEN, Slabs
 from suricate.backends.slabhash.ledger import Arrived, Reservation
 from suricate.backends.slabhash.loops import maintain, trim
@@ -27,15 +27,15 @@ AHEAD = 16  #: new slabs that a thread takes at a time; their owners share a cac
 COUNTING = 8  #: threads that count the edges of sources, each but the first in an array of its own
 
 
-class Scratch(NamedTuple):
-    """Scratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
+class InsertionScratch(NamedTuple):
+    """InsertionScratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
 
     existing: np.ndarray
     tables: np.ndarray
     size: int  # bytes
 
 
-NO_SCRATCH = Scratch(NO_WORDS, NO_WORDS, 0)
+NO_SCRATCH = InsertionScratch(NO_WORDS, NO_WORDS, 0)
 
 
 def as_words(weight: Array | None) -> np.ndarray:
@@ -158,7 +158,7 @@ class CpuKernels:
         """Return the bytes of :meth:`scratch`."""
         return 4 * (edges + 1) + 8 * table_size(edges) if self._weight_words else 0
 
-    def scratch(self, slabs: Slabs, edges: int) -> Scratch:
+    def scratch(self, slabs: Slabs, edges: int) -> InsertionScratch:
         """Return scratch memory for an insertion; an unweighted store needs none."""
         if not self._weight_words:
             return NO_SCRATCH
@@ -167,9 +167,9 @@ class CpuKernels:
         existing, tables = np.empty(edges + 1, np.uint32), np.empty((2, table_size(edges)), np.uint32)
         existing[-1] = 0
         self._budget.borrow(size)
-        return Scratch(existing, tables, size)
+        return InsertionScratch(existing, tables, size)
 
-    def release(self, scratch: Scratch) -> None:
+    def release(self, scratch: InsertionScratch) -> None:
         """Note that scratch memory is given up."""
         self._budget.repay(scratch.size)
 
@@ -177,7 +177,13 @@ class CpuKernels:
         """Nothing is kept between batches."""
 
     def insert(
-        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Scratch, start: int
+        self,
+        slabs: Slabs,
+        batch: GuardedBatch,
+        reservation: Reservation,
+        outcome: Outcome,
+        scratch: InsertionScratch,
+        start: int,
     ) -> int:
         """Insert a batch from the edge ``start`` on; return how many edges are in."""
         load, self._load = self._load, None
@@ -201,7 +207,7 @@ class CpuKernels:
 
     def insert_few(
         self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
-        scratch: Scratch | None,
+        scratch: InsertionScratch | None,
     ) -> int:  # fmt: skip
         """Insert a small batch by one call of a loop; return how many edges are in. :meth:`insert` goes on from there.
 
@@ -249,7 +255,7 @@ class CpuKernels:
         """Several threads may have counted more listed slabs as taken than there are."""
         slabs.counters[TAKEN] = min(slabs.counters[TAKEN], slabs.counters[LISTED])
 
-    def _cut(self, slabs: Slabs, batch: Batch, outcome: Outcome, scratch: Scratch) -> list[Part]:
+    def _cut(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome, scratch: InsertionScratch) -> list[Part]:
         """Return the parts of a batch: each has all edges of its vertices. A small one is one part.
 
         So is one if memory does not suffice for more: the slabs are reserved by now, and nothing may fail any more.
@@ -279,7 +285,7 @@ class CpuKernels:
         """Return memory for the heads of the edges ahead, for each part."""
         return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
-    def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
+    def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete a batch."""
         parts = self._cut(slabs, batch, outcome, NO_SCRATCH)
         calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
@@ -334,7 +340,7 @@ class CpuKernels:
         """Return the bytes of temporary arrays that counting takes."""
         return bump + len(slabs.buckets)
 
-    def count_sources(self, batch: Batch, counts: Array) -> None:
+    def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
         """Add the edges per source to ``counts`` (uint32 per vertex); threads count a part of the edges each."""
         src, size = batch.src, len(counts)
         number = min(threads.limit(), COUNTING, len(src) // (2 * size)) if self._budget.limit is None else 1
@@ -348,7 +354,7 @@ class CpuKernels:
 
         threads.over(size, add_up, unit=1 / 8)
 
-    def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
+    def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most."""
         if fresh and (bits := self._sortable(slabs, batch.src)):
             self._load = Load.of(slabs, batch.src, batch.dst, bits)

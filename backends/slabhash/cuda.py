@@ -18,7 +18,7 @@ from suricate.backends.slabhash.batches import (
     ScratchBuffer,
 )
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, BucketPlan
+from suricate.backends.slabhash.kernels import BucketPlan, GuardedBatch
 from suricate.backends.slabhash.layout import FREED, LISTED, TAKEN, TOUCHED, Geometry, Slabs
 from suricate.backends.slabhash.ledger import LOWER_HALF, Arrived, Reservation
 from suricate.backends.slabhash.options import Options
@@ -44,7 +44,7 @@ from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.errors import CapacityError
 from suricate.intake.batches import DeviceBatch
-from suricate.intake.ingest import UNVALIDATED, UnvalidatedBatch, Variant
+from suricate.intake.ingest import UNVALIDATED, BatchKind, UnvalidatedBatch
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
@@ -81,8 +81,8 @@ class CudaKernels:
         self._chain_limit = int(CHAIN_LIMIT * max(1.0, options.load_factor)) if options.hashing else NO_LIMIT
         self._multiprocessors = cupy.cuda.Device(device.index).attributes["MultiProcessorCount"]
         self._view: tuple[np.void, bytes] | None = None
-        self._kernels: dict[tuple[str, Variant | None], BatchKernel] = {}
-        self._plans: dict[tuple[str, Variant | None, int], LaunchPlan] = {}
+        self._kernels: dict[tuple[str, BatchKind | None], BatchKernel] = {}
+        self._plans: dict[tuple[str, BatchKind | None, int], LaunchPlan] = {}
         # What insertions send (see insert.cu), each in the lower half of a word; above it the ticket of the batch.
         self._pinned = PinnedCounters(device, 3)
         self._ticket = 0  # of the last insertion
@@ -118,7 +118,7 @@ class CudaKernels:
         kernel = backend_programs(self._shape, self._options.edges_in_flight, None)[KERNELS[name]].kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
-    def _plan(self, slabs: Slabs, name: str, variant: Variant | None, edges: int) -> LaunchPlan:
+    def _plan(self, slabs: Slabs, name: str, variant: BatchKind | None, edges: int) -> LaunchPlan:
         """Return how a batch operation is launched for this number of edges."""
         plan = self._plans.get((name, variant, edges))
         if plan is None:
@@ -128,7 +128,7 @@ class CudaKernels:
             plan = self._plans[name, variant, edges] = LaunchPlan(kernel, *kernel.spread(edges))
         return plan
 
-    def _batch_kernel(self, slabs: Slabs, name: str, variant: Variant | None) -> BatchKernel:
+    def _batch_kernel(self, slabs: Slabs, name: str, variant: BatchKind | None) -> BatchKernel:
         source, batch = BATCHES[name]
         packer, programs = batch.own_packer, backend_programs(self._shape, self._options.edges_in_flight, variant)
         program = programs[source]
@@ -242,7 +242,13 @@ class CudaKernels:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def insert(
-        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: ScratchBuffer, start: int
+        self,
+        slabs: Slabs,
+        batch: GuardedBatch,
+        reservation: Reservation,
+        outcome: Outcome,
+        scratch: ScratchBuffer,
+        start: int,
     ) -> int:
         """Insert a batch; returns its size."""
         edges = reservation.edges
@@ -276,7 +282,7 @@ class CudaKernels:
         plan.kernel.launch(scratch.prefix, plan.blocks, words if unchecked is None else words + unchecked.words)
         batch.unchecked, batch.done = None, True
 
-    def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
+    def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete a batch."""
         edges = len(batch.src)
         plan = self._plan(slabs, "erase", None, edges)
@@ -359,12 +365,12 @@ class CudaKernels:
         """Return the bytes of temporary arrays that counting takes."""
         return 4 * (bump + len(slabs.buckets))
 
-    def count_sources(self, batch: Batch, counts: Array) -> None:
+    def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
         edges = len(batch.src)
         self._launch("count_sources", edges, batch.src, np.int64(edges), batch.guard, counts)
 
-    def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
+    def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most; waits for the device."""
         counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
         view, edges = VIEW.pack(slabs), len(batch.src)

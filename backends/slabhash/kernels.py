@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import UnvalidatedBatch
 
 
-class Batch(NamedTuple):
+class GuardedBatch(NamedTuple):
     """A validated batch: ``uint32[n]`` ids, weights or None, and a guard (see :meth:`suricate.store.Store.insert`)."""
 
     src: Array
@@ -72,14 +72,14 @@ class Kernels(Protocol):
         """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is kept between batches."""
 
     def insert(
-        self, slabs: Slabs, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
+        self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
     ) -> int:
         """Insert a batch, of which the edges before ``start`` are in; return how many are in then.
 
         On the CPU that may be fewer than all: a vertex should be rehashed and the reservation does not allow it.
         """
 
-    def delete(self, slabs: Slabs, batch: Batch, outcome: Outcome) -> None:
+    def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete a batch."""
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
@@ -109,10 +109,10 @@ class Kernels(Protocol):
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
         """Return the bytes of temporary arrays that :meth:`count_batch` and :meth:`count_moves` take."""
 
-    def count_sources(self, batch: Batch, counts: Array) -> None:
+    def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
 
-    def count_batch(self, slabs: Slabs, bump: int, batch: Batch, *, fresh: bool) -> int:
+    def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return how many slabs inserting the batch needs at most; waits for the device.
 
         ``bump`` is the counter BUMP. With ``fresh`` all heads below it are empty, and the pool is not read.

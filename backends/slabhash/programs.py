@@ -14,7 +14,7 @@ from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.layout import Geometry, macros
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, enum, named, view_struct
-from suricate.intake.ingest import Variant, sample_variants
+from suricate.intake.ingest import BatchKind, sample_variants
 
 FOLDER = Path(__file__).parent / "device"
 BLOCK, LANES = 256, 32  # threads of a block, lanes of a warp
@@ -148,7 +148,7 @@ def prelude(shape: Geometry) -> str:
 
 
 @cache
-def backend_programs(shape: Geometry, in_flight: int = 2, variant: Variant | None = None) -> dict[str, Program]:
+def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | None = None) -> dict[str, Program]:
     """Return the programs of the backend by source file; with a ``variant``, those that take unvalidated batches of it.
 
     They are the same for all stores of this layout, so that kernels are looked up once.
@@ -174,7 +174,7 @@ def programs(store: Any) -> list[Program]:
     held = store.weight_dtype
     plain, weighted = sample_variants(None), [] if held is None else sample_variants(held.name)
 
-    def of(variant: Variant, *sources: str) -> list[Program]:
+    def of(variant: BatchKind, *sources: str) -> list[Program]:
         found = backend_programs(store.geometry, variant=variant)
         return [found[source] for source in sources]
 

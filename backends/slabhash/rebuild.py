@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, Kernels
+from suricate.backends.slabhash.kernels import GuardedBatch, Kernels
 from suricate.backends.slabhash.layout import Slabs
 from suricate.backends.slabhash.ledger import BULK_LOAD, COUNTED_FROM, MIN_SLABS, SLACK, Ledger
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
@@ -28,7 +28,7 @@ class Sizing:
 
     expected: Array
     stored: int
-    batch: Batch | None = None
+    batch: GuardedBatch | None = None
     unused: int = 0
     later: int = 0
     growth: float = 1.0

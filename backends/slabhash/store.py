@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch, FusedKernels, Kernels
+from suricate.backends.slabhash.kernels import FusedKernels, GuardedBatch, Kernels
 from suricate.backends.slabhash.layout import SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
@@ -212,7 +212,7 @@ class SlabHashStore(Store):
         outcome = self.budget.made(self._outcome, edges)
         if edges and not self._held_back(guard):
             self.choose_width(edges)
-            self.supply.insert(Batch(src, dst, weight, guard), outcome)
+            self.supply.insert(GuardedBatch(src, dst, weight, guard), outcome)
         return outcome
 
     single, end_single = single, end_single
@@ -233,7 +233,7 @@ class SlabHashStore(Store):
         """Delete edges; see :meth:`suricate.store.Store.delete`."""
         outcome = self.budget.made(self._outcome, len(src))
         if len(src) and not self._held_back(guard):
-            self.supply.delete(Batch(src, dst, None, guard), outcome)
+            self.supply.delete(GuardedBatch(src, dst, None, guard), outcome)
         return outcome
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:

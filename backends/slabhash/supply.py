@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate.backends.slabhash import ledger as steps
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch
+from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED
 from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation, Steps
 from suricate.backends.slabhash.pool import Pool
@@ -45,7 +45,7 @@ class Supply:
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
-    def insert(self, batch: Batch, outcome: Outcome) -> None:
+    def insert(self, batch: GuardedBatch, outcome: Outcome) -> None:
         """Insert a batch, which is not empty."""
         self.poll()
         ledger, kernels, edges = self.ledger, self._kernels, len(batch.src)
@@ -83,7 +83,10 @@ class Supply:
         outcome = Outcome(status, before)
         done = kernels.insert_few(slabs, src, dst, weight, quota, outcome, scratch)
         if done < edges:
-            batch, reservation = Batch(src, dst, weight, None), Reservation(edges, edges + quota, quota, 0, 0, edges)
+            batch, reservation = (
+                GuardedBatch(src, dst, weight, None),
+                Reservation(edges, edges + quota, quota, 0, 0, edges),
+            )
             done = kernels.insert(slabs, batch, reservation, outcome, scratch, done)
             self._insert_rest(batch, reservation, outcome, scratch, done)
             slabs = self._pool.slabs
@@ -92,7 +95,9 @@ class Supply:
         ledger.record(slabs.counters.tolist(), slabs.capacity, edges)
         return outcome
 
-    def _insert_rest(self, batch: Batch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int) -> None:
+    def _insert_rest(
+        self, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int
+    ) -> None:
         """Go on behind an edge whose vertex has outgrown its buckets (CPU), with more slabs or without rehashing."""
         edges = len(batch.src)
         while done < edges:
@@ -104,7 +109,7 @@ class Supply:
                 reservation.kept, reservation.quota = kept, -1
             done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
 
-    def delete(self, batch: Batch, outcome: Outcome) -> None:
+    def delete(self, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete a batch."""
         self._kernels.delete(self._pool.slabs, batch, outcome)
         self.changed(0, len(batch.src))
@@ -190,7 +195,7 @@ class Supply:
         if ledger.pending:
             ledger.take_over(self._kernels.poll())
 
-    def _provide(self, batch: Batch) -> Demand:
+    def _provide(self, batch: GuardedBatch) -> Demand:
         """Get the slabs for a batch, and leave memory for its scratch arrays."""
         edges, slabs = len(batch.src), self._pool.slabs
         self._drop_cache()
@@ -261,7 +266,7 @@ class Supply:
 
     # -- the steps of the ledger ---------------------------------------------------------------------------------------
 
-    def _run(self, plan: Steps, batch: Batch | None = None) -> Any:
+    def _run(self, plan: Steps, batch: GuardedBatch | None = None) -> Any:
         """Do what the ledger asks for until it has what it wants; return that."""
         answer: Any = None
         while True:
@@ -271,7 +276,7 @@ class Supply:
                 return end.value
             answer = self._do(step, batch)
 
-    def _do(self, step: NamedTuple, batch: Batch | None) -> Any:
+    def _do(self, step: NamedTuple, batch: GuardedBatch | None) -> Any:
         """Do one step; return its answer."""
         match step:
             case steps.Read():
@@ -294,7 +299,7 @@ class Supply:
                     return None
         return None
 
-    def _count(self, batch: Batch) -> int:
+    def _count(self, batch: GuardedBatch) -> int:
         slabs, bump = self._pool.slabs, self.ledger.capacity - self.ledger.space
         with self._budget.allocating(self._kernels.counting_bytes(slabs, bump)):
             return self._kernels.count_batch(slabs, bump, batch, fresh=False)
@@ -326,7 +331,7 @@ class Supply:
         self.ledger.grown(slabs.capacity)
         return True
 
-    def _size(self, step: NamedTuple, batch: Batch | None) -> int | bool:
+    def _size(self, step: NamedTuple, batch: GuardedBatch | None) -> int | bool:
         """Size all buckets again; raises ``CapacityError`` before anything has changed."""
         vertices = self.ledger.num_vertices
         with self._budget.allocating(4 * vertices):

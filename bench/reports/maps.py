@@ -124,7 +124,7 @@ def _summary(found: list[Cell]) -> str:
     lines = [f"| | all | {' | '.join(uses)} |", f"|---|---|{'---|' * len(uses)}"]
     for name in backends_of(found):
         parts = [found, *([cell for cell in found if cell.use == use] for use in uses)]
-        lines.append(f"| `{label(name)}` | {' | '.join(_standing(part, name) for part in parts)} |")
+        lines.append(f"| `{label(name)}` | {' | '.join(_wins_and_mean(part, name) for part in parts)} |")
     text = (
         "Cells that each wins, and how many times as long as the fastest it takes on the average of all "
         "(geometric mean; without those over the limit):"
@@ -132,7 +132,7 @@ def _summary(found: list[Cell]) -> str:
     return "\n".join([text, "", *lines, ""])
 
 
-def _standing(part: list[Cell], name: str) -> str:
+def _wins_and_mean(part: list[Cell], name: str) -> str:
     behind = [cell.behind(name) for cell in part if cell.behind(name)]
     if not behind:
         return "-"

@@ -162,7 +162,7 @@ class EdgeModel(KeySet):
         return sparse.csr_array((values, self.dst.astype(index), indptr.astype(index)), shape=shape)
 
 
-class Change:
+class ExpectedChange:
     """The set of edges that a batch leaves, told by its differences from a model: many times cheaper than a new model.
 
     Deletions come first. ``new`` and ``lost`` are ascending keys. Weights are left out. Arrays are those of the model.
@@ -203,10 +203,10 @@ def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
     expect(np.array_equal(np.sort(found), expected), f"{what}: the right number of edges, but other ones")
 
 
-def check_content(graph: Any, model: EdgeModel | Change, what: str = "content of the graph") -> None:
+def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "content of the graph") -> None:
     """Compare all edges (and weights) of ``graph`` with the model; those of large graphs without weights by digest.
 
-    With a ``Change`` weights are not compared.
+    With a ``ExpectedChange`` weights are not compared.
     """
     weight = model.weight if isinstance(model, EdgeModel) else None
     if weight is None and len(model) > constants.CHECK_BY_REFERENCE:
@@ -221,7 +221,7 @@ def check_content(graph: Any, model: EdgeModel | Change, what: str = "content of
         expect(np.array_equal(host(edges.weight)[np.argsort(keys)], weight), "the weights of the graph differ")
 
 
-def check_digest(graph: Any, model: KeySet | Change, what: str = "content of the graph") -> None:
+def check_digest(graph: Any, model: KeySet | ExpectedChange, what: str = "content of the graph") -> None:
     """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
 
     Weights are not compared.

@@ -20,7 +20,7 @@ from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture
 from suricate.bench.runner import Over, Skipped, once
-from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_digest, expect
+from suricate.bench.verify.edges import EdgeModel, ExpectedChange, check_content, check_digest, expect
 from suricate.bench.verify.results import check_same
 from suricate.bench.workloads.algorithms import DELETION_SHARES, MIXED, Batched
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse
@@ -191,7 +191,7 @@ class Crossing(Batched):
         weights = None if weight is None else host(weight)
         return self.host_model.updated(host(batch.delete.keys), host(src), host(dst), weights)
 
-    def _check_answer(self, batch: Drawn, change: Change, answer: Any) -> None:
+    def _check_answer(self, batch: Drawn, change: ExpectedChange, answer: Any) -> None:
         assert self.subject is not None
         if not self.large:
             self.subject.check(answer, self._model(batch))

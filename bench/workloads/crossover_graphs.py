@@ -18,7 +18,7 @@ from suricate.base.types import EdgeList, edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.fixtures import Fixture, Housekeeper
-from suricate.bench.verify.edges import Change, KeySet, among, slices
+from suricate.bench.verify.edges import ExpectedChange, KeySet, among, slices
 from suricate.errors import CapacityError
 from suricate.generate.edge_streams import GOLDEN, mixed, word_of
 from suricate.graph.delta import Batch
@@ -96,11 +96,11 @@ class DeviceInput:
             part = slice(begin, begin + size)
             graph.insert_edges(*ends_of(self.shuffled[part]), None if self.weight is None else self.weight[part])
 
-    def change(self, batch: Drawn) -> Change:
+    def change(self, batch: Drawn) -> ExpectedChange:
         """Return what a batch does to the edges; that of the first batch of a size is made once for all cells."""
         if batch.place[1]:
-            return Change(self.model, batch.delete.keys, batch.insert.keys)
-        return self.shared(batch.place, lambda: Change(self.model, batch.delete.keys, batch.insert.keys))
+            return ExpectedChange(self.model, batch.delete.keys, batch.insert.keys)
+        return self.shared(batch.place, lambda: ExpectedChange(self.model, batch.delete.keys, batch.insert.keys))
 
     def shared(self, name: Any, make: Any) -> Any:
         """Return what is the same for all backends, made on first use."""
@@ -108,7 +108,7 @@ class DeviceInput:
             self.answers[name] = make()
         return self.answers[name]
 
-    def after(self, change: Change) -> EdgeList:
+    def after(self, change: ExpectedChange) -> EdgeList:
         """Return the edges after a change, in random order: those that stay, then those that are new."""
         xp, new = self.device.xp, change.new
         stay = self.shuffled[~among(self.shuffled, change.lost, xp)]
@@ -119,7 +119,7 @@ class DeviceInput:
         """A value per vertex in [0.5, 1.5), float32."""
         return self.shared("values", lambda: _number(self.random("values", self.data.num_vertices)))
 
-    def product(self, change: Change) -> Any:
+    def product(self, change: ExpectedChange) -> Any:
         """Return the product of the edges after a change and the values: that of all edges, and what it makes of it."""
         before = self.shared("product", lambda: self._sums(self.model.keys))
         return before + self._sums(change.new) - self._sums(change.lost)

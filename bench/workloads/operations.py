@@ -14,7 +14,7 @@ from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture, HostBatch, host_keys
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge, scenario_of
-from suricate.bench.verify.edges import Change, EdgeModel, check_content, check_same_keys, expect
+from suricate.bench.verify.edges import EdgeModel, ExpectedChange, check_content, check_same_keys, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.intake.arrays import sorted_distinct
 
@@ -135,7 +135,7 @@ class Insert(Operation):
         model, keys = self.model, sorted_distinct(batch.keys)
         fresh = keys if self.pairs == "existing" else keys[~model.contains(keys)]
         check_same_keys(host_keys(self.device, delta.inserted), fresh, "insert: the delta's inserted edges")
-        check_content(self.graph, Change(model, keys[:0], keys), "insert: content")
+        check_content(self.graph, ExpectedChange(model, keys[:0], keys), "insert: content")
         if self.fixture.weighted:
             self._check_weights(batch)
 
@@ -178,7 +178,7 @@ class Delete(Operation):
             return
         model, keys = self.model, sorted_distinct(batch.keys)
         check_same_keys(host_keys(self.device, delta.deleted), keys, "delete: the delta's deleted edges")
-        check_content(self.graph, Change(model, keys, keys[:0]), "delete: content")
+        check_content(self.graph, ExpectedChange(model, keys, keys[:0]), "delete: content")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
         """Have it undone before the next repeat."""

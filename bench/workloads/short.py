@@ -12,7 +12,7 @@ import numpy as np
 from suricate.base.types import edge_keys
 from suricate.bench import constants
 from suricate.bench.fixtures import Batches, Fixture
-from suricate.bench.verify.edges import Change, check_content
+from suricate.bench.verify.edges import ExpectedChange, check_content
 from suricate.bench.workloads.base import FixtureTask
 from suricate.plugins import algorithm
 from suricate.plugins.algorithm import Requirements
@@ -83,7 +83,7 @@ class ShortCalls(FixtureTask):
         if self.graph.directed:
             src, dst = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
             model, keys = self.fixture.model(), edge_keys(src, dst)
-            check_content(self.graph, Change(model, keys[:0], keys), "short calls: content")
+            check_content(self.graph, ExpectedChange(model, keys[:0], keys), "short calls: content")
 
     def finish(self) -> None:
         """Free the graph."""

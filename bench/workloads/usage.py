@@ -11,7 +11,7 @@ from suricate.bench.fixtures import Batches, Fixture, HostBatch
 from suricate.bench.machine.allocations import metering
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge, scenario_of
-from suricate.bench.verify.edges import Change, among, check_content, expect
+from suricate.bench.verify.edges import ExpectedChange, among, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch
 
@@ -91,7 +91,7 @@ class ReadsAndWrites(FixtureTask):
             wrong = np.count_nonzero(self.device.to_numpy(found) != right)
             expect(wrong == 0, f"reads and writes: {wrong} of {self.asked} answers of a round are wrong")
         new = rounds[-1].insert.keys
-        check_content(self.subject.graph, Change(model, new[:0], new), "reads and writes: content")
+        check_content(self.subject.graph, ExpectedChange(model, new[:0], new), "reads and writes: content")
 
     def restore(self, rounds: list[Round], answers: list[Any]) -> None:
         """Delete what the last round inserted."""
@@ -166,7 +166,7 @@ class Peak(FixtureTask):
         """Compare the content."""
         keys = self.model.keys[:0] if batch is None else batch.keys
         halves = (keys[:0], keys) if self.kind == "insert" else (keys, keys[:0])
-        check_content(self.graph, Change(self.model, *halves), f"peak memory: content after {self.kind}")
+        check_content(self.graph, ExpectedChange(self.model, *halves), f"peak memory: content after {self.kind}")
         self.after = self.graph.memory_usage().allocated
         self.at_rest = self.at_rest or bytes_per_edge(self.graph)
 

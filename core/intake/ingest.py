@@ -92,7 +92,7 @@ DECLARATIONS = " ".join(
     part.replace("\n", " ")
     for part in (STATUS.declaration, COPIES.declaration, UNVALIDATED_STRUCT.declaration, constants(CONSTANTS))
 )
-BLOCKS = 3  # calls of even number, calls of odd number, the first error not yet read
+BLOCKS = 3  # result blocks: two that calls use in turn, and one that keeps the first error until it is raised
 THREADS, MAX_BLOCKS = 256, 2048
 MOST_NEXT = 1 << 20  # bytes allocated ahead of the next change
 NO_MEMORY: tuple[tuple[int, ...], Any] = ((0,), None)
@@ -100,7 +100,7 @@ POLLS = 1000  # of the answer of a kernel, before the host waits for its end ins
 
 
 @dataclass(frozen=True, eq=False)
-class Variant:
+class BatchKind:
     """What the code for a batch depends on: dtypes by name, both arcs or one, what is done about self-loops.
 
     ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
@@ -136,18 +136,18 @@ class Variant:
 
 
 @cache
-def the_variant(*fields: Any) -> Variant:
+def the_variant(*fields: Any) -> BatchKind:
     """Return the variant of these fields, interned: caches keyed by it are shared by all graphs."""
-    return Variant(*fields)
+    return BatchKind(*fields)
 
 
 @cache
-def program(variant: Variant) -> Program:
+def program(variant: BatchKind) -> Program:
     """Return the kernel's program."""
     return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
 
 
-def sample_variants(held: str | None) -> list[Variant]:
+def sample_variants(held: str | None) -> list[BatchKind]:
     """Return a representative set of variants for weights of dtype ``held``, for the compile check."""
     ids = ("int64", "uint32", "uint8", "uint64", "int32")
     if held is None:
@@ -179,7 +179,7 @@ class UnvalidatedBatch(NamedTuple):
     """
 
     operation: str
-    variant: Variant
+    variant: BatchKind
     size: int
     words: tuple[int, ...]
     waits: bool
@@ -230,10 +230,10 @@ class Ingest:
         self._alloc = cupy.cuda.alloc
         self._next = NO_MEMORY  # offsets and memory for a change to come,
         self._last: tuple[int, ...] = (0,)  # and the offsets of the last one
-        self._variants: dict[tuple[Any, ...], Variant | None] = {}
+        self._variants: dict[tuple[Any, ...], BatchKind | None] = {}
         self._traits: tuple[Any, ...] = ()  # of the last batch,
-        self._variant: Variant | None = None  # and the variant for them
-        self._kernels: dict[Variant, StructKernel] = {}
+        self._variant: BatchKind | None = None  # and the variant for them
+        self._kernels: dict[BatchKind, StructKernel] = {}
         self._calls = 0
         self._version = 0
         self._num_vertices = 0
@@ -378,7 +378,9 @@ class Ingest:
         """Return whether all arrays lie on the graph's device."""
         return all(part.data.device_id == self.device.index for part in arrays if isinstance(part, self._ndarray))
 
-    def _variant_of(self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int) -> Variant | None:
+    def _variant_of(
+        self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int
+    ) -> BatchKind | None:
         """Return the variant for dtypes, that of weights by its character; None if kernels cannot take one of them."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):

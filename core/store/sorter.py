@@ -21,7 +21,7 @@ from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
-from suricate.intake.ingest import COPIES, UNVALIDATED, UnvalidatedBatch, Variant, sample_variants
+from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
 from suricate.primitives import cuda
 from suricate.primitives.changing import KEPT, address
 
@@ -75,7 +75,7 @@ ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
 
 
 @cache
-def taking_program(variant: Variant, *, cooperative: bool) -> Program:
+def taking_program(variant: BatchKind, *, cooperative: bool) -> Program:
     """Return the program that takes unvalidated batches of a variant; the launches of huge ones are not cooperative."""
     prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
     return Program(HERE / "take.cu", prelude, variant.defines(), INCLUDE, cooperative)
@@ -89,7 +89,7 @@ def sorting_program() -> Program:
 
 
 @cache
-def finding_program(variant: Variant, bits: int) -> Program:
+def finding_program(variant: BatchKind, bits: int) -> Program:
     """Return the program that looks unvalidated batches of a variant up, with weights of this many bits."""
     prelude = f'#include "bits.cuh"\n{FINDING.declaration}'
     return Program(HERE / "find_sorted.cu", prelude, (*variant.defines(), ("WEIGHT_BITS", bits)), INCLUDE)
@@ -119,7 +119,7 @@ class SortMemory(NamedTuple):
 class Taking(NamedTuple):
     """What batches of one kind share, for small ones from one to the next; all follow each other in one stream."""
 
-    traits: tuple[int, Variant]
+    traits: tuple[int, BatchKind]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
     sorting: SortMemory | None
 
@@ -130,7 +130,7 @@ class Sorter:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._barrier = GridBarrier(device)
-        self._kernels: dict[tuple[str, Variant | None], StructKernel] = {}
+        self._kernels: dict[tuple[str, BatchKind | None], StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
         self._kept: dict[tuple[int, str], Taking] = {}
         self._kept_sorting: dict[tuple[int, int, str], tuple[StructKernel, SortMemory]] = {}
@@ -161,7 +161,7 @@ class Sorter:
         self._launch(taking.kernel, ARGUMENTS, copies, sorting, batch.words)
         return sorting.keys, sorting.order
 
-    def _taking_of(self, size: int, operation: str, traits: tuple[int, Variant]) -> Taking:
+    def _taking_of(self, size: int, operation: str, traits: tuple[int, BatchKind]) -> Taking:
         """Return what batches of a kind share, and keep that of small ones."""
         num_vertices, variant = traits
         if not self.is_sorted_here(size, num_vertices):
@@ -265,7 +265,7 @@ class Sorter:
         FINDING_ARGUMENTS.pack_into(kernel.buffer, 0, *map(address, (*rows, found, result)), *batch.words)
         kernel.launch(min(MOST_FINDING, -(-batch.size // cuda.BLOCK)), cuda.BLOCK)
 
-    def _kernel(self, name: str, variant: Variant | None) -> StructKernel:
+    def _kernel(self, name: str, variant: BatchKind | None) -> StructKernel:
         kernel = self._kernels.get((name, variant))
         if kernel is None:
             if variant is None:

@@ -109,7 +109,7 @@ def _counting_results(make: Callable[..., None], visits: list[Callable[[], int]]
 
 
 class _CountedKernel:
-    """A kernel that notes its launches; the call of a driver function within one is no other launch."""
+    """A kernel that counts its launches. A driver call inside a launch belongs to it, and is not counted again."""
 
     def __init__(self, kernel: Any, name: str, launched: Counter[str]) -> None:
         self._kernel, self._name, self._launched = kernel, name, launched

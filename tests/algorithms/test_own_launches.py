@@ -80,8 +80,8 @@ def test_components(launched: list[str], backend_name: str, directed: bool) -> N
     graph = graph_of(backend_name, directed=directed)
     afforest.connect(graph, SimpleNamespace(parent=array(VERTICES, np.uint32)))  # type: ignore[arg-type]
     forest = ComponentForest(graph.device)
-    forest.plant(graph, array(VERTICES, np.uint32), array(1, np.uint32))
-    forest.plant(graph, array(VERTICES, np.uint32))
+    forest.build(graph, array(VERTICES, np.uint32), array(1, np.uint32))
+    forest.build(graph, array(VERTICES, np.uint32))
     forest.repair(graph, arcs_of(7, filtered=True))
     forest.repair(graph, inserted=arcs_of(7, filtered=False))
     graph.view.__self__.insert_edges([0], [1])  # new views
@@ -90,7 +90,7 @@ def test_components(launched: list[str], backend_name: str, directed: bool) -> N
     forest.repair(graph, arcs_of(7, filtered=True))
     forest.labels(graph)
     labels = ["count_roots", "find_smallest", "write_labels"]
-    assert launched == ["connect", "plant", "plant", *["repair"] * 3, "make_roots", "repair", *labels]
+    assert launched == ["connect", "build", "build", *["repair"] * 3, "make_roots", "repair", *labels]
 
 
 def test_core_numbers(launched: list[str], backend_name: str) -> None:

@@ -131,7 +131,7 @@ def test_random_streams(device: su.devices.Device, backend: str, directed: bool)
         judge(tracker)
 
 
-def test_the_forest_is_planted_anew_when_ids_need_more_bits(device: su.devices.Device, backend: str) -> None:
+def test_the_forest_is_built_again_when_ids_need_more_bits(device: su.devices.Device, backend: str) -> None:
     graph = graph_of(200, path(200), device, backend)
     tracker = graph.track("wcc")
     graph.delete_edges([10], [11])
@@ -168,9 +168,9 @@ def test_words_name_their_roots() -> None:
 def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
     device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted: list[WCC] = []
-    plant = WCC._plant
-    monkeypatch.setattr(WCC, "_plant", lambda self, graph: (planted.append(self), plant(self, graph)))
+    built: list[WCC] = []
+    build = WCC._build_forest
+    monkeypatch.setattr(WCC, "_build_forest", lambda self, graph: (built.append(self), build(self, graph)))
     monkeypatch.setattr(WCC, "should_recompute", lambda self, graph, deleted: deleted.size > 12)
     edges = grid(6, 7)
     graph = graph_of(45, edges, device, backend)
@@ -182,8 +182,8 @@ def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(
         graph.insert_edges(*part)
         judge(tracker)
         if kept == slice(2):
-            assert len(planted) == 1, "the first forest is made at once, the next one later"
-    assert len(planted) == 2
+            assert len(built) == 1, "the first forest is made at once, the next one later"
+    assert len(built) == 2
 
 
 @pytest.mark.may_recompute

@@ -16,7 +16,7 @@ from suricate.bench.defaults import BASELINE
 from suricate.bench.reports import crossover, maps, plot
 from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
-from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, check_content, check_digest, digest
+from suricate.bench.verify.edges import EdgeModel, ExpectedChange, Mismatch, check_content, check_digest, digest
 from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
 from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, inverse
 from suricate.cli import cli
@@ -208,7 +208,7 @@ def test_a_change_tells_what_a_batch_leaves():
     keys = rng.permutation(400).astype(np.uint64)
     model = EdgeModel(*ends_of(keys[:200]))
     deleted, inserted = rng.choice(keys, 150), rng.choice(keys, 150)
-    change, after = Change(model, deleted, inserted), model.updated(deleted, *ends_of(inserted))
+    change, after = ExpectedChange(model, deleted, inserted), model.updated(deleted, *ends_of(inserted))
     assert (len(change), change.digest) == (len(after), after.digest)
     assert np.array_equal(change.contains(keys), after.contains(keys))
     assert not model.contains(change.new).any()

@@ -6,7 +6,7 @@ import pytest
 import suricate as su
 from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
-from suricate.bench.verify.edges import Change, EdgeModel, Mismatch, among, check_content
+from suricate.bench.verify.edges import EdgeModel, ExpectedChange, Mismatch, among, check_content
 from suricate.intake.arrays import sorted_distinct
 
 N = 60
@@ -75,7 +75,7 @@ def test_large_contents_are_compared_by_digest(monkeypatch):
     for limit in (1 << 19, 1):
         monkeypatch.setattr(constants, "CHECK_BY_REFERENCE", limit)
         check_content(graph, model)
-        check_content(graph, Change(model.only(~among(model.keys, keys)), keys[:0], keys))
+        check_content(graph, ExpectedChange(model.only(~among(model.keys, keys)), keys[:0], keys))
         with pytest.raises(Mismatch, match=r"after: .*other ones"):
             check_content(graph, EdgeModel(model.dst, model.src), "after")
 

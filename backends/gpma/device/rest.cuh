@@ -124,7 +124,7 @@ __device__ __forceinline__ void choose_teams(const Graph& g, const Update& c, ui
     }
 }
 
-// Thread per entry, and per change, grid-stride: no page waits any more, those that had no changes after all included.
+// Clear the plans of all pages that the batch names, changed or not. A thread per entry and per change, grid-stride.
 __device__ __forceinline__ void clear_plans(const Graph& g, const Update& c, uint32_t count) {
     for (long long i = thread_id(); i < c.size; i += thread_count())
         if (i == 0 || c.slot[i - 1] >> PAGE_BITS != c.slot[i] >> PAGE_BITS) g.planned[c.slot[i] >> PAGE_BITS] = 0;

@@ -123,7 +123,7 @@ _instances: dict[tuple, ModuleType] = {}
 _lock = renewed(threading.Lock())  # of adding to _instances: one instance is made once, whichever threads ask
 
 
-class Walk(NamedTuple):
+class Traversal(NamedTuple):
     """How a template walks: over one view or two, and whether functions get the neighbour as ``u``."""
 
     view: StoreView | None
@@ -131,7 +131,7 @@ class Walk(NamedTuple):
     swapped: bool = False
 
 
-def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> ModuleType:
+def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False) -> ModuleType:
     """Return the module of ``template`` over the cursor of a view, with the functions of ``call``.
 
     ``shared``: several threads write to the same places.
@@ -149,7 +149,7 @@ def instance(template: str, walk: Walk, call: Call, *, shared: bool = False) -> 
     return module
 
 
-def _module_text(template: str, walk: Walk, call: Call, *, shared: bool) -> str:
+def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
     """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
@@ -170,7 +170,7 @@ def _imports(call: Call) -> list[str]:
     return [IMPORTS, *filter(None, dict.fromkeys(lines))]
 
 
-def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
+def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
     """Yield the functions of the call, under the names that the templates give them."""
     weighted = walk.view is not None and walk.view.weight_dtype is not None
     constants = {
@@ -196,7 +196,7 @@ def _functions(walk: Walk, call: Call, wanted: set[str]) -> Iterator[str]:
             yield absent if function is None else _function_text(function, name)
 
 
-def _read_at_neighbour(walk: Walk, call: Call) -> dict[int, int]:
+def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
     """Return the positions of the arguments with one word per entry that are read at the neighbour, and its bytes."""
     positions = call.function.indexed.get("u" if walk.swapped else "v", ())
     arguments = ((position, call.function.arguments[position]) for position in positions)

@@ -18,7 +18,7 @@ from suricate.base.types import StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
 from suricate.operators.call import Call
-from suricate.operators.cpu.instances import Walk
+from suricate.operators.cpu.instances import Traversal
 from suricate.operators.cpu.sources import NO_VERTICES, Listed
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Cuts:
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
-    def ranges(self, over: str, walk: Walk, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
+    def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
         """Return the ranges of all vertices; they are made again when the graph has changed."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
@@ -56,7 +56,14 @@ class Cuts:
 
 
 def cut(
-    graph: Graph, walk: Walk, over: str, module: ModuleType, views: Views, vertices: Listed, *, each: int = threads.EACH
+    graph: Graph,
+    walk: Traversal,
+    over: str,
+    module: ModuleType,
+    views: Views,
+    vertices: Listed,
+    *,
+    each: int = threads.EACH,
 ) -> list[threads.Range]:
     """Return the ranges of ``vertices`` that are to be parts: one if they are little work.
 

@@ -9,7 +9,7 @@ import numpy as np
 from suricate.base.types import ArcList
 from suricate.operators.call import Call, Stamps, Start
 from suricate.operators.cpu import loops
-from suricate.operators.cpu.instances import Walk
+from suricate.operators.cpu.instances import Traversal
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ def numba_values(call: Call) -> tuple[Any, ...]:
     return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
 
 
-def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Walk, Any, Any]:
+def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
     """Return how to walk over a direction, and the data of the view, of both views for ``"both"`` (else twice one)."""
     view = graph.view("out" if over == "out" else "in")
     other = graph.view("out") if over == "both" else view
-    return Walk(view, over == "both", swapped), view.data, other.data
+    return Traversal(view, over == "both", swapped), view.data, other.data
 
 
 class Listed(NamedTuple):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from suricate.graph import Graph
 
-NAMES = ("queue", "spare", "invalid", "touched", "heap", "place")
+NAMES = ("queue", "buffer", "invalid", "touched", "heap", "place")
 REFUSAL = "an offer does not grow, or the graph keeps no in-edges to repair a deletion with"
 
 
@@ -26,7 +26,7 @@ class State(NamedTuple):
     Attributes:
         tree: the words.
         before: those of the ``touched`` vertices before the event.
-        queue, spare, invalid, touched, heap, place: ``uint32[n]``; ``place`` is 0 between events.
+        queue, buffer, invalid, touched, heap, place: ``uint32[n]``; ``place`` is 0 between events.
         seen, stamp: ``int64[n]``: the event, and the round, in which a vertex was last met.
         counts: ``int64[5]``: the numbers of the event and of the round, lengths of ``touched`` and ``heap``, work.
         violated: ``uint32[1]``: whether an offer did not grow.
@@ -36,7 +36,7 @@ class State(NamedTuple):
     tree: np.ndarray
     before: np.ndarray
     queue: np.ndarray
-    spare: np.ndarray
+    buffer: np.ndarray
     invalid: np.ndarray
     touched: np.ndarray
     heap: np.ndarray

@@ -75,10 +75,9 @@ def restart_all(tree, first_place, last_place, *args):
 
 
 @kernel
-def suspect_children(
-    num_vertices, src, dst, weights, status, wanted, size, exists, tree, stamp, step, queue, queued, violated, *args
-):
+def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queued, violated, *args):
     """Queue the children across arcs that are deleted, or whose weight rose (``exists``); return the queue's length."""
+    src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
             continue
@@ -131,7 +130,7 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 
 @kernel
-def invalidate(g, back, has_back, tree, stamp, step, count, queue, spare, invalid, violated, *args):
+def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
     """Find all invalid vertices from ``count`` suspects in ``queue``; their words restart. Return their number.
 
     Round ``i`` stamps with ``step + i``; the next number is returned too.
@@ -153,8 +152,8 @@ def invalidate(g, back, has_back, tree, stamp, step, count, queue, spare, invali
                 found += 1
         count = 0
         for i in range(before, found):
-            count = suspect_below(g, tree, invalid[i], stamp, step, spare, count)
-        queue, spare = spare, queue
+            count = suspect_below(g, tree, invalid[i], stamp, step, buffer, count)
+        queue, buffer = buffer, queue
         step += 1
     return found, step
 
@@ -172,10 +171,9 @@ def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated
 
 
 @kernel
-def push_offers(
-    num_vertices, src, dst, weights, status, wanted, size, tree, stamp, step, queue, queued, violated, *args
-):
+def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, *args):
     """Make the offers along given arcs; return the queue's length."""
+    src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
             continue
@@ -211,11 +209,11 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 
 @kernel
-def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, spare, violated, *args):
+def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, buffer, violated, *args):
     """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for some steps.
 
-    Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. What is
-    left is in ``spare`` after an odd number of steps. A step with more than ``share`` edges is left to several threads,
+    Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. They
+    are in ``buffer`` after an odd number of steps. A step with more than ``share`` edges is left to several threads,
     unless that is ``MANY``.
     """
     steps, pushed = 0, 0
@@ -229,8 +227,8 @@ def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp,
             if not everything and i + AHEAD < count:
                 ahead(g, queue[i + AHEAD])
             u = np.uint32(i) if everything else queue[i]
-            queued = push_from(g, tree, u, stamp, step, spare, queued, violated, *args)
-        queue, spare = spare, queue
+            queued = push_from(g, tree, u, stamp, step, buffer, queued, violated, *args)
+        queue, buffer = buffer, queue
         count, everything = queued, False
         step += 1
     return steps, pushed, count, step

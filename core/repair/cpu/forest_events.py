@@ -152,7 +152,7 @@ def propagate_heap(g, state, *args):
 def detach(graph, state, v, *args):
     """Repair below ``v``, which lost the offer of its parent: find other parents, or restart and take offers."""
     g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
-    queue, spare, invalid, stamp = state.queue, state.spare, state.invalid, state.stamp
+    queue, buffer, invalid, stamp = state.queue, state.buffer, state.invalid, state.stamp
     queue[0] = v
     count, found = 1, 0
     while count > 0:
@@ -175,8 +175,8 @@ def detach(graph, state, v, *args):
         counts[STAMP] += 1
         for i in range(before, found):
             counts[WORK] += degree(g, invalid[i])
-            count = suspect_below(g, tree, invalid[i], stamp, counts[STAMP], spare, count)
-        queue, spare = spare, queue
+            count = suspect_below(g, tree, invalid[i], stamp, counts[STAMP], buffer, count)
+        queue, buffer = buffer, queue
     for i in range(found):
         x = invalid[i]
         counts[WORK] += degree(back, x)

@@ -72,14 +72,14 @@ def keep(v, word, j, who, words, after, firsts, lasts, state):
 
 
 @kernel
-def push_near(
-    g, queue, first_place, last_place, tree, origin, inverse, reach, most, who, words, after, firsts, lasts, state,
-    stamp, step, violated, *args,
-):  # fmt: skip
+def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, step, violated, *args):
     """Push from ``queue[first_place:last_place]``, all within ``reach``, and on, until over ``most`` further edges.
 
-    Returns the number of vertices that made offers, of edges, of vertices left for later rounds, and their least key.
+    ``near`` is ``origin``, 1 / width and ``reach``, and ``pool`` the arrays of the pool. Returns the number of vertices
+    that made offers, of edges, of vertices left for later rounds, and their least key.
     """
+    origin, inverse, reach = near
+    who, words, after, firsts, lasts, state = pool
     pushed, edges, left, least = 0, 0, 0, np.inf
     state[0], state[1] = -1, 0
     firsts[:] = -1

@@ -121,7 +121,7 @@ def propagate_in_order(
 
 
 @kernel
-def propagate_by_level(g, seeds, count, tree, stamp, step, queue, spare, violated, *args):
+def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
     """Make offers from ``seeds``, whose keys ascend, until nothing changes; a seed joins the step of its level.
 
     Returns the number of steps, of vertices that made offers, and the next number of stamps.
@@ -141,7 +141,7 @@ def propagate_by_level(g, seeds, count, tree, stamp, step, queue, spare, violate
         for i in range(queued):
             if i + AHEAD < queued:
                 ahead(g, queue[i + AHEAD])
-            left = push_from(g, tree, queue[i], stamp, step, spare, left, violated, *args)
-        queue, spare = spare, queue
+            left = push_from(g, tree, queue[i], stamp, step, buffer, left, violated, *args)
+        queue, buffer = buffer, queue
         queued = left
     return steps, pushed, step + 1

@@ -55,10 +55,10 @@ def offer_of(g, tree, u, violated, *args):
 
 
 @kernel
-def push_few(g, num_vertices, queue, spare, count, most, tree, reached, violated, *args):
+def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
     """Push from ``queue``, and on, until nothing changes or a step has more than ``most`` edges.
 
-    Returns the number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``spare``
+    Returns the number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``buffer``
     after an odd number of steps.
     """
     steps, pushed, edges = 0, 0, np.int64(0)
@@ -78,9 +78,9 @@ def push_few(g, num_vertices, queue, spare, count, most, tree, reached, violated
                 continue
             for v, _ in neighbors(g, u):
                 if take(tree, v, value):
-                    spare[queued] = v
+                    buffer[queued] = v
                     queued += 1
-        queue, spare, count = spare, queue, queued
+        queue, buffer, count = buffer, queue, queued
     return steps, pushed, edges, count
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from suricate.base.types import StoreView
 from suricate.cpu import threads
 from suricate.operators.call import Stamps
-from suricate.operators.cpu.instances import Walk
+from suricate.operators.cpu.instances import Traversal
 from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN
 from suricate.operators.cpu.sources import Listed
@@ -82,7 +82,7 @@ class Near(NamedTuple):
         Few vertices that are expected to lead far are one range per thread: neighbours then stay abreast.
         """
         views = self.view.data, self.view.data, len(self.tree)
-        ranges = cut(self.graph, Walk(self.view), "out", self.module, views, Listed(self.queue, False, count))
+        ranges = cut(self.graph, Traversal(self.view), "out", self.module, views, Listed(self.queue, False, count))
         if len(ranges) == 1 and edges >= 2 * threads.GRAIN:
             return threads.ranges(count, min(count, threads.limit()))
         return ranges
@@ -91,15 +91,15 @@ class Near(NamedTuple):
         self, ranges: list[threads.Range], origin: float, inverse: float, reach: int, most: int, pools: list[Pool]
     ) -> tuple[int, int, int, float]:
         """Run a round; return the sums and the least of what its parts return. ``pools`` are those made before."""
-        changed = self.stamps.array, self.step, self.violated
+        changed, near = (self.stamps.array, self.step, self.violated), (origin, inverse, reach)
 
         def part(begin: int, end: int) -> tuple[int, int, int, float]:
             try:
                 pool = pools.pop()
             except IndexError:
                 pool = self._pool()
-            given = self.view.data, self.queue, begin, end, self.tree, origin, inverse, reach, most
-            found: tuple[int, int, int, float] = self.module.push_near(*given, *pool, *changed, *self.values)
+            given = self.view.data, self.queue, begin, end, self.tree, near, most
+            found: tuple[int, int, int, float] = self.module.push_near(*given, pool, *changed, *self.values)
             pools.append(pool)
             return found
 

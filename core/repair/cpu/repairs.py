@@ -17,7 +17,7 @@ from suricate.cpu import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
 from suricate.kernels.generated import cursor_functions, load_module
 from suricate.operators.call import Call, Stamps, stamps_of
-from suricate.operators.cpu.instances import ATOMICS, Walk, expanded
+from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
@@ -85,7 +85,7 @@ class Repairs:
             self._scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
             self._sizes = n, workspace.moves
         made = _Repair(graph, self._call, tree, self._violated, self._uniform, self._values, self._has_totals)
-        made.stamps, made.queue, made.spare, made.invalid = self._scratch
+        made.stamps, made.queue, made.buffer, made.invalid = self._scratch
         made.step = made.stamps.steps(2**31 - 1)
         return made.run(roots, changes, order)
 
@@ -95,7 +95,7 @@ class _Repair:
 
     stamps: Stamps
     queue: np.ndarray
-    spare: np.ndarray
+    buffer: np.ndarray
     invalid: np.ndarray
     step: int
 
@@ -133,7 +133,7 @@ class _Repair:
         if count:
             invalid, self.step = self.loops.invalidate(
                 self.g, self.back, self.has_back, self.tree, self.stamps.array, self.step + 1, count, self.queue,
-                self.spare, self.invalid, self.violated, *self.values,
+                self.buffer, self.invalid, self.violated, *self.values,
             )  # fmt: skip
         everything = (invalid > 0 and not self.has_back) or (roots is not None and roots.is_all)
         if everything:
@@ -156,7 +156,7 @@ class _Repair:
         """Push or pull from what is queued, which has the same keys, until nothing changes."""
         module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_search")
         number = 1 if self._shared_from() >= MANY else threads.limit()
-        target = self.tree, self.queue, self.spare, self.violated, self.values
+        target = self.tree, self.queue, self.buffer, self.violated, self.values
         return Search(self.graph, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
@@ -165,11 +165,11 @@ class _Repair:
         while count and steps < most:
             made, more, count, self.step = self.loops.propagate(
                 self.g, self.n, everything, count, most - steps, share, self.tree, self.stamps.array, self.step,
-                self.queue, self.spare, self.violated, *self.values,
+                self.queue, self.buffer, self.violated, *self.values,
             )  # fmt: skip
             steps, pushed, everything = steps + made, pushed + more, everything and not made
             if made % 2:
-                self.queue, self.spare = self.spare, self.queue
+                self.queue, self.buffer = self.buffer, self.queue
             if count and steps < most:
                 steps, pushed, count = steps + 1, pushed + count, self._shared_step(everything, count)
                 everything = False
@@ -184,12 +184,12 @@ class _Repair:
         view, stamps = self.graph.view("out"), self.stamps.array
         parts = _module_of(view, self.call, self.uniform, "forest_near")
         queued = Listed(self.queue, everything, count)
-        ranges = cut(self.graph, Walk(view), "out", parts, (self.g, self.g, self.n), queued)
+        ranges = cut(self.graph, Traversal(view), "out", parts, (self.g, self.g, self.n), queued)
         given = (self.tree, stamps, self.step, self.violated, *self.values)
         threads.run(parts.push, [(self.g, everything, self.queue, *part, *given) for part in ranges])
         ranges = threads.ranges(self.n, threads.parts(int(self.n * SCAN)))
-        lasts = threads.run(parts.gather, [(*part, stamps, self.step, self.spare) for part in ranges])
-        self.queue, self.spare, self.step = self.spare, self.queue, self.step + 1
+        lasts = threads.run(parts.gather, [(*part, stamps, self.step, self.buffer) for part in ranges])
+        self.queue, self.buffer, self.step = self.buffer, self.queue, self.step + 1
         return threads.compacted(self.queue, ranges, lasts)
 
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
@@ -202,7 +202,7 @@ class _Repair:
             words = self.tree[seeds]
             seeds = seeds[words.argsort() if words.ndim == 1 else np.lexsort((words[:, 0], words[:, 1]))]
             *more, self.step = self.loops.propagate_by_level(
-                self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.spare, self.violated,
+                self.g, seeds, left, self.tree, self.stamps.array, self.step, self.queue, self.buffer, self.violated,
                 *self.values,
             )  # fmt: skip
             steps, pushed = steps + more[0], pushed + more[1]
@@ -240,7 +240,7 @@ class _Repair:
         if arcs is None or not arcs.size:
             return count
         return self.loops.suspect_children(
-            self.n, *_numba_arcs(arcs), exists, self.tree, self.stamps.array, self.step, self.queue, count,
+            self.n, _numba_arcs(arcs), exists, self.tree, self.stamps.array, self.step, self.queue, count,
             self.violated, *self.values,
         )  # fmt: skip
 
@@ -255,7 +255,7 @@ class _Repair:
         for arcs in lists:
             if arcs is not None and arcs.size:
                 count = self.loops.push_offers(
-                    self.n, *_numba_arcs(arcs), self.tree, self.stamps.array, self.step, self.queue, count,
+                    self.n, _numba_arcs(arcs), self.tree, self.stamps.array, self.step, self.queue, count,
                     self.violated, *self.values,
                 )  # fmt: skip
         self.step += 1

@@ -32,7 +32,7 @@ class Search(NamedTuple):
     module: ModuleType
     tree: np.ndarray
     queue: np.ndarray
-    spare: np.ndarray
+    buffer: np.ndarray
     violated: np.ndarray
     values: tuple[Any, ...]
     threads: int
@@ -44,15 +44,15 @@ class Search(NamedTuple):
         reached, frontier, seen = bits[0], bits[1], bits[2:]
         reached[:] = 0
         g, most = graph.view("out").data, n // LARGE if n > FEW else int(MANY)
-        queue, spare, done = self.queue, self.spare, 0
+        queue, buffer, done = self.queue, self.buffer, 0
         steps, pushed = 0, 0
         while count:
-            given = g, n, queue, spare, count, most, self.tree, reached, self.violated, *self.values
+            given = g, n, queue, buffer, count, most, self.tree, reached, self.violated, *self.values
             made, more, edges, count = self.module.push_few(*given)
             steps, pushed, done = steps + made, pushed + more, done + edges
             if not count:
                 break
-            queue, spare = (spare, queue) if made % 2 else (queue, spare)
+            queue, buffer = (buffer, queue) if made % 2 else (queue, buffer)
             self.module.list_members(queue, count, reached, seen[0])
             count, edges, members = self._gather(seen[:1], reached, frontier, queue)
             while edges > most:

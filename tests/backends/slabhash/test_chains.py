@@ -19,7 +19,7 @@ from slabhash_cases import (
 
 from suricate.backends.slabhash import layout, loops
 from suricate.backends.slabhash.cpu import AHEAD
-from suricate.backends.slabhash.kernels import Batch
+from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import FREED, SEVERAL
 from suricate.backends.slabhash.ledger import Reservation
 from suricate.backends.slabhash.store import SlabHashStore
@@ -177,7 +177,7 @@ def test_rehashing_leaves_what_the_batch_needs(quota: int) -> None:
         store.insert(ids(store, np.full(90, 5)), ids(store, group[:90]))
     assert bucket_counts(store)[5] == 4
     keys = np.concatenate([groups[3][90:], *(group[:90] for group in groups[:3])])
-    batch = Batch(ids(store, np.full(len(keys), 5)), ids(store, keys), None, None)
+    batch = GuardedBatch(ids(store, np.full(len(keys), 5)), ids(store, keys), None, None)
     bump = int(store.slabs.counters[layout.BUMP])
     need = store.kernels.count_batch(store.slabs, bump, batch, fresh=False)
     assert need == 5  # 29 of the 300 edges do not fit into the chains that there are

@@ -14,7 +14,7 @@ import pytest
 from launches import FakeArray, array, check_launch, fake_cupy
 
 from suricate.backends.slabhash.budget import Budget
-from suricate.backends.slabhash.kernels import Batch
+from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import NUM_COUNTERS, Geometry, Slabs, geometry
 from suricate.backends.slabhash.ledger import Ledger, Reservation
 from suricate.backends.slabhash.options import Options
@@ -116,7 +116,7 @@ def case(request: pytest.FixtureRequest, module: ModuleType) -> Any:
         shape=shape,
         budget=budget,
         slabs=slabs_of(shape),
-        batch=Batch(src, dst, weight, array(1, np.uint32)),
+        batch=GuardedBatch(src, dst, weight, array(1, np.uint32)),
         outcome=Outcome(array(EDGES, np.uint8), before),
     )
 

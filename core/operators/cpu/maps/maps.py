@@ -11,7 +11,7 @@ from suricate.base.devices import Device
 from suricate.cpu import threads
 from suricate.edgefn import bounds
 from suricate.operators.call import Call, Start, Until, stamps_of
-from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.sources import Listed, arcs_of, listed, numba_values, union_of, walk_over
 from suricate.state.frontier import Frontier
@@ -26,7 +26,7 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
     """Return the vertices of ``start`` for which the function is true."""
     vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
-    module = instance("vertex_map", Walk(graph.view() if call.function.needs_view else None), call)
+    module = instance("vertex_map", Traversal(graph.view() if call.function.needs_view else None), call)
     distinct = not _keeps_repeats(call) or start.frontiers[0].distinct
     alone = not distinct or call.function.by_hand or bounds.CHECKED  # a vertex may be there twice, or more be written
     ranges = [(0, vertices.size)] if alone else threads.ranges(vertices.size, threads.parts(vertices.size))

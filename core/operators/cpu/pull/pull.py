@@ -11,7 +11,7 @@ from suricate.cpu import threads
 from suricate.cpu.threads import Range
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until, stamps_of
-from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut, run_shared
 from suricate.operators.cpu.push.push_steps import SCAN, shared_from
@@ -40,7 +40,7 @@ def neighbor_reduce(
         source = schemes.updated_source(graph, over, graph.view(over))
         if source == schemes.ITERATOR and call.reduce not in AT_ONCE:
             view = graph.view(over)
-            module = instance("reduce_updated", Walk(view, swapped=over != "out"), call)
+            module = instance("reduce_updated", Traversal(view, swapped=over != "out"), call)
             module.neighbor_reduce(view.data, view.num_vertices, out, *numba_values(call))
             return None
         elif source != schemes.EVERYTHING:

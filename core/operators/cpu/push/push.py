@@ -11,9 +11,9 @@ from suricate.base.errors import CapacityError
 from suricate.base.types import ArcList
 from suricate.operators import schemes
 from suricate.operators.call import Call, Start, stamps_of
-from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
-from suricate.operators.cpu.push.push_steps import REVERSE, Push, Steps, shared_from
+from suricate.operators.cpu.push.push_steps import REVERSE, Push, SharedSteps, shared_from
 from suricate.operators.cpu.sources import Listed, arcs_of, frontier_of, numba_values, union_of, walk_over
 from suricate.operators.results import Layers, Propagated, empty_layers
 from suricate.state.frontier import Frontier
@@ -51,7 +51,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
     """Make step 1 with the stamp ``step``; return how many vertices join, which are then in ``push.queue``."""
     least = shared_from(push.graph, push.out)
-    if least < MANY and (steps := Steps(push)).is_large(arcs, vertices, least):
+    if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):
         for some in arcs:
             steps.push_arcs(some, step)
         if vertices.size:
@@ -69,7 +69,7 @@ def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) ->
 
 def _advance_updated(push: Push) -> Frontier:
     view, step = push.graph.view("out"), push.stamps.steps(1)
-    module = instance("advance_updated", Walk(view), push.call)
+    module = instance("advance_updated", Traversal(view), push.call)
     count = module.advance(view.data, view.num_vertices, push.out, push.stamps.array, step, push.queue, *push.values)
     return frontier_of(push.graph, push.queue, count)
 
@@ -129,7 +129,7 @@ def _loop(
     # the loops write to the queue first: what they start from must not be there
     queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)
     loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
-    steps = Steps(push) if share < MANY else None
+    steps = SharedSteps(push) if share < MANY else None
     target = push.out, push.stamps.array, first
     while True:
         before = number

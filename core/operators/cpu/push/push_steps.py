@@ -1,4 +1,4 @@
-"""Steps of pushes by several threads: large steps of a loop whose small ones run on one thread."""
+"""SharedSteps of pushes by several threads: large steps of a loop whose small ones run on one thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suricate.cpu import threads
 from suricate.cpu.atomics import WORDS_OF_128_BITS
 from suricate.edgefn import bounds
 from suricate.operators.call import LAST_STEP, Call, Stamps
-from suricate.operators.cpu.instances import Walk, instance
+from suricate.operators.cpu.instances import Traversal, instance
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import DEGREE, cut, run_shared
 from suricate.operators.cpu.push.propagate_once import LARGE, PULLED
@@ -48,7 +48,7 @@ def shared_from(graph: Graph, out: np.ndarray) -> int:
     return least if graph.most_arcs >= least else int(MANY)
 
 
-class Steps:
+class SharedSteps:
     """Runs steps of one push; see ``push_parts.py``."""
 
     def __init__(self, push: Push) -> None:
@@ -115,7 +115,7 @@ class Steps:
 
         return sum(threads.over(self._views[2], count, unit=SCAN))
 
-    def _back(self) -> tuple[Walk, Any, Any]:
+    def _back(self) -> tuple[Traversal, Any, Any]:
         return walk_over(self._push.graph, REVERSE[self._push.over])
 
     def _pull(self, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
