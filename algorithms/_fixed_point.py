@@ -171,7 +171,7 @@ def of_live(graph: Graph, x: Array) -> Array:
 
 
 def length_of(xp: Any, x: Array) -> Array:
-    """Return the L2 norm (an array without dimensions) of numbers whose squares may overflow."""
+    """Return the L2 norm of ``x`` as an array without dimensions; squares do not overflow."""
     largest = xp.max(xp.abs(x)) if len(x) else xp.zeros(())
     unit = divided(xp, x, largest)
     return largest * xp.sqrt((unit * unit).sum())

@@ -64,7 +64,7 @@ def power_over(u, v, w, part, power, distance):
 
 
 def part_over(u, v, w, part, power, distance):
-    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to the power of ``v``."""
+    """Return the number of shortest paths that reach ``v`` by this edge, divided by ``2 ** power[v]``."""
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return part[u] * math.exp2(power[u] - power[v]) if is_tight else 0.0
 

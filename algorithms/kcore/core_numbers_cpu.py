@@ -272,9 +272,9 @@ def drop(g, v, core, left, mark, number, fewest, queue, count):
 
 @inner
 def sift(g, core, place, later, left, mark, kept, listed, last, queue):
-    """Take away the candidates that cannot have more candidates and higher neighbours than their number says.
+    """Remove the candidates that have no more candidates and higher neighbours than their core number.
 
-    They come last on their level, in the order in which they go.
+    They come last on their level, in the order in which they are removed.
     """
     number, count = kept[1], 0
     for i in range(last):

@@ -144,13 +144,13 @@ class BlockedPool(ArrayManager):
         self["counters"][LOWEST] = self["counters"][FREE]
 
     def untrack(self) -> None:
-        """Stop marking: the mirror is given up."""
+        """Stop marking changes, and free the marks: there is no mirror any more."""
         for group in (*MARKS[True], *MARKS[False]):
             self.attach(self.allocate(group, 0))
         self.mirrored, self.is_tracked = 0, False
 
     def clear_marks(self) -> None:
-        """Forget what was marked: the other side has taken over everything."""
+        """Clear the marks of changes, which the mirror has copied."""
         for name in ("block_mark", "vertex_mark"):
             self[name].fill(0)
         counters = self["counters"]

@@ -133,7 +133,7 @@ def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Plan
 
 
 def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
-    """See :meth:`GpmaKernels.plan_deletion`; which segments are too empty is found out once the edges are gone."""
+    """See :meth:`GpmaKernels.plan_deletion`; segments that become too empty are found after the deletion."""
     return _changes(batch, PRESENT)
 
 

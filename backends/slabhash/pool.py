@@ -104,7 +104,7 @@ class Pool:
         return words, codes
 
     def blank_tables(self) -> Tables:
-        """Return uninitialised words and bucket codes for the present vertices."""
+        """Return uninitialised words and bucket codes for the current number of vertices."""
         return self.aligned(2 * self.vertices, VERTEX_ALIGNMENT), self._device.xp.empty(self.vertices, np.uint16)
 
     def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
@@ -157,19 +157,19 @@ class Pool:
             )
 
     def with_vertices(self, vertices: int) -> Slabs:
-        """Return the present arrays with words for more vertices."""
+        """Return the current arrays, with the words of vertices copied to longer ones."""
         slabs = self.slabs
         vertex, buckets = self.tables(vertices)
         vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
         return slabs._replace(vertex=vertex, buckets=buckets)
 
     def with_free_list(self, length: int) -> Slabs:
-        """Return the present arrays with an uninitialised list of free slabs."""
+        """Return the current arrays with an uninitialised list of free slabs."""
         with self._budget.allocating(4 * length):
             return self.slabs._replace(free_list=self._device.xp.empty(length, np.uint32))
 
     def clear(self) -> None:
-        """Leave the present vertices without storage, and no slabs; takes no memory, so that it works at the limit."""
+        """Free all slabs, so that no vertex has storage. Needs no memory, so that it works at the limit."""
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)

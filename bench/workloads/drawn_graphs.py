@@ -166,7 +166,7 @@ class LargeGraph:
 
     @classmethod
     def of(cls, fixture: Fixture) -> LargeGraph:
-        """Return the one that the tasks of ``fixture`` share."""
+        """Return the graph that the tasks of ``fixture`` share, made at the first call."""
         if cls not in fixture.cache:
             fixture.cache[cls] = cls(fixture)
         return fixture.cache[cls]

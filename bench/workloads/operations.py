@@ -62,7 +62,7 @@ class Operation(FixtureTask):
         return self.batches.draw(self.pairs)
 
     def finish(self) -> None:
-        """Check the last repeat as the first one; then the content, once more."""
+        """Verify the last repeat, as the first one was; undo it, and verify the edges of the graph."""
         if self.last is not None:
             self.check(*self.last)
             self.undo()
@@ -192,7 +192,7 @@ class Query(Operation):
     does = "asks whether the edges of a fresh batch are there; half of them are"
 
     def warm(self) -> None:
-        """Ask for edges that are not there."""
+        """Query edges that the graph does not have."""
         self.graph.has_edges(self.warm_edges.src, self.warm_edges.dst)
 
     def action(self, batch: HostBatch) -> Any:

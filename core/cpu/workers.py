@@ -35,7 +35,7 @@ _SIZE = struct.Struct("<Q")
 
 
 class Workers:
-    """The processes of this program."""
+    """The worker processes of this program."""
 
     def __init__(self) -> None:
         self._lock = renewed(threading.Lock())

@@ -31,7 +31,7 @@ class Stores:
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete, then insert checked edges, in arrays where the stores are; all of it in all stores, or nothing."""
+        """Delete, then insert valid edges, given on the stores' device. If a store fails, no store is changed."""
         out, into, symmetric = self.out, self.into, self.symmetric
         if removed is not None and added is not None and guard is None and not out.device.is_cuda:
             batches = HostBatch(removed), HostBatch(added)

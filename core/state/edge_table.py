@@ -83,24 +83,24 @@ class EdgeTable:
         self._capacity = capacity
 
     def give(self, rows: np.ndarray) -> None:
-        """Take rows back that no edge has."""
+        """Return rows that no edge has to the free ones."""
         self._free = np.concatenate((self._free, rows))
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Take note that an update failed that was to give ``rows`` to edges."""
+        """Free the ``rows`` of a batch that failed; after an interrupt, mark the table as lost, see :meth:`recover`."""
         if not isinstance(error, Exception):  # an interrupt: the batch may have been launched
             self.is_lost = True
         elif rows is not None:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Take note of an update that was to give ``rows`` to edges."""
+        """Keep a delta whose batch brought ``rows``, until :meth:`read_deltas` finds out which of them edges took."""
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)
 
     def read_deltas(self) -> None:
-        """Find out which rows are free; waits for the device."""
+        """Read the deltas that were kept, and free the rows that no edge has; waits for the device."""
         unread, self._unread, self._waiting = self._unread, [], 0
         for rows, delta in unread:
             keeps, delta.keeps_errors = delta.keeps_errors, True
@@ -114,7 +114,7 @@ class EdgeTable:
             self.give(np.concatenate(left))
 
     def recover(self, rows: np.ndarray) -> None:
-        """Go on after an interrupt; ``rows`` are those of all edges."""
+        """Find the free rows again after an interrupt; ``rows`` are those that edges have."""
         self._unread, self._waiting, self.is_lost = [], 0, False
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
 
