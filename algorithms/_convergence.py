@@ -38,7 +38,7 @@ def demand_floor(label: str, value: Any, number: float, floor: float, dtype: Any
 
 
 class Progress:
-    """Says when the steps of a contraction are to end without having converged.
+    """Decides when to end an iteration that will not converge: rounding has stalled it, or it grows.
 
     In exact arithmetic every step makes the norm of the change at least ``1 / alpha`` times smaller. It has stalled if
     many steps in a row have not made it smaller at half of this rate: only rounding is left, or it grows.

@@ -14,7 +14,7 @@ from suricate.algorithms._sums import Weighting
 from suricate.algorithms._vertex_values import optional_values, resized
 from suricate.base.parameters import integer
 from suricate.errors import ConvergenceError, WeightError
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import iterate
 from suricate.plugins.algorithm import Algorithm, pull_bytes
 from suricate.state.scalar import Scalar
@@ -108,7 +108,7 @@ class FixedPoint(Algorithm):
         return self.tol
 
     def magnitude(self) -> float:
-        """Return how large sums were in the last step, to see whether weights have to be scaled; waits."""
+        """Return the size of the sums of the last step, which decides whether weights are scaled; waits."""
         return 1.0
 
     def _iterate(self, graph: Graph) -> None:
@@ -131,7 +131,7 @@ class FixedPoint(Algorithm):
         x, kept = start.copy(), xp.empty_like(start)
         body = partial(self.step, graph, x, kept, xp.zeros_like(x), change)
         limit, last, self.iterations = self.max_iter or AT_ONCE, math.inf, 0
-        with gathered_rows(graph):
+        with copied_rows(graph):
             while True:
                 self.iterations += iterate(body, until=(change, bound), max_steps=limit - self.iterations)
                 self._change = float(change)

@@ -28,7 +28,7 @@ class NamedVertices:
         self._device: Device = None  # type: ignore[assignment]
 
     def note(self, graph: Graph) -> None:
-        """Note whether they are live in ``graph`` now; they are vertices of it. Does not wait."""
+        """Read on the device whether these vertices of ``graph`` are live, for :meth:`demand`. Does not wait."""
         self._live = None
         if not graph.most_deleted or (graph.reserved is not None and np.isin(self.vertices, graph.reserved).all()):
             return
@@ -38,11 +38,7 @@ class NamedVertices:
         self._live = graph.live_arrays.mask[self._ids]
 
     def demand(self) -> None:
-        """Wait for the device if they may not all be live.
-
-        Raises:
-            VertexRangeError: one of them was deleted.
-        """
+        """Raise ``VertexRangeError`` if a vertex was deleted at the last :meth:`note`; waits if one may have been."""
         if self._live is None:
             return
         live = self._device.to_numpy(self._live)
@@ -63,7 +59,7 @@ class DeletedCount:
         self._num_vertices, self._device = 0, None  # type: tuple[int, Device | None]
 
     def note(self, graph: Graph) -> None:
-        """Note how many vertices of ``graph`` are deleted now; does not wait."""
+        """Keep the number of deleted vertices of ``graph``, on the device if only it knows it; does not wait."""
         self._num_vertices, self._device = graph.num_vertices, graph.device
         self._live = graph.live_arrays.count.copy() if graph.most_deleted else None
 

@@ -100,7 +100,7 @@ class Sources:
         self.demand_noted()
 
     def note(self, graph: Graph) -> None:
-        """Note whether they are live in ``graph`` now; does not wait."""
+        """Read on the device whether the sources are live in ``graph``, for :meth:`demand_noted`. Does not wait."""
         (self._named if self._vertices is None else self._vertices).note(graph)
 
     def demand_noted(self) -> None:

@@ -22,7 +22,7 @@ from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.algorithms._weighted_paths import credits, demand_weights, reference_credits
 from suricate.base.parameters import flag
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map
 from suricate.plugins.algorithm import Algorithm
 from suricate.state.frontier import Frontier
@@ -149,7 +149,7 @@ class Betweenness(Algorithm):
         total, self._count = xp.zeros(n), xp.zeros(n, np.int64)
         overflows = xp.zeros(n, np.uint32)
         sources = self.sample.of(graph)
-        with gathered_rows(graph):
+        with copied_rows(graph):
             for source in sources:
                 level, credit = self._credits(graph, source)
                 if graph.device.is_cuda:

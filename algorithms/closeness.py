@@ -22,7 +22,7 @@ from suricate.algorithms._matrices import adjacency
 from suricate.algorithms._sources import Sample, search_bytes
 from suricate.algorithms._weighted_paths import demand_weights, distances
 from suricate.base.parameters import flag
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import propagate
 from suricate.plugins.algorithm import Algorithm
 
@@ -109,7 +109,7 @@ class Closeness(Algorithm):
         demand_weights(graph, "closeness", positive=False)
         xp = graph.device.xp
         self._count = xp.zeros(graph.num_vertices, np.int64)
-        with gathered_rows(graph):
+        with copied_rows(graph):
             for source in sources:
                 distance = distances(graph, source)
                 is_reached = distance < math.inf

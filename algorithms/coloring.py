@@ -23,7 +23,7 @@ from suricate import hookimpl
 from suricate.algorithms._hash import key_of, mixed
 from suricate.algorithms._vertex_values import resized
 from suricate.base.parameters import integer
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.state.frontier import Frontier
@@ -167,7 +167,7 @@ class Coloring(Algorithm):
         colour = xp.full(n, NONE, np.uint32)
         self._state = (colour, *(xp.zeros(n, np.uint32) for _ in range(4)))
         if n > 0:
-            with gathered_rows(graph):
+            with copied_rows(graph):
                 self._take_turns(graph)
 
     def _take_turns(self, graph: Graph) -> None:

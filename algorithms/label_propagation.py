@@ -28,7 +28,7 @@ from suricate.algorithms._convergence import CutLoops
 from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
 from suricate.algorithms._vertex_values import resized
 from suricate.base.parameters import flag, integer
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import converge, neighbor_reduce
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
@@ -133,7 +133,7 @@ class LabelPropagation(Algorithm):
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch: at first the label of a vertex is its own id."""
-        with gathered_rows(graph):
+        with copied_rows(graph):
             self._compute(graph)
 
     def _compute(self, graph: Graph) -> None:

@@ -29,7 +29,7 @@ from suricate.base.html import result_html
 from suricate.base.parameters import real
 from suricate.base.types import EMPTY
 from suricate.errors import WeightError
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.repair.forest import Forest
@@ -241,7 +241,7 @@ class SSSP(Algorithm):
             width = fitting_width(self._delta, forest.words.layout.fields[0].dtype)
             order = width, width
         long = graph.weight_dtype is not None and graph.most_arcs >= LONG_ROWS * graph.num_vertices
-        with gathered_rows(graph) if long else nullcontext():
+        with copied_rows(graph) if long else nullcontext():
             return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:

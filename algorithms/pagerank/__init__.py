@@ -64,7 +64,7 @@ from suricate.algorithms.pagerank.steps import (
 from suricate.base.parameters import dtype as one_dtype
 from suricate.base.parameters import flag, integer, real
 from suricate.errors import ParameterError
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import converge, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
@@ -260,7 +260,7 @@ class PageRank(WholePasses):
             next_pace,
         )  # fmt: skip
         swap = (self._share, self._announced), (pace, next_pace)
-        with gathered_rows(graph):
+        with copied_rows(graph):
             swept = self._again.passes(
                 functions.pull_all, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
                 until=(self._error, self.tol / 2), swap=swap, after=after,

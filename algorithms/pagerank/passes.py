@@ -27,7 +27,7 @@ from suricate.algorithms.pagerank.steps import (
     take_back,
 )
 from suricate.errors import ConvergenceError, ParameterError, WeightError
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph.row_copies import copied_rows
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
 from suricate.operators.repeated import Repeated
 from suricate.operators.results import Propagated
@@ -147,7 +147,7 @@ class WholePasses(VerifiedRanks):
         if graph.device.is_cuda:
             self._repeat_steps(graph, progress)
         else:
-            with gathered_rows(graph):
+            with copied_rows(graph):
                 self._step_and_extrapolate(graph, progress, paced=paced)
         self._owes_passes, self._stalled = False, progress.stalled
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)

@@ -326,7 +326,7 @@ class _Registered:
         self._functions = self._attributes = 0  # of Numba's registry, read so far
 
     def of(self, function: Any) -> list[Any]:
-        """Return those of a function."""
+        """Return the attributes and calls of a function."""
         self._read()
         return self._by_function.get(id(function), [])
 

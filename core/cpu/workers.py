@@ -89,7 +89,7 @@ class Workers:
             self._processes = []
 
     def wait(self) -> None:
-        """Wait until the processes have done what they were asked, and end them."""
+        """Wait until the processes have made their calls, and end them."""
         with self._lock:
             for process in self._processes:
                 with suppress(OSError):
@@ -129,7 +129,7 @@ in_child(WORKERS.forget)
 
 
 def main() -> None:
-    """Call what comes in, until nothing comes any more."""
+    """Make the calls that arrive on standard input, until it ends."""
     os.nice(19)
     if hasattr(os, "SCHED_IDLE"):
         with suppress(OSError):

@@ -100,9 +100,9 @@ class Compilation:
             return found or self._compiled()
 
     def soon(self, on_final: Callable[[], None]) -> tuple[bytes, bool]:
-        """Return a build that is there soonest, and whether it is the final one; if not, ``on_final`` is called later.
+        """Return the build that is available first, and whether it is the final one.
 
-        ``on_final`` is called once, in another thread.
+        If it is not, ``on_final`` is called once, later, in another thread.
 
         Raises:
             CompileError: the program has errors.

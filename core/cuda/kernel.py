@@ -50,17 +50,17 @@ class Module:
             return kernel
 
     def load(self, name: str) -> Any:
-        """Return the function of a kernel on the current device, from the build that is there soonest."""
+        """Return the function of a kernel on the current device, from the build that is available first."""
         with self.lock:
             return self._of(self.current_device()).get_function(name)
 
     def make_ready(self, device: int) -> None:
-        """Load the build that is there soonest on a device, if none is loaded."""
+        """Load the build that is available first on a device, if none is loaded."""
         with self._device(device), self.lock:
             self._of(device)
 
     def finish(self) -> None:
-        """See to it that kernels are of the final build; waits until it is made."""
+        """Replace quick builds by the final one; waits until it is made."""
         if any(not is_final for _, is_final in self._loaded.values()):
             self.compilation.final()
             self._replace()

@@ -48,7 +48,7 @@ class Staging:
         return fitting[:size]
 
     def queued(self) -> None:
-        """Note that all that reads what was given out is queued in the current stream."""
+        """Note that everything that reads the buffers given out is queued in the current stream."""
         for buffer in self._given:
             event = self._xp.cuda.Event(disable_timing=True)
             event.record()

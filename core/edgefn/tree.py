@@ -104,7 +104,7 @@ class ObjectRef(NamedTuple):
 
     @property
     def use(self) -> str:
-        """What can be done with it."""
+        """How a function may use the argument, for messages."""
         return _USES[self.kind]
 
 

@@ -27,8 +27,10 @@ LEAST = 1 << 16  #: edges from which on rows are copied; all passes over fewer t
 
 
 @contextmanager
-def gathered_rows(graph: Graph) -> Iterator[None]:
-    """Within it, operators on the CPU walk copies of the rows, each made when it is first walked; other threads wait.
+def copied_rows(graph: Graph) -> Iterator[None]:
+    """A context in which operators on the CPU walk copies of the rows; other threads wait for the graph.
+
+    A copy is made when a view is first walked.
 
     Graphs of fewer than :data:`LEAST` edges are walked as they are stored, so that copying is not compiled for them.
 

@@ -58,7 +58,7 @@ DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, Runtime
 
 @dataclass(frozen=True)
 class Header:
-    """What a snapshot says about its graph; raises ``ValueError`` if a value is impossible."""
+    """The description of the graph in a snapshot; raises ``ValueError`` if a value is impossible."""
 
     num_vertices: int
     directed: bool

@@ -68,7 +68,7 @@ def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> 
 
 
 def scans_by_owner(view: StoreView) -> bool:
-    """Return whether a scan reduces whole segments: where each slot has an owner of its own, it would edge by edge."""
+    """Return whether a scan reduces whole segments; if each slot has an owner of its own, it goes edge by edge."""
     return view.can_scan and view.owner_per == "segment"
 
 

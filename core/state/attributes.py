@@ -16,7 +16,7 @@ _DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missin
 
 
 class Column:
-    """One value per vertex; what lies behind the last vertex is ``missing``.
+    """One value per vertex, in an array that may be longer; entries beyond the last vertex hold ``missing``.
 
     Args:
         device: that of the graph.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class DeviceCount:
-    """A number on the device, ``uint32``, of which kernels take the address, and which seldom is wanted as an array.
+    """A ``uint32`` on the device: kernels take its address, and the array is made on demand.
 
     Args:
         block: ``uint32[]``, of which it is one entry.

@@ -59,7 +59,7 @@ class Scalar:
 
     @cached_property
     def edge_argument(self) -> Argument:
-        """How edge functions see it."""
+        """The kind of argument that this scalar is for edge functions."""
         return Argument("accumulator", self.dtype, op=self.op)
 
     @property

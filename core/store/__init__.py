@@ -167,7 +167,7 @@ class Store(ABC):
         return None
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Answer as :meth:`find` without the work that comes ahead of it; None: the graph calls :meth:`find`.
+        """Answer like :meth:`find`, before the batch is validated; None: the graph validates it and calls :meth:`find`.
 
         Args:
             edges: device arrays, which the launch that looks them up checks (invalid edges are not found); or checked

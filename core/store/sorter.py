@@ -106,7 +106,7 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 class SortMemory(NamedTuple):
-    """Memory for a launch that sorts, which keys and order keep, and the values of the struct ``Sorting``."""
+    """Memory for a sorting launch, which ``keys`` and ``order`` keep alive, and values of the struct ``Sorting``."""
 
     blocks: int
     barriers: int
@@ -117,7 +117,7 @@ class SortMemory(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """What batches of one kind share, for small ones from one to the next; all follow each other in one stream."""
+    """The kernel and the memory that batches of one kind share; small batches take them one after the other."""
 
     traits: tuple[int, BatchKind]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
@@ -207,7 +207,7 @@ class Sorter:
         return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
 
     def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
-        """Return keys and order of validated edges at these addresses, so many that they are sorted here.
+        """Return keys and order of validated edges at these addresses; see :meth:`is_sorted_here`.
 
         Memory for a few is used again by the next sort that is to be ``kept`` under the same name.
         """

@@ -69,7 +69,7 @@ def counts(src, dst, status, wanted, num_vertices, i):
 
 @kernel
 def restart_all(tree, first_place, last_place, *args):
-    """Let the vertices of a range restart."""
+    """Give the vertices of a range the word that they start with."""
     for v in range(first_place, last_place):
         store_word(tree, v, commit(np.uint32(v), *args))
 
@@ -131,7 +131,7 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 @kernel
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
-    """Find all invalid vertices from ``count`` suspects in ``queue``; their words restart. Return their number.
+    """Find all invalid vertices from ``count`` suspects in ``queue``, and reset their words; return their number.
 
     Round ``i`` stamps with ``step + i``; the next number is returned too.
     """
@@ -188,7 +188,7 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
 
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
-    """Make the offers of ``u``; return the queue's length."""
+    """Make the offers of ``u`` to its neighbours; return the queue's length."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return queued

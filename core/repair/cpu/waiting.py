@@ -83,7 +83,7 @@ def detach(j, firsts, ends):
 
 @inner
 def give_back(c, rest, supply):
-    """Chunk ``c`` is free again."""
+    """Add chunk ``c`` to the free ones."""
     rest[c], supply[FREED] = supply[FREED], c
     supply[LEFT] += 1
 

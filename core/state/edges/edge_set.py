@@ -111,7 +111,7 @@ class EdgeSet:
 
     @property
     def edge_argument(self) -> Argument:
-        """How edge functions see it: ``(u, x) in batch``, and ``batch.get(u, x, default)`` if there are values."""
+        """For edge functions: ``(u, x) in batch``, and ``batch.get(u, x, default)`` if there are values."""
         return Argument("edges", self.value_dtype)
 
     @property

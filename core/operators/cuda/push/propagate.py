@@ -157,7 +157,7 @@ class _Loop:
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
 
     def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
-        """Put in place what is walked, and what the first step starts from."""
+        """Set the arguments of the views and of the frontier that the first step starts from."""
         kernel = self._kernel
         if walks != self._walks:
             kernel.put(VIEW, walks[0].packed)
@@ -172,7 +172,7 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Put in place what the steps depend on."""
+        """Set the arguments that the steps depend on."""
         kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:
             kernel.put(MEMORY, memory)

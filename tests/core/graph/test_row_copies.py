@@ -7,8 +7,8 @@ import pytest
 
 import suricate as su
 from suricate.cursors import contiguous
-from suricate.graph import row_copies as gathered
-from suricate.graph.row_copies import gathered_rows
+from suricate.graph import row_copies
+from suricate.graph.row_copies import copied_rows
 from suricate.store import fallbacks
 
 N = 200
@@ -16,7 +16,7 @@ N = 200
 
 @pytest.fixture(autouse=True)
 def _copied_at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "LEAST", 0)
+    monkeypatch.setattr(row_copies, "LEAST", 0)
 
 
 def make_graph(backend, weighted, directed=True):
@@ -41,7 +41,7 @@ def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):
         lambda over=over: su.neighbor_reduce(graph, product, args=(x,), over=over) for over in ("out", "in", "both")
     ]
     expected = [pull() for pull in pulls]
-    with gathered_rows(graph):
+    with copied_rows(graph):
         found = [pull() for pull in pulls]
     for a, b in zip(expected, found, strict=True):
         assert a.tobytes() == b.tobytes()
@@ -50,7 +50,7 @@ def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):
 def test_rows_with_gaps_are_copied_and_others_are_not(backend):
     graph = make_graph(backend, weighted=True)
     stored = graph.view("in")
-    with gathered_rows(graph):
+    with copied_rows(graph):
         walked = graph.view("in")
         gaps = stored.owner_per == "segment" and stored.can_scan
         assert (walked.cursor == contiguous.__name__) or not gaps
@@ -64,7 +64,7 @@ def test_a_change_is_seen_inside_and_afterwards(backend, error):
     graph = make_graph(backend, weighted=False)
     free = next((u, v) for u in range(N) for v in range(N) if not graph.has_edges([u], [v])[0])
     try:
-        with gathered_rows(graph):
+        with copied_rows(graph):
             before = graph.view().cursor, su.neighbor_reduce(graph, lambda u, v, w: 1).sum()
             graph.insert_edges([free[0]], [free[1]])
             assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == before[1] + 1
@@ -84,7 +84,7 @@ def test_without_memory_the_storage_is_walked(monkeypatch):
     graph = make_graph("slabhash", weighted=False)
     stored = graph.view()
     monkeypatch.setattr(fallbacks, "degrees", fail)
-    with gathered_rows(graph):
+    with copied_rows(graph):
         assert graph.view().cursor == stored.cursor
         assert su.neighbor_reduce(graph, lambda u, v, w: 1).sum() == graph.num_edges
 
@@ -99,7 +99,7 @@ def test_other_threads_wait():
         done.append(True)
 
     thread = threading.Thread(target=insert)
-    with gathered_rows(graph):
+    with copied_rows(graph):
         thread.start()
         asked.wait()
         thread.join(0.05)
@@ -111,9 +111,9 @@ def test_other_threads_wait():
 def test_rows_of_small_graphs_are_walked_as_they_are_stored(monkeypatch):
     graph = make_graph("slabhash", weighted=False)
     stored = graph.view().cursor
-    monkeypatch.setattr(gathered, "LEAST", graph.most_arcs + 1)
-    with gathered_rows(graph):
+    monkeypatch.setattr(row_copies, "LEAST", graph.most_arcs + 1)
+    with copied_rows(graph):
         assert graph.view().cursor == stored
-    monkeypatch.setattr(gathered, "LEAST", graph.most_arcs)
-    with gathered_rows(graph):
+    monkeypatch.setattr(row_copies, "LEAST", graph.most_arcs)
+    with copied_rows(graph):
         assert graph.view().cursor == contiguous.__name__
