@@ -83,7 +83,7 @@ class BFS(Algorithm):
     name = "bfs"
     uses_weights = False
     pointers = ("parent",)
-    suites = ("algorithms", "crossover", "demo", "short", "replay", "stream")
+    suites = ("algorithms", "crossover", "demo", "short", "replay", "stream", "scaling")
     update_kind: ClassVar[str] = "dynamic"
     recompute_share, learns = 0.01, True
 

@@ -39,6 +39,7 @@ ALGORITHM = click.option(
 QUIET_CORE = click.option(
     "--quiet-core", is_flag=True, help="Besides, time each row of a CUDA device on a core that is quiet at the moment."
 )
+SCALING = "scaling"  #: the suite on graphs of several processes, which all of them run together
 FITTING = {  #: option -> the suites that it applies to; options that are not here apply to all
     "pairs": ("operations", "sweep"),
     "scenario": ("operations", "sweep"),
@@ -55,11 +56,13 @@ FITTING = {  #: option -> the suites that it applies to; options that are not he
         "ablations",
         "stream",
         "replay",
+        SCALING,
     ),
     "edges": ("window", "large"),
     "knobs": ("sweep", "ablations"),
-    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream", "replay"),
+    "algorithms": ("algorithms", "methods", "crossover", "short", "ablations", "stream", "replay", SCALING),
     "quick": ("stream",),
+    "ranks": (SCALING,),
 }
 
 SUITABLE = {  #: what does not run workloads -> the options that go with it
@@ -158,7 +161,7 @@ def demo(
 
 @click.command()
 @click.option(
-    "--suite", type=click.Choice((*SUITES, "all")), default="all", show_default=True,
+    "--suite", type=click.Choice((*SUITES, SCALING, "all")), default="all", show_default=True,
     help=f"'all': {', '.join(name for name, suite in SUITES.items() if suite.in_all)}.",
 )  # fmt: skip
 @click.option(
@@ -194,6 +197,7 @@ def demo(
     help="On the CPU, count the seconds of the processor, which other programs disturb little, not those of the clock.",
 )  # fmt: skip
 @click.option("--quick", is_flag=True, help="Suite stream: small graphs, few shares and slides.")
+@click.option("--ranks", type=click.IntRange(1, 64), help="Suite scaling: as threads, without a launcher of MPI.")
 @click.option("--resume", is_flag=True, help="Leave out rows that the output file has already.")
 @click.option(
     "--list",
@@ -241,6 +245,7 @@ def bench(
     save_map: Path | None,
     resume: bool,
     quick: bool,
+    ranks: int | None,
     processor_time: bool,
     table_format: str,
     files: tuple[Path, ...],
@@ -262,6 +267,8 @@ def bench(
     if edges and graphs:
         raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
     check_fitting(suite)
+    if suite == SCALING and not listing:
+        return run_scaling(graphs, device, backends, algorithms, workloads, batches, repeats, seed, output, ranks)
     with usage_errors():
         where = resolve(device)
         repeats, time_limit = given("repeats", repeats, suite), given("time_limit", time_limit, suite)
@@ -292,6 +299,30 @@ def bench(
             done = measured(results.path)
             tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
     run_session(tasks, data, selection, limits, results, table_format)
+
+
+def run_scaling(
+    graphs: tuple[str, ...], device: str, backends: tuple[str, ...], algorithms: tuple[str, ...],
+    workloads: tuple[str, ...], batches: tuple[int, ...], repeats: int, seed: int, output: Path, ranks: int | None,
+) -> None:  # fmt: skip
+    """Run the suite on scaling; end the command with exit code 1 if a row failed, else 0."""
+    with usage_errors():
+        from suricate.base.devices import resolve_device
+        from suricate.bench import scaling, suites
+        from suricate.bench.scaling.session import Plan
+        from suricate.plugins import default_backend
+
+        if len(backends) > 1:
+            raise ValueError("suite 'scaling' measures one backend")
+        backend = suites.backend_names(backends, resolve_device(device)) if backends else ()
+        sizes = batches or constants.SCALING_BATCHES
+        repeats = repeats if is_given("repeats") else constants.SCALING_REPEATS
+        plan = Plan(
+            backend[0] if backend else default_backend(resolve_device(device)).name, sizes, sizes,
+            suites.algorithm_names(algorithms), repeats, workloads, seed,
+        )  # fmt: skip
+        failed = scaling.run(graphs or constants.SCALING_GRAPHS, device, plan, output, ranks)
+    raise SystemExit(1 if failed else 0)
 
 
 def run_session(

@@ -37,6 +37,7 @@ ABLATION_BATCH = 2**14  #: batch of the suite on ablations
 ABLATION_LIMIT = 5.0  #: seconds of an algorithm by one scheme; more is over the limit
 RANK_STEPS = 10  #: steps of ranks by one scheme
 DEMO_BATCH = 2**12  #: batch size of the operations in the demo
+SCALING_GRAPHS, SCALING_BATCHES, SCALING_REPEATS = ("rmat:16",), (2**12, 2**16), 3  #: of the suite on scaling
 EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
 DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms
 MAX_GROWTH = 1.1  #: a graph is compacted between repeats when it uses more memory than this, relative to its start

@@ -121,7 +121,7 @@ class PageRank(WholePasses):
 
     name = "pagerank"
     uses_weights = False
-    suites = ("algorithms", "ablations", "crossover", "demo", "stream")
+    suites = ("algorithms", "ablations", "crossover", "demo", "stream", "scaling")
     update_kind = "dynamic"
     recompute_share = 0.01
 

@@ -75,7 +75,7 @@ class WCC(Algorithm):
     update_kind = "dynamic"
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
-    suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream", "replay")
+    suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream", "replay", "scaling")
 
     def __init__(self, kernels: bool = True) -> None:
         self.kernels = flag("kernels", kernels)

@@ -167,15 +167,18 @@ def apart(call: Call) -> None:
                 raise RequirementError(f"args[{position}] is written by then and read at other vertices: use commit")
 
 
-def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool) -> None:
-    """Raise unless ``after`` is None, or a loop that rounds over all vertices can take over from."""
+def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_host: bool = False) -> None:
+    """Raise unless ``after`` is None, or a loop that rounds over all vertices can take over from.
+
+    ``by_host``: the host drives the rounds, also on CUDA.
+    """
     if after is None:
         return
     if not isinstance(after, Propagated):
         raise ParameterError(f"after is {after!r}: pass what converge returned")
     if not swap:
         raise RequirementError("after is for rounds over all vertices: pass swap, too")
-    if graph.device.is_cuda and after.address is None:
+    if graph.device.is_cuda and after.address is None and not by_host:
         raise DeviceError(f"after is no loop on {graph.device}: pass what converge returned there")
     if is_recording:
         raise RequirementError("after cannot be used in the body of iterate")

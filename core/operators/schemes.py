@@ -72,9 +72,13 @@ def scans_by_owner(view: StoreView) -> bool:
     return view.can_scan and view.owner_per == "segment"
 
 
-def passes_scan(graph: Graph, view: StoreView) -> bool:
-    """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA."""
-    return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * view.num_vertices
+def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
+    """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA.
+
+    ``rows``: how many vertices have edges at most; None: all.
+    """
+    count = view.num_vertices if rows is None else rows
+    return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * count
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:

@@ -25,6 +25,7 @@ from suricate.parallel.clock import AgreedClock
 from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.parallel.store import PartitionedStore
 from suricate.plugins.clock import clock_on
+from suricate.state.frontier import Frontier
 from suricate.state.words import Words
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Partition:
         self._whole: tuple[int, Graph] | None = None
         self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
+        self._own: Frontier | None = None
 
     @property
     def graph(self) -> Graph:
@@ -112,7 +114,14 @@ class Partition:
     @property
     def own(self) -> Array:
         """All vertices that this rank owns."""
-        return self.xp.arange(self.low, self.high, dtype=np.uint32)
+        return self.own_frontier.vertices
+
+    @property
+    def own_frontier(self) -> Frontier:
+        """All vertices that this rank owns, as a frontier of the local graph: no others have edges there."""
+        if self._own is None or self._own.rows != (self.low, self.high) or self._own.num_vertices != self.bounds[-1]:
+            self._own = Frontier.of_rows(self.local, self.low, self.high)
+        return self._own
 
     def _of_owner(self, values: Array) -> Array:
         """Return ``values`` with 0 for vertices of other ranks."""

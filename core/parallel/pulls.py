@@ -20,7 +20,7 @@ from suricate.parallel.wrappers import keeping_answers
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
-    from suricate.operators.call import Start, Until
+    from suricate.operators.call import Start, Swap, Until
     from suricate.parallel.partition import Partition
     from suricate.state.frontier import Frontier
 
@@ -86,7 +86,9 @@ class Pull:
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
-        kept = self.run(frontier_of(self.graph, part.own if ids is None else part.owned(ids)), stored, "auto")
+        mine = part.own_frontier if ids is None and self.graph is part.local else None
+        mine = mine or frontier_of(self.graph, part.own if ids is None else part.owned(ids))
+        kept = self.run(mine, stored, "auto")
         part.share_rows(ids, self.written if stored is None else [*self.written, stored])
         return frontier_of(self.graph, part.joined(kept.vertices))
 
@@ -132,67 +134,92 @@ def converge(
     limit = checks.step_limit(max_steps)
     rounds = Rounds(part, fn, args, reduce, over, dtype, then, commit, wake, checks.work_limit(most))
     stop: Until | None = checks.until_on(rounds.graph, until)
-    start = starts.start_of(rounds.graph, frontier)
     rounds.check(swap, after, given=any(one is not None for one in (frontier, wake, commit)))
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
-    ids = ends_of(rounds.graph, start)
-    everybody, steps, touched, stopped = ids, 0, 0, False
+    if rounds.pairs:
+        return rounds.over_all(limit, stop, after)
+    ids = ends_of(rounds.graph, starts.start_of(rounds.graph, frontier))
+    rounds.keep_answers()
+    steps, touched, stopped = 0, 0, False
     while len(ids) and steps < limit and not (stopped or rounds.crowded):
         if steps:
-            _exchange(swap)
             rounds.totals.begin()
         steps, touched = steps + 1, touched + len(ids)
         ids = rounds.run(ids)
-        ids = everybody if swap else ids
         stopped = stop is not None and stop.ends_loop()
         rounds.crowded = rounds.crowded and not stopped
     if not steps:
         rounds.totals.end()
-    elif after is not None:
-        _exchange(swap)
-    left_out = after is not None and not after.crowded
-    return Propagated.of(steps, touched, left_out or not (len(ids) or rounds.crowded), rounds.crowded)
+    return Propagated.of(steps, touched, not (len(ids) or rounds.crowded), rounds.crowded)
 
 
 class Rounds:
-    """Rounds of pulls over an active set."""
+    """Rounds of pulls over an active set, or over all vertices."""
 
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, dtype: Any, then: Any, commit: Any,
         wake: str | None, most: int,
     ) -> None:  # fmt: skip
-        self.part, self.reduce, self.dtype = part, reduce, dtype
+        self.part, self.reduce, self.dtype, self.pull, self.then = part, reduce, dtype, fn, then
         self.graph, self.args = walked(part, args)
         self.call = binding.bind_pull(self.graph, fn, self.args, reduce, None, dtype, then, commit)
         self.over = checks.pull_direction(self.graph, over)
         self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
         self.commit, self.most, self.crowded = commit, most, False
-        fields = 1 if self.call.layout is None else len(self.call.layout.fields)
-        self.pull, self.keep = keeping_answers(fn, then, len(self.args), fields)
-        self.answers = part.xp.zeros(self.graph.num_vertices, np.int64)
-        self.marks = part.xp.zeros(self.graph.num_vertices, np.int32)
-        self.written = written_by(self.call, self.call.then)
+        self.pairs: Swap = ()
+        self.written = sorted(self.call.then.writes) if self.call.then is not None else []
         self.totals = Totals(part, self.args)
+
+    def keep_answers(self) -> None:
+        """Have ``then`` note what it returns."""
+        fields = 1 if self.call.layout is None else len(self.call.layout.fields)
+        self.pull, self.then = keeping_answers(self.pull, self.then, len(self.args), fields)
+        self.answers = self.part.xp.zeros(self.graph.num_vertices, np.int64)
+        self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
+
+    def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
+        """Make rounds over all vertices, between which arrays take each other's place."""
+        n, steps, stopped, args = self.graph.num_vertices, 0, False, list(self.args)
+        while n and steps < limit and not stopped:
+            if steps:
+                self.totals.begin()
+            self._pull(self.part.own_frontier, tuple(args))
+            self.part.share_rows(None, [args[position] for position in self.written])
+            self.totals.end()
+            steps += 1
+            stopped = stop is not None and stop.ends_loop()
+            for a, b in self.pairs:
+                args[a], args[b] = args[b], args[a]
+        # Arrays keep their places: what the last round wrote is in b, or with ``after`` in a.
+        if steps and steps % 2 == (after is not None):
+            _exchange([(self.args[a], self.args[b]) for a, b in self.pairs])
+        if not steps:
+            self.totals.end()
+        left_out = after is not None and not after.crowded
+        return Propagated.of(steps, steps * n, left_out or not n)
+
+    def _pull(self, vertices: Frontier, args: tuple[Any, ...]) -> None:
+        with self.totals.call():
+            operators.neighbor_reduce(
+                self.graph, self.pull, args=args, reduce=self.reduce, over=self.over, dtype=self.dtype,
+                vertices=vertices, then=self.then,
+            )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
         """Raise what is wrong with rounds that exchange arrays; ``given``: a frontier, ``wake`` or ``commit`` is."""
-        pairs = checks.places_of(self.graph, self.call, swap)
+        pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
         if pairs and given:
             raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
         if pairs and self.over != "out":
             checks.apart(self.call)
-        checks.taken_over(self.graph, after, pairs, is_recording=False)
+        checks.taken_over(self.graph, after, pairs, is_recording=False, by_host=True)
 
     def run(self, ids: Array) -> Array:
         """Compute the vertices of a round, ascending; return those of the next."""
         part, graph = self.part, self.graph
-        with self.totals.call():
-            operators.neighbor_reduce(
-                graph, self.pull, args=(*self.args, self.answers), reduce=self.reduce, over=self.over,
-                dtype=self.dtype, vertices=frontier_of(graph, part.owned(ids)), then=self.keep,
-            )  # fmt: skip
-        part.share_rows(ids, [*self.written, self.answers])
+        self._pull(frontier_of(graph, part.owned(ids)), (*self.args, self.answers))
+        part.share_rows(ids, [*(self.call.values[position] for position in self.written), self.answers])
         if self.commit is not None:
             with self.totals.call(alike=True):
                 operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=self.args)

@@ -58,7 +58,7 @@ class Frontier:
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
 
-    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "distinct", "is_all")
+    __slots__ = ("_bound", "_buffer", "_capacity", "_count", "_device_count", "device", "distinct", "is_all", "rows")
 
     def __init__(
         self,
@@ -74,6 +74,7 @@ class Frontier:
         self.device = device
         self.distinct = distinct  #: whether no id is repeated
         self.is_all = False  #: whether this was made by :meth:`all`: operators then need no list of vertices
+        self.rows: tuple[int, int] | None = None  #: begin and end if made by :meth:`of_rows`
         self._buffer: Array | None = vertices
         self._capacity = len(vertices)
         self._bound = num_vertices
@@ -100,10 +101,18 @@ class Frontier:
     @classmethod
     def _of_all(cls, device: Device, num_vertices: int) -> Frontier:
         frontier = cls.__new__(cls)
-        frontier.device, frontier.is_all, frontier.distinct = device, True, True
+        frontier.device, frontier.is_all, frontier.distinct, frontier.rows = device, True, True, None
         frontier._buffer = None
         frontier._capacity = frontier._count = frontier._bound = num_vertices
         frontier._device_count = None
+        return frontier
+
+    @classmethod
+    def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
+        """Return the frontier of the vertices from ``begin`` on, below ``end``; no others of ``graph`` have edges."""
+        ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
+        frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
+        frontier.rows = begin, end
         return frontier
 
     @classmethod

@@ -88,7 +88,7 @@ def test_scans(backend: str, options: dict[str, Any], over: str) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 def test_rounds(monkeypatch: pytest.MonkeyPatch, directed: bool) -> None:
     """The least label that reaches a vertex: all lower theirs at first, and few at last."""
-    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view: True)
+    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view, rows=None: True)
     rng, n = np.random.default_rng(3), 900
     graph = su.Graph(n, backend="slabhash", device="cpu", directed=directed, in_edges=directed, slab_bytes=32)
     src, dst = rng.integers(0, n, (2, 1000))
@@ -124,7 +124,7 @@ def least(v, value, x, y, pace, next_pace, changed, seen):
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_passes(monkeypatch: pytest.MonkeyPatch, backend: str, scans: bool, rounds: int) -> None:
     """Arrays are exchanged between passes over all vertices, a heavy one included; totals are those of a pass."""
-    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view: scans)
+    monkeypatch.setattr(schemes, "passes_scan", lambda graph, view, rows=None: scans)
     rng, n = np.random.default_rng(4), 1200
     graph = su.Graph(n, backend=backend, device="cpu", in_edges=True)
     src, dst = rng.integers(0, n, (2, 5000))

@@ -6,10 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_parallel_algorithms import N as M
+from test_parallel_algorithms import follow
 from test_parallel_graph import N, cut, listed
 
 import suricate as su
 from suricate.errors import DTypeError, SelfLoopError, VertexRangeError, WeightError
+from suricate.operators import schemes
+from suricate.operators.cuda.pull import pull
 from suricate.parallel import Comm, partition, run
 
 pytestmark = pytest.mark.gpu
@@ -134,3 +138,18 @@ def test_a_body_that_waits_for_others_is_called_in_every_round() -> None:
         return rounds, y.tolist(), len(calls)
 
     assert run(job, 2) == [(6, [0] * N, 6)] * 2
+
+
+@pytest.mark.parametrize("method", ["nd", "dfp"])
+def test_passes_over_the_own_rows_scan(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each rank walks its storage once, and completes its own vertices."""
+    launched = []
+    monkeypatch.setattr(schemes, "SCAN_DEGREE", 0)
+    launch = pull._scan_then
+    monkeypatch.setattr(pull, "_scan_then", lambda *given: (launched.append(given[1]), launch(*given)))
+    kind = su.plugins.algorithm("pagerank")
+    run(lambda comm: follow(comm, kind, {"tol": 1e-6, "method": method}, directed=True, device="cuda"), 3)
+    ranges = {rows for rows in launched if rows != (0, M)}
+    assert len(ranges) >= 3
+    assert {begin for begin, _ in ranges} >= {0}
+    assert {end for _, end in ranges} >= {M}

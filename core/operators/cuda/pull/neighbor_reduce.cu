@@ -140,14 +140,15 @@ extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* 
 #endif
 
 #if !WORD_VALUES
-// The epilogue behind a scan: completes all vertices. `sums` may be `out`; else it holds the identity again afterwards.
-extern "C" __global__ void __launch_bounds__(BLOCK) complete_vertices(uint32_t num_vertices, out_t* sums, out_t* out,
-                                                                      uint32_t* queue, uint32_t* count PARAMS) {
+// The epilogue behind a scan: completes the vertices from `begin` on, below `end`. `sums` may be `out`; else it holds the
+// identity again afterwards.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+complete_vertices(uint32_t begin, uint32_t end, out_t* sums, out_t* out, uint32_t* queue, uint32_t* count PARAMS) {
     LOCALS
-    for (unsigned long long i = thread_id(); i < num_vertices; i += thread_count()) {
+    for (unsigned long long i = begin + thread_id(); i < end; i += thread_count()) {
         const uint32_t x = uint32_t(i);
         const out_t value = sums[x];
-        complete(x, x, num_vertices, value, out, queue, count ARGS);
+        complete(x, x, end, value, out, queue, count ARGS);
         if (sums != out) sums[x] = identity();  // at last: a store behind a load of the same word would hold up the SM
     }
     FINISH

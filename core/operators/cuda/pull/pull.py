@@ -174,9 +174,10 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     queue = device.xp.empty(min(frontier.at_most, bound), np.uint32)
     count = graph.workspace.state(Counters).count()
     found = Frontier(device, queue, count, num_vertices=graph.num_vertices)
-    by_scan = _scheme(pull, scheme, everything=vertices is None) == "scan"  # raises where the backend cannot scan
-    if by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view)):
-        _scan_then(pull, (queue, count.address))
+    rows = (0, int(bound)) if vertices is None else frontier.rows
+    by_scan = _scheme(pull, scheme, everything=rows is not None) == "scan"  # raises where the backend cannot scan
+    if rows and by_scan and (scheme == "scan" or schemes.passes_scan(graph, pull.view, rows[1] - rows[0])):
+        _scan_then(pull, rows, (queue, count.address))
         return found
     ids, number, size = frontier_arguments(frontier)
     known = frontier.known_count
@@ -186,9 +187,9 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
     return found
 
 
-def _scan_then(pull: _Pull, queue: tuple[Array, np.uint64]) -> None:
-    """Launch a pass over the storage, and then the epilogue for all vertices."""
-    graph, bound = pull.graph, pull.walks[0].bound
+def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
+    """Launch a pass over the storage, and then the epilogue for the vertices of a range, which has all rows."""
+    graph = pull.graph
     assert pull.dtype is not None
     if pull.out is not None:
         sums = pull.out
@@ -196,6 +197,6 @@ def _scan_then(pull: _Pull, queue: tuple[Array, np.uint64]) -> None:
     else:
         sums = wide_array(graph, (pull.dtype, pull.reduce), pull.dtype, identity_of(pull.reduce, pull.dtype))
     _scan(pull, "reduce_segments", sums)
-    grid = min(blocks(int(bound), BLOCK), full_grid(graph.device))
-    out = NULL if pull.out is None else pull.out
-    pull.launch("complete_vertices", grid, bound, sums, out, *queue, views=())
+    grid = min(blocks(rows[1] - rows[0], BLOCK), full_grid(graph.device))
+    out, range_of = NULL if pull.out is None else pull.out, map(np.uint32, rows)
+    pull.launch("complete_vertices", grid, *range_of, sums, out, *queue, views=())

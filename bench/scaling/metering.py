@@ -1,0 +1,83 @@
+"""A communication that counts and times what another one exchanges."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from suricate.base.devices import Array, Device
+from suricate.parallel import Comm
+
+
+@dataclass
+class Spent:
+    """What a rank spent on communication.
+
+    Attributes:
+        calls: collectives.
+        received: bytes of arrays that came from other ranks.
+        waited: seconds until the other ranks came, too.
+        seconds: seconds of exchanging, behind that.
+    """
+
+    calls: int = 0
+    received: int = 0
+    waited: float = 0.0
+    seconds: float = 0.0
+
+
+class Metered(Comm):
+    """Does what ``inner`` does; while :attr:`is_timing`, ranks meet ahead of every collective, so that waits show."""
+
+    def __init__(self, inner: Comm, device: Device) -> None:
+        self.inner, self.rank, self.size, self._device = inner, inner.rank, inner.size, device
+        self.spent, self.is_timing = Spent(), False
+
+    def gather(self, name: str, value: Any) -> list[Any]:
+        """Gather."""
+        found = self._timed(lambda: self.inner.gather(name, value))
+        self.spent.received += sum(
+            getattr(part, "nbytes", 0) for part in (*found[: self.rank], *found[self.rank + 1 :])
+        )
+        return found
+
+    def joined(self, array: Array) -> Array:
+        """Join arrays."""
+        found: Array = self._timed(lambda: self.inner.joined(array))
+        self.spent.received += found.nbytes - array.nbytes
+        return found
+
+    def merged(self, array: Array) -> Array:
+        """Merge arrays."""
+        self.spent.received += array.nbytes
+        return self._timed(lambda: self.inner.merged(array))
+
+    def share(self, array: Array, bounds: Array) -> None:
+        """Share ranges."""
+        own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))
+        self.spent.received += array.nbytes // max(len(array), 1) * (len(array) - own)
+        self._timed(lambda: self.inner.share(array, bounds))
+
+    def place(self, device: Any) -> Any:
+        """Return the device of this rank."""
+        return self.inner.place(device)
+
+    def abort(self, reason: str) -> None:
+        """End the job."""
+        self.inner.abort(reason)
+
+    def _timed(self, exchange: Callable[[], Any]) -> Any:
+        self.spent.calls += 1
+        if not self.is_timing:
+            return exchange()
+        self._device.synchronize()
+        begin = time.perf_counter()
+        self.inner.barrier()
+        together = time.perf_counter()
+        found = exchange()
+        self._device.synchronize()
+        self.spent.waited += together - begin
+        self.spent.seconds += time.perf_counter() - together
+        return found

@@ -1,0 +1,243 @@
+"""What the suite on scaling measures: each workload makes what it needs, runs once per repeat, and is verified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Device
+from suricate.bench.constants import CHECK_BY_REFERENCE
+from suricate.bench.drawn import DrawnInput
+from suricate.bench.verify.edges import expect
+from suricate.generate.edge_streams import UniformStream
+from suricate.graph import Graph
+from suricate.parallel import Comm
+from suricate.plugins import algorithm
+
+
+@dataclass
+class Job:
+    """A graph to measure on, divided among the ranks of ``comm``.
+
+    Attributes:
+        comm: the communication; alone, a graph is an ordinary one.
+        data: the edges; each rank draws its part.
+        device: that of this rank.
+        backend: name of the backend.
+        graph: the graph, once it is built.
+        drawn: how many edges of the stream of batches were drawn.
+    """
+
+    comm: Comm
+    data: DrawnInput
+    device: Device
+    backend: str
+    graph: Graph | None = None
+    drawn: int = 0
+    batches: UniformStream = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.batches = UniformStream(self.data.stream.scale, self.data.stream.seed + 1)
+
+    @property
+    def built(self) -> Graph:
+        """The graph."""
+        assert self.graph is not None
+        return self.graph
+
+    def empty(self) -> Graph:
+        """Return a graph without edges."""
+        options: dict[str, Any] = {"in_edges": True, "device": self.device, "backend": self.backend}
+        if self.comm.size > 1:
+            options["comm"] = self.comm
+        return Graph(self.data.num_vertices, **options)
+
+    def part(self, size: int) -> tuple[int, int]:
+        """Return which of ``size`` edges this rank passes."""
+        comm = self.comm
+        return size * comm.rank // comm.size, size * (comm.rank + 1) // comm.size
+
+
+class Workload:
+    """One row: ``prepare``, untimed; ``run``, timed; ``restore``, untimed; ``check``, once, behind the repeats."""
+
+    name = ""
+    algorithm: str | None = None
+    batch: int | None = None
+    verified = ""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    @property
+    def items(self) -> int:
+        """How many edges a run processes."""
+        return self.batch or self.job.data.num_edges
+
+    def prepare(self) -> None:
+        """Make what a run needs."""
+
+    def run(self) -> None:
+        """Do what is timed."""
+
+    def restore(self) -> None:
+        """Undo a run."""
+
+    def check(self) -> None:
+        """Raise ``Mismatch`` if a result is wrong."""
+
+
+class Build(Workload):
+    """All edges in one call; the last graph is that of the other workloads."""
+
+    name, verified = "scaling build", "sums of degrees"
+
+    def prepare(self) -> None:
+        """Draw the part of this rank."""
+        self.job.graph = None
+        self.edges = self.job.data.edges(*self.job.part(self.job.data.num_edges), self.job.device.xp)
+        self.made = self.job.empty()
+
+    def run(self) -> None:
+        """Insert it."""
+        self.made.insert_edges(self.edges.src, self.edges.dst)
+
+    def restore(self) -> None:
+        """Keep the graph."""
+        self.job.graph, self.edges, self.made = self.made, None, None  # type: ignore[assignment]
+
+    def check(self) -> None:
+        """Compare the number of edges with the sums of degrees."""
+        graph = self.job.built
+        for direction in ("out", "in"):
+            total = int(graph.degrees(direction).sum(dtype=np.int64))
+            expect(total == graph.num_edges, f"{direction}-degrees sum to {total}, there are {graph.num_edges} edges")
+
+
+class Insert(Workload):
+    """A batch of fresh pairs, which is deleted again."""
+
+    name, verified = "scaling insert", "questions for the batch"
+
+    def __init__(self, job: Job, batch: int) -> None:
+        super().__init__(job)
+        self.batch = batch
+
+    def prepare(self) -> None:
+        """Draw the part of this rank."""
+        job, size = self.job, self.items
+        begin, end = job.part(size)
+        self.edges = job.batches.piece(job.drawn + begin, job.drawn + end, job.device.xp)
+        job.drawn += size
+
+    def run(self) -> None:
+        """Insert it."""
+        self.delta = self.job.built.insert_edges(self.edges.src, self.edges.dst)
+
+    def restore(self) -> None:
+        """Delete what was new."""
+        new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)
+        self.job.built.delete_edges(new.src[begin:end], new.dst[begin:end])
+
+    def check(self) -> None:
+        """Ask for the last batch: nothing of what was new is there."""
+        new = self.delta.inserted
+        expect(len(new.src) > 0, "nothing of a fresh batch was new")
+        expect(not bool(self.job.built.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")
+
+
+class Delete(Insert):
+    """The deletion of a batch that was just inserted."""
+
+    name = "scaling delete"
+
+    def prepare(self) -> None:
+        """Insert a batch; return to the caller what was new."""
+        super().prepare()
+        super().run()
+        new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)
+        self.gone = new.src[begin:end], new.dst[begin:end]
+
+    def run(self) -> None:
+        """Delete it."""
+        self.job.built.delete_edges(*self.gone)
+
+    def restore(self) -> None:
+        """Nothing is left to undo."""
+
+
+class Compute(Workload):
+    """An algorithm from scratch."""
+
+    name = "scaling compute"
+
+    def __init__(self, job: Job, name: str) -> None:
+        super().__init__(job)
+        self.algorithm, self.kind = name, algorithm(name)
+        self.params = self.kind.sample_params(job.data.num_vertices, job.data.source)
+
+    def run(self) -> None:
+        """Compute it."""
+        self.result = self.job.built.compute(self.kind, **self.params)
+
+    @property
+    def verified(self) -> str:  # type: ignore[override]
+        """What the answer is compared with."""
+        return "the reference" if self.is_small else "the answers of all ranks"
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the graph is small enough for the reference."""
+        return self.job.data.num_edges <= CHECK_BY_REFERENCE
+
+    def check(self) -> None:
+        """Compare the answers of all ranks by their digests; of a small graph, with the reference."""
+        parts = self.result if isinstance(self.result, tuple) else (self.result,)
+        self.job.comm.same({f"part {number} of the answer": part for number, part in enumerate(parts)})
+        if not self.is_small:
+            return
+        kind, graph, host = self.kind, self.job.built, self.job.device.to_numpy
+        src, dst, _ = graph.edges()
+        wanted = kind.reference(host(src), host(dst), None, graph.num_vertices, graph.directed, **self.params)
+        found = [host(part) if hasattr(part, "shape") else part for part in parts]
+        given = self.result._make(found) if hasattr(self.result, "_make") else found[0]
+        wrong = kind.mismatch(given, wanted, **self.params)
+        expect(wrong is None, f"{self.algorithm}: {wrong}")
+
+
+class Update(Insert):
+    """A batch with an algorithm that is kept current."""
+
+    name, verified = "scaling update", "computed from scratch"
+
+    def __init__(self, job: Job, name: str, batch: int) -> None:
+        super().__init__(job, batch)
+        self.algorithm, self.kind = name, algorithm(name)
+        self.params = self.kind.sample_params(job.data.num_vertices, job.data.source)
+        self.tracker: Any = None
+
+    def prepare(self) -> None:
+        """Begin to keep it current."""
+        if self.tracker is None:
+            self.tracker = self.job.built.track(self.kind, **self.params)
+        super().prepare()
+
+    def run(self) -> None:
+        """Insert a batch, and read the answer."""
+        super().run()
+        self.result = self.tracker.result
+
+    def check(self) -> None:
+        """Compare the answer with that from scratch."""
+        host = self.job.device.to_numpy
+        found, wanted = (
+            [host(part) if hasattr(part, "shape") else part for part in (each if isinstance(each, tuple) else (each,))]
+            for each in (self.tracker.result, self.job.built.compute(self.kind, **self.params))
+        )
+        for one, other in zip(found, wanted, strict=True):
+            is_real = np.asarray(one).dtype.kind == "f"
+            same = np.allclose(one, other, rtol=1e-3, atol=1e-6) if is_real else np.array_equal(one, other)
+            expect(same, f"{self.algorithm} that was kept current is not that from scratch")
+        self.tracker.close()

@@ -1,0 +1,96 @@
+"""The suite on scaling: rows of one rank and of several, what they exchange, and graphs that grow with the ranks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from suricate import parallel
+from suricate.base.devices import CPU
+from suricate.bench import drawn, scaling
+from suricate.bench.commands import bench
+from suricate.bench.reports.results import read
+from suricate.bench.scaling.metering import Metered
+from suricate.bench.scaling.session import Model
+from suricate.bench.scaling.workloads import Compute
+
+pytestmark = pytest.mark.plain
+OPTIONS = ("--suite", "scaling", "--graph", "rmat:6:4", "--device", "cpu", "--batch", "16", "--repeats", "1")
+
+
+def rows_of(path: Path, *options: str) -> list[dict[str, Any]]:
+    before = len(read([path])[1]) if path.is_file() else 0
+    done = CliRunner().invoke(bench, [*OPTIONS, "--output", str(path), *options], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return read([path])[1][before:]
+
+
+def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    alone = rows_of(path, "--ranks", "1")
+    assert {row["workload"] for row in alone} == {
+        f"scaling {name}" for name in ("build", "insert", "delete", "compute", "update")
+    }
+    assert all(row["extra"]["collectives"] == row["extra"]["comm_bytes"] == 0 for row in alone)
+    several = [row for row in rows_of(path, "--ranks", "2") if row["workload"] != "scaling collective"]
+    assert [row["detail"] for row in several] == ["strong, 2 ranks"] * len(alone) + ["weak, 2 ranks"] * len(alone)
+    build = several[0]
+    # a rank gets half of the edges, 8 bytes each, and a byte per edge and store that says what became of it
+    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 2)
+    assert build["extra"]["model_s"] > 0
+    assert several[len(alone)]["items"] == 2 * build["items"]
+    assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
+
+
+def test_a_wrong_answer_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Compute.run
+
+    def off_by_one(self: Compute) -> None:
+        run(self)
+        self.result = self.result + 1
+
+    monkeypatch.setattr(Compute, "run", off_by_one)
+    options = [*OPTIONS, "--output", str(tmp_path / "rows.jsonl"), "--ranks", "1", "--algorithm", "pagerank"]
+    done = CliRunner().invoke(bench, [*options, "--workload", "compute"])
+    assert done.exit_code == 1
+    assert "FAIL scaling compute pagerank" in done.output
+
+
+def test_several_backends_are_refused() -> None:
+    done = CliRunner().invoke(bench, [*OPTIONS, "--backend", "slabhash", "--backend", "gpma"])
+    assert done.exit_code == 2
+    assert "measures one backend" in done.output
+
+
+def test_the_communication_is_counted() -> None:
+    def job(comm: parallel.Comm) -> tuple[int, int]:
+        metered = Metered(comm, CPU)
+        metered.is_timing = comm.size > 1
+        assert metered.joined(np.arange(comm.rank + 1)).tolist() == [0, 0, 1]
+        metered.share(np.zeros(5, np.int64), np.array([0, 1, 9]))
+        metered.merged(np.zeros(3, np.uint8))
+        assert metered.allgather(comm.rank) == [0, 1]
+        assert metered.spent.seconds > 0
+        return metered.spent.calls, metered.spent.received
+
+    assert parallel.run(job, 2) == [(4, 16 + 32 + 3), (4, 8 + 8 + 3)]
+
+
+def test_graphs_grow_with_the_ranks() -> None:
+    data = drawn.load("rmat:6:4")
+    grown = scaling.times(data, 3)
+    assert (grown.num_edges, grown.num_vertices) == (3 * data.num_edges, 4 * data.num_vertices)
+    assert grown.name == "rmat:6:4 x 3"
+
+
+def test_the_model_divides_work_and_adds_collectives() -> None:
+    from suricate.bench.scaling.metering import Spent
+
+    model = Model(latency=1e-3, seconds_per_byte=1e-6)
+    assert model.expected(2.0, 4, Spent(calls=10, received=1000)) == pytest.approx(0.5 + 0.01 + 0.001)
+    assert model.expected(None, 4, Spent()) is None
