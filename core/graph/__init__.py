@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from suricate.parallel.partition import Partition
 
 
-class Graph:
+class Graph(hints.Hinted):
     """A dynamic graph on one device.
 
     Args:
@@ -247,8 +247,6 @@ class Graph:
 
     _repr_html_ = html.of_graph
     __dir__ = hints.names_of
-    if not TYPE_CHECKING:  # for which there is no attribute that is not written down
-        __getattr__ = hints.missing
 
     # -- changes -------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 A backend is not asked for a formula: a sample of the vertices, with their degrees, is stored, and what it takes is
 scaled. The arrays of a store are the same on both devices, so the sample is stored on the CPU. Vertices of more than
-:data:`HUB` edges are not sampled but counted, at the bytes per edge that some of them take.
+:data:`HUB` edges are not sampled but counted, at the bytes per edge that some of them take. What a backend chooses by
+the size of the first batch is chosen by that of the whole graph, not of the sample.
 """
 
 from __future__ import annotations
@@ -76,8 +77,9 @@ def estimate_memory(
 ) -> MemoryEstimate:
     """Return how much memory a graph takes, on either device, within 10 % if the degrees are given.
 
-    The sample is directed. A backend that chooses its layout by the first batch may choose another one for an
-    undirected graph: one whose edges nearly all meet in one vertex took a third less than estimated.
+    It holds for a graph that is made of one batch in which each edge comes once. Repeated edges, such as both
+    directions of undirected ones, are not stored twice, but a backend may leave room for them, or choose another
+    layout.
 
     Args:
         num_vertices: number of vertices, with ``num_edges`` in place of degrees.
@@ -157,15 +159,36 @@ def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
     if len(degrees) <= SAMPLE:
         size, growth = _measured(np.minimum(degrees, len(degrees)), options)
         return size, round(size * growth)
-    common, hubs = np.sort(degrees[degrees <= HUB]), degrees[degrees > HUB]
+    options = {**options, **_chosen(degrees, options)}
+    common, hubs = np.sort(degrees[degrees <= HUB]), np.sort(degrees[degrees > HUB])
     picked = common[((np.arange(SAMPLE) + 0.5) * len(common) / SAMPLE).astype(np.int64)] if len(common) else common
     size, growth = _measured(picked, options) if len(picked) else (0, 1.0)
     total = size * len(common) / max(len(picked), 1)
     if len(hubs):
-        some = np.minimum(hubs[np.linspace(0, len(hubs) - 1, HUBS).astype(np.int64)], SAMPLE)
+        some = _some(hubs, SAMPLE / len(degrees))
         with_hubs = _held(_build(np.concatenate([picked, some]), options))
         total += (with_hubs - size) / some.sum() * hubs.sum()
     return round(total), round(total * growth)
+
+
+def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the backend options that a store chooses for a first batch of these degrees, by their mean."""
+    n = min(len(degrees), TRACKED)
+    edges = min(int(degrees.sum()) * n // len(degrees), n * n)
+    return _build(np.diff(np.arange(n + 1) * edges // n), options).store("out").options()
+
+
+def _some(hubs: np.ndarray, share: float) -> np.ndarray:
+    """Return degrees of some of the hubs, which have about this share of their edges.
+
+    A degree above that of a sample becomes several of a half, a quarter and so on, as many as add up to it: what rounds
+    to powers of two rounds them alike.
+    """
+    halvings = np.ceil(np.log2(np.maximum(hubs / SAMPLE, 1))).astype(np.int64)
+    ends = np.cumsum(1 << halvings)
+    count = min(max(int(share * ends[-1]), 1), HUBS)
+    chosen = np.searchsorted(ends, (np.arange(count) + 0.5) * ends[-1] / count)
+    return hubs[chosen] >> halvings[chosen]
 
 
 def _measured(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, float]:

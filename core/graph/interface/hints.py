@@ -46,16 +46,30 @@ HINTS = {  # method or attribute of NetworkX -> what does the same here
 INTERNAL = {"edge_table", "ingest", "live_arrays", "most_arcs", "most_deleted", "workspace"}
 
 
-def missing(graph: Any, name: str) -> Any:
-    """Raise ``AttributeError`` for an attribute that there is not, with a hint if NetworkX has it."""
-    kind = type(graph).__name__
-    hint = f"; NetworkX's {name} is here: {HINTS[name]}" if name in HINTS else ""
-    raise AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=graph)
+class Hint:
+    """A name of NetworkX that is missing here: reading it raises ``AttributeError``, which says what does the same."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._hint = name, f"NetworkX's {name} is here: {HINTS[name]}"
+        self.__doc__ = f"Missing; {self._hint}."
+
+    def __get__(self, thing: Any, owner: type) -> Any:
+        missing = f"{owner.__name__!r} object has no attribute {self._name!r}"
+        raise AttributeError(f"{missing}; {self._hint}", name=self._name, obj=thing)
+
+
+class Hinted:
+    """Base of classes that have hints: as class attributes, as ``__getattr__`` makes all attributes slow to read."""
+
+
+for _name in HINTS:
+    setattr(Hinted, _name, Hint(_name))
 
 
 def names_of(thing: Any) -> list[str]:
     """Return the public attributes, without those that only operators and algorithms need."""
-    return [name for name in object.__dir__(thing) if not name.startswith("_") and name not in INTERNAL]
+    names = [name for name in object.__dir__(thing) if not name.startswith("_") and name not in INTERNAL]
+    return [name for name in names if name not in HINTS or hasattr(thing, name)]
 
 
 def pairs_refused(call: str) -> DTypeError:

@@ -19,18 +19,23 @@ def edges_of(family: str) -> tuple[np.ndarray, np.ndarray]:
         found = su.generators.rmat(15, seed=3)
     elif family == "uniform":
         found = su.generators.uniform(N, 12 * N, seed=3)
-    else:
+    elif family == "star":
         hub = np.arange(1, N)
-        return np.concatenate([np.zeros_like(hub), hub]), np.concatenate([hub, np.zeros_like(hub)])
+        return np.zeros_like(hub), hub
+    else:  # all that most vertices have is one edge
+        hubs = np.repeat(np.arange(50), [33_000] * 5 + [2000] * 45)
+        start = np.concatenate([[0], np.flatnonzero(np.diff(hubs)) + 1])
+        dst = (np.arange(len(hubs)) - np.repeat(start, np.bincount(hubs)) + 100) % N
+        return np.concatenate([hubs, np.arange(100, N)]), np.concatenate([dst, np.full(N - 100, 99)])
     return found.src, found.dst
 
 
 @pytest.mark.every_backend
-@pytest.mark.parametrize("family", ["rmat", "uniform", "star"])
+@pytest.mark.parametrize("family", ["rmat", "uniform", "star", "hubs"])
 def test_with_degrees_it_is_within_a_tenth(backend: str, family: str) -> None:
     src, dst = edges_of(family)
-    kinds: list[dict[str, Any]] = [{}, {"in_edges": True, "weight_dtype": "float64"}]
-    kinds += [{"directed": False}] if family != "star" else []  # see the docstring of estimate_memory
+    kinds: list[dict[str, Any]] = [{}, {"in_edges": True, "weight_dtype": "float64"}, {"directed": False}]
+    kinds += [{"directed": False, "weight_dtype": "float32"}] if family == "star" else []
     size = max(int(src.max()), int(dst.max())) + 1
     for options in kinds:
         weight = 1.0 if "weight_dtype" in options else None

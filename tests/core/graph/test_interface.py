@@ -111,6 +111,24 @@ def test_other_missing_attributes_have_no_hint() -> None:
     assert copy.copy(graph).num_vertices == pickle.loads(pickle.dumps(graph)).num_vertices == 1
 
 
+def test_hints_cost_the_other_attributes_nothing() -> None:
+    assert not any("__getattr__" in vars(kind) or "__getattribute__" in vars(kind) for kind in su.Graph.__mro__[:-1])
+    graph = su.Graph(1, device="cpu")
+    assert not hasattr(graph, "nodes")
+    assert getattr(graph, "nodes", None) is None
+    assert "Missing; NetworkX's nodes is here: live_vertices" in pydoc.plain(pydoc.render_doc(su.Graph))
+
+    class Named(su.Graph):
+        nodes = ("own",)
+
+    own = Named(1, device="cpu")
+    assert own.nodes == ("own",)
+    assert "nodes" in dir(own)
+    assert "adj" not in dir(own)
+    with pytest.raises(AttributeError, match=r"'Named' object has no attribute 'adj'; NetworkX's adj is here"):
+        _ = own.adj  # type: ignore[attr-defined]
+
+
 def test_hints_are_about_what_there_is() -> None:
     from suricate.graph.interface.hints import HINTS
 
