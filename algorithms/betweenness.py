@@ -4,8 +4,8 @@ Brandes, *A faster algorithm for betweenness centrality* (2001): a breadth-first
 shortest paths to every vertex, level by level. Then each level, the deepest first, collects the contributions of the
 paths from the level below it. O(m) per source, O(n m) for all sources. With ``k`` sources the result is an estimate,
 scaled as NetworkX scales it (*Centrality estimation in large networks*, 2007). Weights are not used, unless
-``weighted`` asks for it (``suricate.algorithms._weighted_paths``). The numbers of paths are float64; a source from
-which one of them overflows is repeated with factors and powers of 2.
+``weighted`` asks for it (``suricate.algorithms.shared.weighted_paths``). The numbers of paths are float64; a source
+from which one of them overflows is repeated with factors and powers of 2.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._live import deleted_among
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._sources import Sample, search_bytes
-from suricate.algorithms._weighted_paths import credits, demand_weights, reference_credits
+from suricate.algorithms.shared.live import deleted_among
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.sources import Sample, search_bytes
+from suricate.algorithms.shared.weighted_paths import credits, demand_weights, reference_credits
 from suricate.base.parameters import flag
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import advance, neighbor_reduce, propagate, vertex_map

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._live import deleted_among
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._sources import Sample, search_bytes
-from suricate.algorithms._weighted_paths import demand_weights, distances
+from suricate.algorithms.shared.live import deleted_among
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.sources import Sample, search_bytes
+from suricate.algorithms.shared.weighted_paths import demand_weights, distances
 from suricate.base.parameters import flag
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import propagate

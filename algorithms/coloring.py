@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._hash import key_of, mixed
-from suricate.algorithms._vertex_values import resized
+from suricate.algorithms.shared.hash import key_of, mixed
+from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import integer
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map

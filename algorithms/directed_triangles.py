@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._vertex_values import resized
+from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.effects import atomic
 from suricate.base.html import result_html
 from suricate.base.parameters import shown

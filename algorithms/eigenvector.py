@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._fixed_point import FixedPoint, divided, length_of
-from suricate.algorithms._matrices import adjacency, largest_eigenvalue
+from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of
+from suricate.algorithms.shared.matrices import adjacency, largest_eigenvalue
 from suricate.operators import vertex_map
 from suricate.state.scalar import Scalar
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._fixed_point import FixedPoint, divided
-from suricate.algorithms._matrices import adjacency, largest_singular_value
+from suricate.algorithms.shared.fixed_point import FixedPoint, divided
+from suricate.algorithms.shared.matrices import adjacency, largest_singular_value
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.operators import vertex_map

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._hash import key_of, mixed
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._vertex_values import resized
-from suricate.algorithms._vertices import optional_vertices
+from suricate.algorithms.shared.hash import key_of, mixed
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.vertex_values import resized
+from suricate.algorithms.shared.vertices import optional_vertices
 from suricate.base.parameters import integer
 from suricate.errors import ParameterError
 from suricate.operators import converge

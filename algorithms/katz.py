@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._fixed_point import FixedPoint, divided, length_of, of_live
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._vertex_values import VertexValues
+from suricate.algorithms.shared.fixed_point import FixedPoint, divided, length_of, of_live
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.vertex_values import VertexValues
 from suricate.base.parameters import flag, real
 from suricate.operators import vertex_map
 

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._convergence import CutLoops
-from suricate.algorithms._hash import key_of, mixed, mixed_ids, unmixed
-from suricate.algorithms._vertex_values import resized
+from suricate.algorithms.shared.convergence import CutLoops
+from suricate.algorithms.shared.hash import key_of, mixed, mixed_ids, unmixed
+from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import flag, integer
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import converge, neighbor_reduce

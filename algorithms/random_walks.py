@@ -22,9 +22,9 @@ import numpy as np
 
 import suricate as su
 from suricate import hookimpl
-from suricate.algorithms._hash import key_of, mixed64
-from suricate.algorithms._live import NamedVertices
-from suricate.algorithms._sums import Weighting
+from suricate.algorithms.shared.hash import key_of, mixed64
+from suricate.algorithms.shared.live import NamedVertices
+from suricate.algorithms.shared.sums import Weighting
 from suricate.base.parameters import integer, real
 from suricate.base.types import EMPTY
 from suricate.intake.arrays import as_ids, checked_ids

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._sums import Weighting
-from suricate.algorithms._vertex_values import VertexValues, resized
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.sums import Weighting
+from suricate.algorithms.shared.vertex_values import VertexValues, resized
 from suricate.base.parameters import shown
 from suricate.errors import ParameterError
 from suricate.operators import converge

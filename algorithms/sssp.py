@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._matrices import adjacency
-from suricate.algorithms._vertices import Sources, source_ids
+from suricate.algorithms.shared.matrices import adjacency
+from suricate.algorithms.shared.vertices import Sources, source_ids
 from suricate.base.html import result_html
 from suricate.base.parameters import real
 from suricate.base.types import EMPTY

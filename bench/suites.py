@@ -28,20 +28,20 @@ from suricate.bench.workloads.algorithms import (
 )
 from suricate.bench.workloads.builds import ORDERS, Build, Growth
 from suricate.bench.workloads.crossover import USES, Crossing, Rebuilding, power_near
+from suricate.bench.workloads.drawn.large import LARGE_OPERATIONS, LargeBuild, LargeRank
+from suricate.bench.workloads.drawn.windows import LongWindow
 from suricate.bench.workloads.footprints import Footprint
-from suricate.bench.workloads.large import LARGE_OPERATIONS, LargeBuild, LargeRank
 from suricate.bench.workloads.methods import Method, StreamedMethod
 from suricate.bench.workloads.operations import OPERATIONS, Churn, Memory
 from suricate.bench.workloads.operators import Propagate, Reduce
 from suricate.bench.workloads.replays import Replay
 from suricate.bench.workloads.schemes import scheme_tasks
 from suricate.bench.workloads.short import ShortCalls
-from suricate.bench.workloads.short_cuda import HostTime
+from suricate.bench.workloads.short.cuda import HostTime
 from suricate.bench.workloads.streams import Stream, Window
 from suricate.bench.workloads.sweeps import KnobFixture, label, settings, switches, widths
 from suricate.bench.workloads.usage import PEAKS, READ_SHARES, Peak, ReadsAndWrites
 from suricate.bench.workloads.vertices import VERTEX_TASKS, KeptCurrentWithout
-from suricate.bench.workloads.windows import LongWindow
 from suricate.graph import Graph
 from suricate.plugins import algorithm, algorithms, backend, backends, default_backend
 

@@ -46,10 +46,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._convergence import tolerance
-from suricate.algorithms._fixed_point import divided
-from suricate.algorithms._sums import Weighting
-from suricate.algorithms._vertex_values import optional_values
 from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, sums_up_loops, uniform
 from suricate.algorithms.pagerank.passes import WholePasses
 from suricate.algorithms.pagerank.reach import is_near, steps_until
@@ -61,6 +57,10 @@ from suricate.algorithms.pagerank.steps import (
     take_back,
     visit,
 )
+from suricate.algorithms.shared.convergence import tolerance
+from suricate.algorithms.shared.fixed_point import divided
+from suricate.algorithms.shared.sums import Weighting
+from suricate.algorithms.shared.vertex_values import optional_values
 from suricate.base.parameters import dtype as one_dtype
 from suricate.base.parameters import flag, integer, real
 from suricate.errors import ParameterError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.algorithms._fixed_point import divided
+from suricate.algorithms.shared.fixed_point import divided
 from suricate.base.parameters import integer, real, shown
 from suricate.errors import ParameterError, ShapeError, VertexRangeError
 from suricate.intake.arrays import as_array

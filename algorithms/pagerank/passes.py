@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import suricate as su
-from suricate.algorithms._convergence import CutLoops, Progress, demand_floor
-from suricate.algorithms._fixed_point import divided
-from suricate.algorithms._sums import Weighting
 from suricate.algorithms.pagerank.extrapolation import SeriesExtrapolation, StepExtrapolation, extrapolate
 from suricate.algorithms.pagerank.parameters import started, uniform
 from suricate.algorithms.pagerank.reference import VerifiedRanks
@@ -26,6 +23,9 @@ from suricate.algorithms.pagerank.steps import (
     passes,
     take_back,
 )
+from suricate.algorithms.shared.convergence import CutLoops, Progress, demand_floor
+from suricate.algorithms.shared.fixed_point import divided
+from suricate.algorithms.shared.sums import Weighting
 from suricate.errors import ConvergenceError, ParameterError, WeightError
 from suricate.graph.row_copies import copied_rows
 from suricate.operators import advance, converge, iterate, neighbor_reduce, vertex_map
@@ -34,8 +34,8 @@ from suricate.operators.results import Propagated
 from suricate.operators.schemes import all_passes_scan
 
 if TYPE_CHECKING:
-    from suricate.algorithms._vertex_values import VertexValues
     from suricate.algorithms.pagerank.parameters import Jumps
+    from suricate.algorithms.shared.vertex_values import VertexValues
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.state.frontier import Frontier

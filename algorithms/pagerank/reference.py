@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from suricate.algorithms._matrices import adjacency
 from suricate.algorithms.pagerank.parameters import ALPHA, TOL, distribution
+from suricate.algorithms.shared.matrices import adjacency
 from suricate.plugins.algorithm import Algorithm
 
 EXACT_TOLERANCE, EXACT_ITERATIONS = 1e-14, 10_000

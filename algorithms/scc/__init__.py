@@ -25,10 +25,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._hash import key_of, mixed
-from suricate.algorithms._live import DeletedCount, deleted_among
-from suricate.algorithms._matrices import adjacency
 from suricate.algorithms.scc.reach import reach_on_host
+from suricate.algorithms.shared.hash import key_of, mixed
+from suricate.algorithms.shared.live import DeletedCount, deleted_among
+from suricate.algorithms.shared.matrices import adjacency
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.base.types import EMPTY, EdgeList

@@ -217,11 +217,14 @@ def show(arcs, i, u, marks, held, count):
 
 
 @inner
-def meet(g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees, triangles):
+def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scratch, numbers):
     """Count the triangles of the changed edge at place ``i`` of ``arcs``; its hub has ``start`` to ``stop``.
 
-    The neighbours of the hub are marked, or are looked up.
+    The neighbours of the hub are marked, or are looked up. ``scratch`` are ``marks``, ``shared`` and ``held``,
+    ``numbers`` are ``degrees`` and ``triangles``, see :func:`count_changes`.
     """
+    marks, shared, held = scratch
+    degrees, triangles = numbers
     hub, u = np.uint32(arcs[i] >> HALF), np.uint32(arcs[i])
     edge, row, other = edge_of(hub, u), row_begin(arcs, u), row_begin(others, u)
     own, marks[u] = marks[u], step
@@ -263,7 +266,7 @@ def count_changes(g, arcs, others, present, search, change, marks, kept, shared,
     ``kept`` is ``int64[1]``, the last mark; ``shared`` is ``uint32[n]``, ``held`` has as many places as there are arcs
     of both kinds, ``degrees`` is that of the graph without self-loops.
     """
-    start = 0
+    start, scratch, numbers = 0, (marks, shared, held), (degrees, triangles)
     while start < len(arcs):
         hub = np.uint32(arcs[start] >> HALF)
         stop, lookups, edges, neighbors = start, np.int64(0), 0, degrees[hub]
@@ -285,10 +288,7 @@ def count_changes(g, arcs, others, present, search, change, marks, kept, shared,
             for i in range(start, stop):
                 u = np.uint32(arcs[i])
                 if is_hub(hub, neighbors, u, degrees[u]):
-                    meet(
-                        g, arcs, start, stop, others, present, i, is_marked, change, marks, step, shared, held, degrees,
-                        triangles,
-                    )  # fmt: skip
+                    meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scratch, numbers)
             if not is_marked:
                 unmark_changed(arcs, start, others, hub, marks)
         start = stop

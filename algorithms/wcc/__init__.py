@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate import hookimpl
-from suricate.algorithms._live import DeletedCount, deleted_among
-from suricate.algorithms._matrices import adjacency
+from suricate.algorithms.shared.live import DeletedCount, deleted_among
+from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.wcc import afforest, by_operators, component_forest
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest

@@ -15,19 +15,18 @@ from suricate.bench.workloads import (
     builds,
     crossover,
     footprints,
-    large,
     methods,
     operations,
     operators,
     replays,
     schemes,
     short,
-    short_cuda,
     streams,
     usage,
     vertices,
-    windows,
 )
+from suricate.bench.workloads.drawn import large, windows
+from suricate.bench.workloads.short.cuda import HostTime
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import OPERATIONS, Store
 
@@ -50,7 +49,7 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     "large": (large.LargeBuild, *large.LARGE_OPERATIONS, large.LargeRank),
     "usage": (*operations.OPERATIONS, usage.ReadsAndWrites, *vertices.VERTEX_TASKS, usage.Peak),
     "replay": (replays.Replay,),
-    "short": (short.ShortCalls, short_cuda.HostTime),
+    "short": (short.ShortCalls, HostTime),
     "ablations": (
         *operations.OPERATIONS, algorithms.FromScratch, algorithms.UpdateAlone, *ablations.ABLATIONS,
         ablations.ComponentsByEdges,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms._hash import key_of, mixed, unmixed
-from suricate.algorithms.label_propagation import Arcs, LabelPropagation, modes
+from suricate.algorithms.label_propagation import ArcTable, LabelPropagation, modes
+from suricate.algorithms.shared.hash import key_of, mixed, unmixed
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance, ReplayedConformance, Snapshot
 
@@ -42,7 +42,7 @@ class Labels:
         label[ids] = [new.get(name, name) for name in label[ids].tolist()]
         self.rank = mixed(label, self.key)
 
-    def look(self, active: np.ndarray, arcs: Arcs, max_iter: int) -> None:
+    def look(self, active: np.ndarray, arcs: ArcTable, max_iter: int) -> None:
         """Rounds: a vertex takes the most frequent label of its neighbours, unless it has to wait: see the module."""
         own = mixed(np.arange(len(self.rank), dtype=np.uint64), self.key)
         for _ in range(max_iter if len(active) else 0):
@@ -75,9 +75,9 @@ class TestLabelPropagation(ReplayedConformance):
         self.directed = variant.directed
         return super().build(backend, device_kind, variant)
 
-    def arcs_of(self, at: Snapshot) -> Arcs:
+    def arcs_of(self, at: Snapshot) -> ArcTable:
         found = LabelPropagation.reference(at.src, at.dst, None, at.num_vertices, self.directed)
-        assert isinstance(found, Arcs)
+        assert isinstance(found, ArcTable)
         return found
 
     def begin(self, first: Snapshot, *, max_iter: int = 100, seed: int = 0) -> Labels:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms import _hash
 from suricate.algorithms.coloring import Coloring
 from suricate.algorithms.independent_set import IndependentSet
+from suricate.algorithms.shared import hash as _hash
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import AlgorithmConformance
 

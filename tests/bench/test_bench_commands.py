@@ -11,7 +11,7 @@ from suricate.bench import constants, drawn, inputs, suites, suricate_commands
 from suricate.bench.commands import bench, demo
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import listing, results
-from suricate.bench.workloads.short_cuda import HostTime
+from suricate.bench.workloads.short.cuda import HostTime
 
 ENVIRONMENT = {"run", "date", "command", "device", "cpu", "cores", "memory_bytes", "python", "versions", "git", "seed"}
 QUICK = ["--device", "cpu", "--repeats", "1", "--time-limit", "0"]

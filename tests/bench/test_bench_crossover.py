@@ -18,7 +18,7 @@ from suricate.bench.reports.results import measured
 from suricate.bench.runner import Limits, measure
 from suricate.bench.verify.edges import EdgeModel, ExpectedChange, Mismatch, check_content, check_digest, digest
 from suricate.bench.workloads.crossover import PRODUCT, QUERY, REBUILD, UPDATE, USES, Crossing, Rebuilding
-from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, inverse
+from suricate.bench.workloads.crossover.graphs import Batches, DeviceInput, inverse
 from suricate.cli import cli
 from suricate.graph.delta import Batch
 

@@ -16,7 +16,9 @@ from suricate.bench.reports import tables
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
 from suricate.bench.verify.edges import EdgeModel
-from suricate.bench.workloads import crossover, drawn_graphs, large, windows
+from suricate.bench.workloads import crossover
+from suricate.bench.workloads.drawn import graphs as drawn_graphs
+from suricate.bench.workloads.drawn import large, windows
 from suricate.errors import CapacityError, UnknownNameError
 
 QUICK = Limits(min_repeats=2, max_repeats=2, time_limit=1.0, warmups=0)

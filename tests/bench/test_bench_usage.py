@@ -13,7 +13,8 @@ from suricate.bench.reports import tables
 from suricate.bench.reports.results import Row, to_line
 from suricate.bench.runner import Limits, measure
 from suricate.bench.suites import Selection, bench_tasks
-from suricate.bench.workloads import ablations, replays, short, short_cuda, usage
+from suricate.bench.workloads import ablations, replays, short, usage
+from suricate.bench.workloads.short import cuda as short_cuda
 from suricate.errors import RequirementError
 from suricate.operators.closed_triples import closed_triples
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from suricate.algorithms._convergence import MOST_STEPS, tolerance
-from suricate.algorithms._sums import Weighting
-from suricate.algorithms._vertex_values import optional_values, resized
+from suricate.algorithms.shared.convergence import MOST_STEPS, tolerance
+from suricate.algorithms.shared.sums import Weighting
+from suricate.algorithms.shared.vertex_values import optional_values, resized
 from suricate.base.parameters import integer
 from suricate.errors import ConvergenceError, WeightError
 from suricate.graph.row_copies import copied_rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.algorithms._vertices import optional_vertices
+from suricate.algorithms.shared.vertices import optional_vertices
 from suricate.base.parameters import integer
 from suricate.errors import ParameterError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.algorithms._live import NamedVertices
+from suricate.algorithms.shared.live import NamedVertices
 from suricate.base.parameters import integer, shown
 from suricate.errors import ParameterError, VertexRangeError
 from suricate.intake.arrays import as_ids, checked_ids, on_host, range_message

@@ -1,6 +1,6 @@
 """Workloads of the suite on large graphs: built in batches, updated, queried and ranked, beyond what a host can hold.
 
-How they are verified is said in ``suricate.bench.workloads.drawn_graphs``; besides, the degrees of all vertices and all
+How they are verified is said in ``suricate.bench.workloads.drawn.graphs``; besides, the degrees of all vertices and all
 sums are compared.
 """
 
@@ -16,7 +16,7 @@ from suricate.bench.drawn import DrawnInput, drawn_degrees
 from suricate.bench.fixtures import Batches, Fixture, HostBatch
 from suricate.bench.verify.edges import expect
 from suricate.bench.workloads.base import FixtureTask
-from suricate.bench.workloads.drawn_graphs import LargeGraph, existing_edges, sample_of
+from suricate.bench.workloads.drawn.graphs import LargeGraph, existing_edges, sample_of
 from suricate.operators import advance
 
 ALPHA = 0.85

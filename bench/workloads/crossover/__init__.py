@@ -3,7 +3,7 @@
 A use is an algorithm of the suite that is kept current, or nothing, a query of as many pairs, or a product of the
 adjacency matrix and a vector, as Marrow-Graph's experiment has it. Cells of one backend, graph and use share what they
 are measured on, and all backends meet the same batches, so answers to compare with are made once; all of that lies on
-the device (``suricate.bench.workloads.crossover_graphs``).
+the device (``suricate.bench.workloads.crossover.graphs``).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from suricate.bench.runner import Over, Skipped, once
 from suricate.bench.verify.edges import EdgeModel, ExpectedChange, check_content, check_digest, expect
 from suricate.bench.verify.results import check_same
 from suricate.bench.workloads.algorithms import DELETION_SHARES, MIXED, Batched
-from suricate.bench.workloads.crossover_graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse
+from suricate.bench.workloads.crossover.graphs import Batches, DeviceInput, Drawn, SharedGraph, inverse
 from suricate.bench.workloads.operators import value
 from suricate.graph.delta import Batch
 from suricate.operators import neighbor_reduce

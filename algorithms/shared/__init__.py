@@ -1,0 +1,1 @@
+"""What several algorithms use: parameters, checks, fixed-point iterations, hashes, references."""
