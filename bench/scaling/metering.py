@@ -54,6 +54,11 @@ class Metered(Comm):
         self.spent.received += array.nbytes
         return self._timed(lambda: self.inner.merged(array))
 
+    def smallest(self, array: Array) -> None:
+        """Reduce an array."""
+        self.spent.received += array.nbytes
+        self._timed(lambda: self.inner.smallest(array))
+
     def share(self, array: Array, bounds: Array) -> None:
         """Share ranges."""
         own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))

@@ -458,7 +458,7 @@ def make_tracker(
     kept = every.get(key)
     if kept is None or not kept.trackers:
         kept = Kept(seen, instance, params)
-        if seen is graph:
+        if seen is graph and graph.partition is None:
             rehearse_tracking(graph, type(instance), params)
         if state is not None:
             kept.restore(state)

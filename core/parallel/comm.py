@@ -74,6 +74,11 @@ class Comm(ABC):
             total |= other
         return total
 
+    def smallest(self, array: Array) -> None:
+        """Give all ranks the smallest of what they have at each place of ``array``, ``uint64``; in place."""
+        for other in self.gather(f"smallest {array.dtype}", array):
+            module_of(array).minimum(array, other, out=array)
+
     def share(self, array: Array, bounds: Array) -> None:
         """Give all ranks what the others have in their ranges of ``array``, which ``bounds`` divide; in place."""
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))

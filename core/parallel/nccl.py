@@ -73,6 +73,16 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, array.nbytes, nccl.NCCL_UINT8, nccl.NCCL_MAX, self._stream)
         return array
 
+    def smallest(self, array: Array) -> None:
+        """Reduce in place."""
+        if not hasattr(array, "__cuda_array_interface__"):
+            self.host.smallest(array)
+            return
+        self._forms("smallest", array)
+        if len(array):
+            nccl, at = self._nccl, array.data.ptr
+            self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
+
     def share(self, array: Array, bounds: Array) -> None:
         """Receive the ranges of the others in their places."""
         if not hasattr(array, "__cuda_array_interface__"):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from suricate.state.frontier import Frontier
 
 HALF = 64
+MANY = 8  #: words are exchanged whole where more than one in so many was altered
 
 
 def advance(
@@ -140,12 +141,17 @@ class Push:
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         before = data.copy()
         self._local(given, self.out, scheme)
-        altered = xp.flatnonzero((data != before).any(axis=1) if data.ndim > 1 else data != before).astype(np.uint32)
-        places, values = comm.allgatherv(altered), comm.allgatherv(data[altered])
-        for one, value in zip(places, values, strict=True):
-            better = words_less(value, data[one])
-            data[one[better]] = value[better]
-        union = xp.unique(xp.concatenate(places))
+        differs = (data != before).any(axis=1) if data.ndim > 1 else data != before
+        altered = xp.flatnonzero(differs).astype(np.uint32)
+        if data.ndim == 1 and sum(comm.allgather(len(altered))) > len(data) // MANY:
+            comm.smallest(data)
+            union = xp.flatnonzero(data != before).astype(np.uint32)
+        else:
+            places, values = comm.allgatherv(altered), comm.allgatherv(data[altered])
+            for one, value in zip(places, values, strict=True):
+                better = words_less(value, data[one])
+                data[one[better]] = value[better]
+            union = xp.unique(xp.concatenate(places))
         return union[keys_differ(data[union], before[union], self.out.layout)]
 
     def _second(self, changed: Array, step: int) -> Array:

@@ -66,6 +66,9 @@ def test_places_are_shared_and_bytes_merged(gpus: Any) -> None:
         words = xp.zeros(4, np.uint64)
         words[comm.rank :: 2] = (1 << 63) + comm.rank
         assert comm.merged(words).get().tolist() == [(1 << 63), (1 << 63) + 1] * 2
+        words = xp.asarray([5, (1 << 63) + comm.rank, 9 - comm.rank], np.uint64)
+        comm.smallest(words)
+        assert words.get().tolist() == [5, 1 << 63, 8]
 
     run(job, 2)
 

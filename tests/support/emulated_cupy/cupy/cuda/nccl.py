@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 available = True
-NCCL_UINT8, NCCL_MAX = 1, 2
-SIZES = {NCCL_UINT8: 1}
+NCCL_UINT8, NCCL_UINT64, NCCL_MAX, NCCL_MIN = 1, 5, 2, 3
+DTYPES = {NCCL_UINT8: np.dtype(np.uint8), NCCL_UINT64: np.dtype(np.uint64)}
 CALLS: list[tuple[Any, ...]] = []  #: rank, name, count, dtype, stream
 _numbers, _jobs, _lock = count(), dict[Any, "_Job"](), threading.Lock()
 _group = threading.local()
@@ -73,7 +73,7 @@ class NcclCommunicator:
     def allGather(self, sent: int, received: int, size: int, dtype: int, stream: int) -> None:  # noqa: N802
         """Gather as much from every rank."""
         CALLS.append((self.rank, "allGather", size, dtype, stream))
-        parts = self._all(sent, size * SIZES[dtype])
+        parts = self._all(sent, size * DTYPES[dtype].itemsize)
         assert {len(part) for part in parts} == {size}
         whole = b"".join(parts)
         ctypes.memmove(received, whole, len(whole))
@@ -81,18 +81,19 @@ class NcclCommunicator:
     def allReduce(  # noqa: N802
         self, sent: int, received: int, size: int, dtype: int, op: int, stream: int
     ) -> None:
-        """Reduce numbers of all ranks; only the largest byte is known."""
+        """Reduce numbers of all ranks to the largest or the smallest ones."""
         CALLS.append((self.rank, "allReduce", size, dtype, stream))
-        assert op == NCCL_MAX
-        largest = np.max([np.frombuffer(part, np.uint8) for part in self._all(sent, size)], axis=0)
-        ctypes.memmove(received, largest.tobytes(), size)
+        kind, reduce = DTYPES[dtype], {NCCL_MAX: np.max, NCCL_MIN: np.min}[op]
+        parts = self._all(sent, size * kind.itemsize)
+        found = reduce([np.frombuffer(part, kind) for part in parts], axis=0)
+        ctypes.memmove(received, found.tobytes(), found.nbytes)
 
     def send(self, address: int, size: int, dtype: int, peer: int, stream: int) -> None:
         """Note what goes to another rank."""
         CALLS.append((self.rank, "send", size, dtype, stream))
-        _group.calls.append((self, "send", address, size * SIZES[dtype], peer))
+        _group.calls.append((self, "send", address, size * DTYPES[dtype].itemsize, peer))
 
     def recv(self, address: int, size: int, dtype: int, peer: int, stream: int) -> None:
         """Note what comes from another rank."""
         CALLS.append((self.rank, "recv", size, dtype, stream))
-        _group.calls.append((self, "recv", address, size * SIZES[dtype], peer))
+        _group.calls.append((self, "recv", address, size * DTYPES[dtype].itemsize, peer))
