@@ -335,7 +335,9 @@ class Supply:
         """Size all buckets again; raises ``CapacityError`` before anything has changed."""
         vertices = self.ledger.num_vertices
         with self._budget.allocating(4 * vertices):
-            expected = self._pool.degrees(vertices) if self.ledger.inserted else self._pool.no_degrees(vertices)
+            # Within the first batch, whose edges count once it is in, the pool may be packed again.
+            is_empty = not self.ledger.inserted and not isinstance(step, steps.Repack)
+            expected = self._pool.no_degrees(vertices) if is_empty else self._pool.degrees(vertices)
             if batch is not None and not isinstance(step, steps.Repack):
                 self._kernels.count_sources(batch, expected)
             match step:

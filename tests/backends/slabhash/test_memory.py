@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from slabhash_cases import F32, F64, random_batch
 
+from suricate.backends.slabhash import supply
 from suricate.backends.slabhash.budget import Budget, available_memory
 from suricate.backends.slabhash.loops.maintain import cut_evenly
 from suricate.backends.slabhash.store import SlabHashStore
@@ -297,3 +298,25 @@ def test_a_view_stays_as_long_as_the_arrays_are_the_same(device: Device) -> None
     assert larger.most_edges > view.most_edges
     store.resize(500 + 1)
     assert store.view().num_vertices == 501
+
+
+@pytest.mark.parametrize("size", [2_000_000, 2_700_000])
+def test_a_pool_that_is_packed_within_the_first_batch_has_room_for_its_edges(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within, packed = supply.rebuild, []
+
+    def rebuild(pool: Any, kernels: Any, ledger: Any, budget: Any, sizing: Any) -> int:
+        if sizing.batch is None:
+            packed.append((int(sizing.expected.sum()), sizing.stored))
+        return within(pool, kernels, ledger, budget, sizing)
+
+    monkeypatch.setattr(supply, "rebuild", rebuild)
+    leaves = np.arange(1, 20_000)
+    src, dst = np.concatenate([0 * leaves, leaves]), np.concatenate([leaves, 0 * leaves])
+    graph = Graph(20_000, device="cpu", backend="slabhash", threads=1, in_edges=True, memory_limit=size)
+    graph.insert_edges(src, dst)
+    assert packed, "the limit does not make the pool be packed"
+    assert all(expected == stored > 0 for expected, stored in packed)
+    graph.check()
+    assert graph.num_edges == len(src)
