@@ -32,7 +32,8 @@ def convert(source: Path, target: Path, target_format: str | None, labels: bool,
 
     IN may be - for standard input, a folder or a pattern of Parquet or Arrow files; OUT may be - for standard output.
     OUT is replaced when all of it is written; a device or pipe is written through. A name that ends in .npz is
-    a snapshot, which loads fastest; it keeps no times, no duplicates and no original ids.
+    a snapshot, which loads fastest; it keeps no times and no duplicates. CSV, Parquet, Arrow and snapshots keep the
+    columns of edges.
     """
     from suricate.io import write
     from suricate.io.writing import format_of

@@ -63,12 +63,14 @@ def run(
     algorithm needs it (direction, in-edges, weights).
     """
     kind = plugins.algorithm(algorithm)
-    arguments = parse_params(kind, params)
+    has_columns = bool(reading["edge_columns"]) or is_snapshot(file)
+    arguments = parse_params(kind, params, columns=has_columns)
     named = named_vertices(arguments, params)
     if not reading["relabel"]:
         named = {name: texts for name, texts in named.items() if is_snapshot(file) and has_text(arguments[name])}
     try:
-        kind(**{**arguments, **replaced(arguments, named, lambda text: 0)})  # a bad one shows before the file is read
+        # a bad one shows before the file is read
+        kind(**own_params(kind, {**arguments, **replaced(arguments, named, lambda text: 0)}))
     except (TypeError, ValueError, ArithmeticError) as error:
         raise click.BadParameter(str(error), param_hint="--param") from error
     if output is not None:
@@ -120,17 +122,28 @@ def build_graph(
         return data.to_graph(**options)
 
 
-def parse_params(kind: type, params: Sequence[str]) -> dict[str, Any]:
-    """Return ``NAME=VALUE`` pairs as keyword arguments of an algorithm: Python literals where they are such."""
+def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments without ``weight``, the column of edges that gives the weights, unless it is a parameter."""
+    own = inspect.signature(kind).parameters
+    return {name: value for name, value in arguments.items() if name != "weight" or name in own}
+
+
+def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool) -> dict[str, Any]:
+    """Return ``NAME=VALUE`` pairs as keyword arguments of an algorithm: Python literals where they are such.
+
+    Where edges have ``columns``, ``weight`` names one of them.
+    """
     known = {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind is not p.VAR_KEYWORD}
     names = ", ".join(known) or "none"
+    if columns and (kind.uses_weights or "weighted" in known):
+        known.setdefault("weight", inspect.Parameter("weight", inspect.Parameter.KEYWORD_ONLY, default=None))
     parsed: dict[str, Any] = {}
     for param in params:
         name, equals, text = param.partition("=")
         if not equals or name not in known:
             wrong = f"there is no {name!r}" if equals else f"{param!r}: expected NAME=VALUE"
             raise click.BadParameter(f"{wrong}; the parameters of {kind.__name__} are: {names}", param_hint="--param")
-        parsed[name] = literal(text)
+        parsed[name] = text if name == "weight" and columns else literal(text)
     missing = [name for name, p in known.items() if p.default is p.empty and name not in parsed]
     if missing:
         raise click.BadParameter(f"{kind.__name__} needs {', '.join(missing)}", param_hint="--param")

@@ -83,14 +83,30 @@ class ColumnsType(click.ParamType):
         return columns
 
 
+class FurtherType(click.ParamType):
+    """``NAME[=COLUMN]`` entries, separated by commas: columns of edges; a column is a name, or a position from 0."""
+
+    name = "columns"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str | int]:
+        """Return the columns as ``suricate.read`` takes them."""
+        if isinstance(value, dict) or not value:
+            return value or {}
+        pairs = [entry if "=" in entry else f"{entry}={entry}" for entry in value.split(",")]
+        return ColumnsType().convert(",".join(pairs), param, ctx)
+
+
 def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:
     """Return the value that ``suricate.read`` takes."""
     return "text" if value == "text" else value is not None
 
 
 def reading_options(function: Function) -> Function:
-    """Add ``--from``, ``--relabel`` and ``--columns`` to a :class:`ReadingCommand`, as arguments of ``read_file``."""
+    """Add ``--from``, ``--relabel`` and the options on columns to a :class:`ReadingCommand`, for ``read_file``."""
     for option in (
+        click.option("--edge-columns", type=FurtherType(), default="", metavar="NAME[=COLUMN],...", help=(
+            "Further columns of such a file, which edges keep: fee, or fee=4 by position. --param weight=fee uses one."
+        )),
         click.option("--columns", type=ColumnsType(), metavar="ROLE=COLUMN,...", help=(
             "Columns of a CSV, text, Parquet or Arrow file, by name or position from 0; "
             "roles: src, dst, weight, time. Example: src=payer,dst=payee,weight=amount,time=ts."
@@ -121,7 +137,8 @@ def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
     """Load a snapshot; raises ``click.UsageError`` if options for reading an edge file were given."""
     from suricate.graph import Graph
 
-    given = ", ".join(f"--{'from' if name == 'format' else name}" for name, value in reading.items() if value)
+    options_of = {"format": "from", "edge_columns": "edge-columns"}
+    given = ", ".join(f"--{options_of.get(name, name)}" for name, value in reading.items() if value)
     if given:
         raise click.UsageError(f"{path} is a snapshot: {given} cannot be used with it")
     with working(f"loading {path.name}"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from suricate.base.parameters import flag, integer
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.io import files
+from suricate.io.edge_file import EdgeFile
 from suricate.io.formats import BY_SUFFIX, FORMATS, STREAM_SUFFIX, TABLE_FORMATS, TEXT_SUFFIXES
 from suricate.io.formatter import format_chunk
 from suricate.io.times import to_text
@@ -38,6 +39,7 @@ class _Edges:
     directed: bool
     labels: np.ndarray | None
     time_unit: str | None = None
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)  # further ones, by name
 
     def __len__(self) -> int:
         return len(self.src)
@@ -70,7 +72,9 @@ def write(
         progress: called with (edges written, edges).
 
     An undirected graph has each edge once in the file, except in ``.gr``, which has arcs. ``.gr`` needs whole weights;
-    without weights it gets ones. Decimals are the shortest that give the same number again.
+    without weights it gets ones. Decimals are the shortest that give the same number again. CSV, Parquet and Arrow have
+    the columns of edges, those of an ``EdgeFile`` or of a ``Graph`` with ``edge_columns``, under their names; other
+    formats have the one called ``weight``.
 
     Raises:
         OSError: the file cannot be written.
@@ -112,7 +116,13 @@ def format_of(path: Path, format: str | None) -> str | None:
 
 def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edges:
     src, dst, weight, time = _arrays_of(edges)
-    if any(part is not None and part.shape != (len(src),) for part in (dst, weight, time)):
+    further = dict(getattr(edges, "columns", {})) if isinstance(edges, EdgeFile) else {}
+    if getattr(edges, "edge_table", None) is not None:  # what stands for weights are rows of columns
+        rows, read = weight, edges.edge_columns
+        further = {name: on_host(read.at_rows(name, rows)) for name in read}
+        weight = further.pop("weight", None)
+    _check_names(further)
+    if any(part is not None and part.shape != (len(src),) for part in (dst, weight, time, *further.values())):
         raise ShapeError("edges need arrays of one dimension and of the same length")
     _check_weights(weight)
     highest = max((int(ids.max()) for ids in (src, dst) if len(ids)), default=-1)
@@ -123,8 +133,14 @@ def _gather(edges: Any, num_vertices: int | None, directed: bool | None) -> _Edg
         raise VertexRangeError(f"id {highest} is not below num_vertices={min(count, MAX_VERTICES)}")
     arcs = getattr(edges, "directed", None) is not False if directed is None else flag("directed", directed)
     return _Edges(
-        src, dst, weight, time, count, arcs, getattr(edges, "labels", None), getattr(edges, "time_unit", None)
+        src, dst, weight, time, count, arcs, getattr(edges, "labels", None), getattr(edges, "time_unit", None), further
     )
+
+
+def _check_names(columns: Iterable[str]) -> None:
+    taken = [name for name in columns if name in ("src", "dst", "weight", "time")]
+    if taken:
+        raise ParameterError(f"a column of edges is called {taken[0]!r}, as another one of the file: rename it")
 
 
 def _names_of(graph: Any, content: _Edges) -> np.ndarray | None:
@@ -189,6 +205,9 @@ def _write_temporal(edges: _Edges, path: Path, progress: Any) -> None:
 
 def _write_csv(edges: _Edges, path: Path, progress: Any) -> None:
     columns, names = _columns(edges, quote=True)
+    for name, values in edges.columns.items():
+        columns.append(_further(values))
+        names.append(_quoted(name))
     separator = "\t" if files.split_suffix(path)[0] == ".tsv" else ","
     _write_lines(path, separator.join(names) + "\n", b"", separator.encode(), columns, len(edges), progress)
 
@@ -225,7 +244,7 @@ def _write_gr(edges: _Edges, path: Path, progress: Any) -> None:
 def _write_table(format: str, edges: _Edges, path: Path, progress: Any) -> None:
     from suricate.io.tables import write_table
 
-    named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time}
+    named = {"src": edges.src, "dst": edges.dst, "weight": edges.weight, "time": edges.time, **edges.columns}
     columns = {name: values for name, values in named.items() if values is not None}
     with replacing(path) as file:
         write_table(
@@ -268,6 +287,22 @@ def _numbers(values: np.ndarray) -> Column:
     return lambda rows: values[rows].astype("S32")  # shortest decimals that give the same number again
 
 
+def _further(values: np.ndarray) -> Column:
+    """Return the cells of a column of edges: numbers, bools as 0 and 1, or texts."""
+    if values.dtype.kind in "iufb":
+        return _numbers(values.astype(np.uint8) if values.dtype.kind == "b" else values)
+    texts = [str(value) for value in values]
+    if any(not _LINE_BREAKS.isdisjoint(text) for text in texts):
+        raise ParameterError("a text that has a line break or zero byte fits into Parquet and Arrow only")
+    cells = np.array([_quoted(text).encode("utf-8", "surrogateescape") for text in texts], "S")
+    return lambda rows: cells[rows]
+
+
+def _quoted(text: str) -> str:
+    """Return a text as a field of CSV."""
+    return '"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text
+
+
 def _iso_times(times: np.ndarray, unit: str) -> Column:
     return lambda rows: to_text(times[rows], unit)
 
@@ -284,7 +319,7 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
     if any(not text or not _LINE_BREAKS.isdisjoint(text) for text in texts):
         raise ParameterError("a label that is empty or has a line break or zero byte fits into Parquet and Arrow only")
     if quote:
-        texts = ['"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text for text in texts]
+        texts = [_quoted(text) for text in texts]
     elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
         raise ParameterError("a label with blanks or a comment sign fits into CSV, Parquet and Arrow only")
     return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -58,11 +59,16 @@ class Fields:
         return found
 
 
-def texts_at(data: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return texts in an array of objects; bytes that are not UTF-8 as surrogates."""
+def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np.ndarray:
+    """Return texts in an array of objects; bytes that are not UTF-8 as surrogates.
+
+    With ``quotes`` a doubled quote stands for one.
+    """
     whole, array = data.tobytes(), np.empty(len(spans), object)
     begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
     array[:] = [whole[a : a + n].decode("utf-8", "surrogateescape") for a, n in zip(begins, lengths, strict=True)]
+    if quotes and b'""' in whole:
+        array[:] = [text.replace('""', '"') for text in array]
     return array
 
 
@@ -90,4 +96,4 @@ def _header(head: bytes, layout: Layout) -> Sequence[str]:
         return ()
     lines = [line.strip() for line in head[: layout.header_bytes].decode("utf-8-sig", "replace").splitlines()]
     last = next((line for line in reversed(lines) if line and not line.startswith("#")), "")
-    return [name.strip().strip('"') for name in last.split(layout.delimiter)]
+    return [name.strip() for name in next(csv.reader([last], delimiter=layout.delimiter, skipinitialspace=True), [])]

@@ -165,7 +165,7 @@ def _parse(
     edges, tokenizers = _Edges(layout), [make()]
     for chunk, rows in parsed(source, body, Tokenizer.parse, tokenizers, make, layout.header_lines):
         for name, (data, spans) in fields.of(chunk, len(rows.src)).items():
-            edges.columns.setdefault(name, []).append(texts_at(data, spans))
+            edges.columns.setdefault(name, []).append(texts_at(data, spans, quotes=layout.format == "csv"))
         if layout.dst_offset:
             rows = rows._replace(dst=rows.dst + np.uint64(layout.dst_offset))
         if labels is None:

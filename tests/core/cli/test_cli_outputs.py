@@ -149,3 +149,26 @@ def test_convert_from_and_to_a_pipe(path_graph: Path) -> None:
     done = shell("convert", "-", "-", "--from", "snap", "--to", "csv", stdin=path_graph.open())
     assert done.stdout.splitlines()[:2] == ["src,dst", "0,1"]
     assert not Path("-").exists()
+
+
+def test_columns_of_edges(tmp_path: Path) -> None:
+    """From a file to the algorithm that has one for weights, and from file to file."""
+    file, table, snapshot = tmp_path / "trips.csv", tmp_path / "out.csv", tmp_path / "out.npz"
+    file.write_text("src,dst,km,line\nann,bob,5,A\nbob,cid,1.5,B\nann,cid,9,A\n")
+    options = ("--relabel", "--edge-columns", "km,road=3")
+    asked = ("--device", "cpu", "--param", "source=ann", "--param", "weight=km", "--format", "csv")
+    assert call("run", "sssp", file, *options, *asked).stdout.splitlines()[-3] == "cid,6.5,bob"
+    assert call("convert", file, table, *options, "--labels").exit_code == 0
+    assert table.read_text() == "src,dst,km,road\nann,bob,5.0,A\nbob,cid,1.5,B\nann,cid,9.0,A\n"
+    assert call("convert", file, snapshot, *options).exit_code == 0
+    assert call("run", "sssp", snapshot, *asked).stdout.splitlines()[-3] == "cid,6.5,bob"
+    for wrong, message in [
+        (("run", "sssp", snapshot, *options, *asked), "--relabel, --edge-columns cannot be used with it"),
+        (("run", "sssp", file, "--relabel", *asked), "there is no 'weight'"),
+        (("run", "bfs", file, *options, *asked), "there is no 'weight'"),
+        (("run", "sssp", file, *options, *asked[:-3], "weight=road"), "the column has texts"),
+        (("run", "sssp", file, *options, *asked[:-3], "weight=toll"), "toll"),
+        (("convert", file, table, "--relabel", "--edge-columns", "km,km"), "each role once"),
+    ]:
+        refused = call(*wrong)
+        assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr

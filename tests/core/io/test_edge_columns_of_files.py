@@ -72,3 +72,32 @@ def test_columns_of_tables(tmp_path, form):
     check(su.read(path, edge_columns=["amount", "by"], relabel=True))
     with pytest.raises(ParameterError, match="has no column 'fee'"):
         su.read(path, edge_columns=["fee"], relabel=True)
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.parquet", "out.arrow"])
+def test_columns_are_written(tmp_path, name):
+    if name.endswith(("parquet", "arrow")):
+        pytest.importorskip("pyarrow")
+    columns = {"fee": "float64", "ok": "bool", "weight": ("int32", 1), "by, or for": str}
+    graph = su.Graph(3, device="cpu", edge_columns=columns)
+    given = {"fee": [0.1, np.nan, 7], "ok": [True, False, True], "weight": [5, -6, 7], "by, or for": ["a\tb", "", 'q"']}
+    graph.insert_edges([0, 0, 2], [1, 2, 1], given)
+    su.write(graph, tmp_path / name)
+    file = su.read(tmp_path / name, edge_columns=["fee", "ok", "by, or for"])
+    assert (file.src.tolist(), file.dst.tolist(), file.weight.tolist()) == ([0, 0, 2], [1, 2, 1], [5, -6, 7])
+    assert np.array_equal(file.columns["fee"], given["fee"], equal_nan=True)
+    assert file.columns["ok"].tolist() == given["ok"]
+    assert file.columns["by, or for"].tolist() == given["by, or for"]
+    su.write(file, tmp_path / f"again-{name}")
+    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
+    su.write(graph, tmp_path / "out.mtx")  # which has no other columns
+    assert su.read(tmp_path / "out.mtx").weight.tolist() == [5, -6, 7]
+    with pytest.raises(ParameterError, match="a column of edges is called 'time'"):
+        su.write(su.read(tmp_path / name, edge_columns={"time": "fee"}), tmp_path / "no.csv")
+
+
+def test_texts_with_breaks_fit_into_tables_only(tmp_path):
+    graph = su.Graph(2, device="cpu", edge_columns={"by": str})
+    graph.insert_edges([0], [1], {"by": ["a\nb"]})
+    with pytest.raises(ParameterError, match="line break or zero byte"):
+        su.write(graph, tmp_path / "out.csv")
