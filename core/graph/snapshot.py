@@ -5,6 +5,10 @@ A snapshot is a NumPy ``.npz`` archive (every member has a checksum) of ``header
 there are names or columns of vertices, ``names.*`` and ``columns.*`` (their states); the format version is then 2,
 else 1. Version 3 has columns of edges, ``edge_columns.*``, in the order of the edges, in place of weights.
 A pickled graph is the same, as bytes.
+
+A graph of several processes is a file of each with its edges, and one that names them, which is written last: version 4
+has ``parts``, the names of files beside it, and ``stamp`` in place of edges; the parts are archives of ``stamp`` and
+edges. The names alternate, so that a snapshot is whole until the next one is.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
+import secrets
 import struct
 import zipfile
 import zlib
@@ -43,12 +49,16 @@ from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
+    from suricate.parallel.comm import Comm
 
 FORMAT = "suricate graph"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 NAMES, COLUMNS, EDGES = "names.", "columns.", "edge_columns."  #: what the arrays of these states begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 FIXED = ("num_vertices", "degree_hints", "in_degree_hints", "names", "edge_columns")  #: that follow from it
+PARTS, STAMP = "parts", "stamp"
+OF_EDGES = ("src", "dst", "weight")  #: what the parts hold
+GENERATIONS = "ab"  #: what the names of the parts of one snapshot and the next have in them
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
 #: what reading a damaged archive may raise
@@ -91,16 +101,51 @@ def _demand(name: str, value: Any, holds: bool) -> None:
 def save(graph: Graph, path: str | Path) -> None:
     """Write ``graph`` to ``path``; a file that is there is replaced at the end, in one step. Waits for the device.
 
+    Of a graph of several processes each writes a file of its own beside it, and ``path`` names them.
+
     Raises:
         OSError: the file cannot be written; a file that was at ``path`` is still there, untouched.
     """
     with graph.exclusive():
         arrays = _arrays(graph)
-    with nullcontext() if graph.partition is None else graph.partition.comm.alike():
-        if graph.partition is not None and graph.partition.comm.rank > 0:
-            return  # the file is that of all edges, and the first process writes it
-        with replacing(path) as file:
-            np.savez(file, **arrays)
+    if graph.partition is not None:
+        _save_parts(graph.partition.comm, as_path(path), arrays)
+        return
+    with replacing(path) as file:
+        np.savez(file, **arrays)
+
+
+def _save_parts(comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
+    """Write a file with the edges of this process, then, on the first process, the one that names them."""
+    path = Path(os.path.realpath(path))
+    generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)
+    names = [f"{path.name}.{generation}{rank}" for rank in range(comm.size)]
+    edges = {name: arrays.pop(name) for name in OF_EDGES if name in arrays}
+    with comm.alike(), replacing(path.with_name(names[comm.rank])) as file:
+        np.savez(file, **edges | {STAMP: np.array(stamp)})
+    with comm.alike():
+        if comm.rank == 0:
+            with replacing(path) as file:
+                np.savez(file, **arrays | {STAMP: np.array(stamp), PARTS: np.array(names)})
+            for left in _parts_beside(path) - set(names):
+                path.with_name(left).unlink(missing_ok=True)
+
+
+def _next_generation(path: Path) -> str:
+    """Return the letter that the parts of the snapshot at ``path`` do not have."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            used = str(archive[PARTS][0])[len(path.name) + 1]
+    except (*DAMAGE, OSError):
+        return GENERATIONS[0]
+    return GENERATIONS[used == GENERATIONS[0]]
+
+
+def _parts_beside(path: Path) -> set[str]:
+    """Return the names of files that are, or were, parts of snapshots at ``path``."""
+    ahead = len(path.name) + 1
+    found = {name for name in os.listdir(path.parent) if name.startswith(f"{path.name}.")}
+    return {name for name in found if name[ahead : ahead + 1] in (*GENERATIONS,) and name[ahead + 1 :].isdecimal()}
 
 
 def to_bytes(graph: Graph) -> bytes:
@@ -139,8 +184,9 @@ def load(
     given = sorted(options.keys() & {*STORED, *FIXED})
     if given:
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
-    with open(path, "rb") as file:
-        header, arrays = _read(file, path)
+    comm = options.get("comm")
+    with nullcontext() if comm is None else comm.alike(), open(path, "rb") as file:
+        header, arrays = _read(file, path, (0, 1) if comm is None else (comm.rank, comm.size))
     if backend is None:
         backend = header.backend
         _check_backend(path, header, device)
@@ -166,8 +212,11 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
     )  # fmt: skip
 
 
-def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
-    """Return the header and the arrays of a snapshot, which fit together."""
+def _read(file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)) -> tuple[Header, dict[str, np.ndarray]]:
+    """Return the header and the arrays of a snapshot, which fit together; of the edges the share of a rank of several.
+
+    ``share``: the rank, and how many there are.
+    """
     try:
         if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it
             raise ValueError("it is no zip archive")
@@ -193,8 +242,33 @@ def _read(file: IO[bytes], path: Path) -> tuple[Header, dict[str, np.ndarray]]:
         header = Header(**fields)
     except (TypeError, ValueError) as error:
         raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+    parts = arrays.pop(PARTS, None)
+    if parts is not None:
+        arrays |= _edges_of_parts(path, parts.tolist()[share[0] :: share[1]], arrays.pop(STAMP), header)
     _check_arrays(path, header, arrays)
+    if parts is None and share[1] > 1:
+        low, high = (len(arrays["src"]) * (share[0] + k) // share[1] for k in (0, 1))
+        arrays |= {name: arrays[name][low:high] for name in OF_EDGES if name in arrays}
     return header, arrays
+
+
+def _edges_of_parts(path: Path, names: list[str], stamp: np.ndarray, header: Header) -> dict[str, np.ndarray]:
+    """Return the edges in parts of a snapshot."""
+    path = Path(os.path.realpath(path))
+    dtypes = {"src": "uint32", "dst": "uint32"} | ({"weight": header.weight_dtype} if header.weight_dtype else {})
+    columns: dict[str, list[np.ndarray]] = {name: [np.empty(0, dtype)] for name, dtype in dtypes.items()}
+    for name in names:
+        try:
+            with np.load(path.with_name(name), allow_pickle=False) as archive:
+                if archive[STAMP] != stamp:
+                    raise ValueError("it is of another snapshot")
+                for column, found in columns.items():
+                    found.append(archive[column])
+        except FileNotFoundError:
+            raise FileFormatError(path, None, f"its part {name} is missing") from None
+        except DAMAGE as error:
+            raise FileFormatError(path, None, f"its part {name} is damaged ({_one_line(error)})") from error
+    return {column: np.concatenate(found) for column, found in columns.items()}
 
 
 def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> None:
@@ -259,7 +333,8 @@ def _check_backend(path: Path, header: Header, device: str | Device) -> None:
 
 
 def _arrays(graph: Graph) -> dict[str, Any]:
-    edges, options = graph.edges(), graph.options
+    options = graph.options
+    edges = graph.edges() if graph.partition is None else graph._once(graph.partition.local.store().edges())
     to_numpy = graph.device.to_numpy
     header = Header(
         num_vertices=graph.num_vertices,
@@ -274,7 +349,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     states = {COLUMNS + name: part for name, part in state_of(graph._columns).items()}
     if graph.names is not None:
         states.update({NAMES + name: part for name, part in graph.names.state().items()})
-    version = 2 if states else 1
+    version = 4 if graph.partition is not None else 2 if states else 1
     if options.edge_columns:
         version, columns = 3, columns_by_edge(graph, edges.weight)
         states.update({EDGES + name: part for name, part in state_of(columns).items()})
@@ -300,7 +375,7 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
         described["edge_columns"] = {name: (dtype_of(part), missing) for name, (part, missing) in columns.items()}
         weight = {name: part for name, (part, _) in columns.items()}
     try:
-        graph = cls(n, **described, **_hints(header, src, dst), **options)
+        graph = cls(n, **described, **_hints(header, src, dst, options.get("comm")), **options)
     except CapacityError:
         raise
     except MemoryError as error:
@@ -313,6 +388,9 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
         raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
     updater = graph._updater
     deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
+    if graph.partition is not None:
+        held = [np.isin(arrays["deleted"], part) for part in graph.partition.comm.allgatherv(deleted)]
+        deleted = arrays["deleted"][np.logical_and.reduce(held)]
     updater.inherit(header.graph_version, deleted, updater.had_loops)
     graph.names = names
     for name, (values, missing) in attributes.items():
@@ -320,11 +398,17 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     return graph
 
 
-def _hints(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]:
+def _hints(header: Header, src: np.ndarray, dst: np.ndarray, comm: Comm | None) -> dict[str, Any]:
     """Return the degrees that the graph will have; nothing where most vertices have no edges."""
     n = header.num_vertices
-    if n > MAX_IDLE + 4 * len(src):
+    if n > MAX_IDLE + 4 * (len(src) if comm is None else sum(comm.allgather(len(src)))):
         return {}
+    hints = _degrees(header, src, dst)
+    return hints if comm is None else {name: sum(comm.allgatherv(part)) for name, part in hints.items()}
+
+
+def _degrees(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]:
+    n = header.num_vertices
     out, into = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
     if not header.directed:
         return {"degree_hints": out + into - np.bincount(src[src == dst], minlength=n)}

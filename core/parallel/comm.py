@@ -184,6 +184,9 @@ def _error_of(rank: int, kind: str, text: str) -> Exception:
     found: Callable[[str], Exception] = getattr(errors, kind, getattr(builtins, kind, CommunicationError))
     if kind == "MemoryError":
         found = CapacityError
+    if kind == "FileFormatError":
+        where, _, reason = text.partition(": ")
+        return errors.FileFormatError(where, None, f"rank {rank}: {reason}")
     try:
         return found(f"rank {rank}: {text}")
     except TypeError:  # of errors that are not made of a text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -422,21 +421,3 @@ def test_jobs_over_streams_are_refused() -> None:
             st.Window({"src": [0], "dst": [1]}, size=1, slide=1, graph={"comm": comm})
 
     run(job, 2)
-
-
-def test_a_snapshot_holds_all_edges(tmp_path: Path) -> None:
-    def job(comm: Comm) -> None:
-        graph = made(comm)
-        graph.insert_edges([comm.rank * 10], [5])
-        graph.save(tmp_path / "graph.npz")
-
-        with pytest.raises(FileNotFoundError, match=None if comm.rank == 0 else "rank 0"):
-            graph.save(tmp_path / "nowhere" / "graph.npz")
-        assert listed(su.Graph.load(tmp_path / "graph.npz", device="cpu", comm=comm).edges()) == [
-            (0, 5),
-            (10, 5),
-            (20, 5),
-        ]
-
-    run(job, 3)
-    assert listed(su.Graph.load(tmp_path / "graph.npz", device="cpu").edges()) == [(0, 5), (10, 5), (20, 5)]
