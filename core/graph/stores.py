@@ -38,8 +38,8 @@ class Stores:
             if steps := self.prepare(*batches):
                 return self.carry_out_on_host(steps, *batches)
         if added is not None and (into is not None or removed is not None):
-            for store in self.all:
-                store.reserve(len(added.src))
+            for store, ends in zip(self.all, (added.src, added.dst), strict=False):
+                store.reserve_for(ends)
         gone = new = None
         try:
             if removed is not None:

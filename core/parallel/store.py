@@ -1,8 +1,8 @@
 """A store whose rows are divided among ranks: a backend's store holds those of the owner, and outcomes are gathered.
 
 Batches are the same on every rank: each applies the rows that it owns, and statuses and old weights are combined in the
-call, so that every rank has the outcome of the whole batch. There is one agreement per batch, after every rank has
-reserved memory and before the first write: a rank that is out of memory has all of them raise.
+call, so that every rank has the outcome of the whole batch. What fails on one rank, for want of memory above all, is
+undone on the others, and all of them raise; before a change of two stores every rank has reserved memory for both.
 """
 
 from __future__ import annotations
@@ -61,10 +61,14 @@ class PartitionedStore(Store):
         with self.part.comm.alike():
             self.local.reserve(num_edges)
 
+    def reserve_for(self, src: Array) -> None:
+        """Reserve on every rank for the edges that it owns, or raise on every rank."""
+        with self.part.comm.alike():
+            self.local.reserve(len(self.part.owned(src)))
+
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert the rows of this rank; the outcome is that of the whole batch."""
         at, mine = self._mine(EdgeList(src, dst, weight))
-        self.reserve(len(mine.src))
         outcome = self._all_or_none(lambda: self.local.insert(*mine), lambda done: self._take_out(mine, done))
         whole = self._combined(len(src), at, outcome)
         self._note(src, dst, whole.status == NEW, 1)

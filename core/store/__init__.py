@@ -257,6 +257,10 @@ class Store(ABC):
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
         """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
 
+    def reserve_for(self, src: Array) -> None:
+        """Reserve memory for inserting edges with these sources; raises ``CapacityError`` if that is impossible."""
+        self.reserve(len(src))
+
     def compact(self) -> None:  # noqa: B027 - doing nothing is the fallback
         """Remove tombstones and repack the storage; the edges do not change."""
 
