@@ -118,7 +118,7 @@ FAULTS = [
     Fault("sssp: vertices of which 0 is the parent are far away", "algorithms/sssp.py",
           "where(parent >= 0,", "where(parent > 0,", ALGORITHMS + "test_sssp.py"),
     Fault("coloring: deletions change nothing", "algorithms/coloring.py",
-          '(delta.edges("inserted"), delta.edges("deleted")), taken_by', '(delta.edges("inserted"),), taken_by',
+          '(delta.edges("inserted"), delta.edges("deleted")))', '(delta.edges("inserted"),))',
           ALGORITHMS + "test_local.py"),
     Fault("scc: colours go on in the wrong direction", "algorithms/scc/__init__.py",
           'args=(first, root), over="in")', "args=(first, root))", ALGORITHMS + "test_scc.py"),

@@ -1,10 +1,15 @@
 """A colouring kept current: neighbours have different colours, and there are at most as many as the largest degree + 1.
 
-Vertices are ordered by a hash of their ids and the seed, and each has the smallest colour that no earlier neighbour
-has: the greedy colouring in a random order (Jones and Plassmann, *A parallel graph coloring heuristic*, 1993). From
-scratch, vertices are coloured in layers, each vertex after all its earlier neighbours. A pull sees a window of 61
-colours, as bits of one integer; vertices for which all of them are taken are coloured with the next window: O(m) per
-window.
+From scratch vertices are coloured by speculation (Gebremedhin and Manne, *Scalable parallel graph coloring algorithms*,
+2000), those of the largest degrees first: one class of degrees after the other, by powers of four. In every round each
+vertex of the class without a colour takes one that no neighbour has. If neighbours took the same in one round, the
+earlier one by a hash of ids and seed keeps it, and the others try again. If all took their first free colour, nearly
+all would collide: so each begins to look at a random place below 0.7 times the root of its degree, closer to 0 with
+every try. A pull sees a window of 61 colours, as bits of one integer; a vertex for which all of them are taken goes on
+with the next window. On R-MAT graphs
+this takes about a tenth fewer colours than the greedy colouring in random order, whose chains of vertices that wait for
+each other are long, and four to eight passes over the edges. A colour that is larger than the vertex has neighbours, as
+a random place may cause, is repaired like one after a change.
 
 After a change, in rounds, only the ends of the changed edges examine all their neighbours. A vertex that has the colour
 of an earlier neighbour, or finds a smaller free colour, takes the first free one. If two neighbours take the same
@@ -24,10 +29,9 @@ from suricate.algorithms.shared.hash import key_of, mixed
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import integer
 from suricate.graph.row_copies import copied_rows
-from suricate.operators import converge, iterate, neighbor_reduce, propagate, vertex_map
+from suricate.operators import converge, vertex_map
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.state.frontier import Frontier
-from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -38,6 +42,9 @@ STAY = 1  #: stay active in the next round
 WINDOW = 61
 ALL_TAKEN, MOVED, CLASH = (1 << WINDOW) - 1, 1 << WINDOW, 1 << (WINDOW + 1)
 NONE = 0xFFFFFFFF  #: no colour yet
+CLASSES = 4  #: quotient of the bounds of two classes of degrees
+PATIENCE = 8  #: tries after which the first free colour is looked for half as far away
+GOLDEN = 0x9E3779B9  #: spreads the tries of a vertex over its random numbers
 
 
 def seen(colour, window):
@@ -50,45 +57,53 @@ def first_free(taken):
     return (np.float64(~taken & (taken + 1)).view(np.int64) >> 52) - 1023
 
 
-def is_earlier(u, v, w, key):
-    """Count an earlier neighbour."""
-    return 1 if u != v and mixed(u, key) < mixed(v, key) else 0
+def in_class(v, colour, degree, bound):
+    """Return whether ``v`` has no colour, and its degree is at least the bound of the class."""
+    return colour[v] == NONE and degree[v] >= bound[0]
 
 
-def has_none(v, earlier):
-    """Return whether ``v`` has no earlier neighbours."""
-    return earlier[v] == 0
+def next_class(v, bound):
+    """Lower the bound to that of the next class."""
+    bound[v] = bound[v] // CLASSES
 
 
-def goes_before(u, v, w, before, earlier, key):
-    """Count ``u``, whose turn it is, for a later neighbour."""
-    return 1 if u != v and mixed(u, key) < mixed(v, key) else 0
-
-
-def is_next(v, step, before, earlier, key):
-    """Return whether all earlier neighbours of ``v`` have had their turns."""
-    return before[v] == earlier[v]
-
-
-def taken_before(u, v, w, colour, window, left, key):
-    """Return the bit of an earlier neighbour's colour, for vertices without a colour."""
-    if colour[v] != NONE or u == v or mixed(u, key) >= mixed(v, key):
+def taken_at(u, v, w, colour, window, tries, chosen, following, key, degree):
+    """Return the bit of a neighbour's colour, and ``CLASH`` if the neighbour is earlier and has the colour of ``v``."""
+    if u == v or colour[u] == NONE:
         return 0
-    return seen(colour[u], window[0])
+    clash = colour[u] == colour[v] and mixed(u, key) < mixed(v, key)
+    return seen(colour[u], window[v]) | (CLASH if clash else 0)
 
 
-def take_turn(v, taken, colour, window, left, key):
-    """Take the first free colour of the window; count vertices that need a higher one."""
-    if colour[v] == NONE:
-        if taken == ALL_TAKEN:
-            left.add(1)
-        else:
-            colour[v] = window[0] + first_free(taken)
+def speculate(v, found, colour, window, tries, chosen, following, key, degree):
+    """Keep the colour, take a free one of the window at random, or try the next window in the next round."""
+    chosen[v] = colour[v]
+    following[v] = window[v]
+    if colour[v] != NONE and not found & CLASH:
+        tries[v] = 0
+        following[v] = 0
+        return 0
+    taken = found & ALL_TAKEN
+    if taken == ALL_TAKEN:
+        chosen[v] = NONE
+        following[v] = window[v] + WINDOW
+        return STAY
+    widest = min(int(0.7 * np.sqrt(np.float64(degree[v]))), WINDOW - 1) * PATIENCE // (PATIENCE + tries[v])
+    skipped = taken | (1 << mixed((v + tries[v] * GOLDEN) & NONE, key) % (widest + 1)) - 1
+    chosen[v] = window[v] + first_free(taken if skipped == ALL_TAKEN else skipped)
+    tries[v] = tries[v] + 1
+    return STAY
 
 
-def move_on(v, window):
-    """Go on to the next window."""
-    window[v] = window[v] + WINDOW
+def publish_try(v, colour, window, tries, chosen, following, key, degree):
+    """Publish the chosen colour to the neighbours."""
+    colour[v] = chosen[v]
+    window[v] = following[v]
+
+
+def is_large(v, colour, degree):
+    """Return whether the colour may be larger than the number of neighbours; a self-loop is none."""
+    return colour[v] > 0 and colour[v] >= degree[v]
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
@@ -162,40 +177,41 @@ class Coloring(Algorithm):
         self._state: tuple[Array, ...] = ()  # as ROUNDS says
 
     def compute(self, graph: Graph) -> None:
-        """Colour the vertices in layers, each vertex after its earlier neighbours, once per window of colours."""
+        """Colour the vertices in rounds, those of large degrees first."""
         xp, n = graph.device.xp, graph.num_vertices
-        colour = xp.full(n, NONE, np.uint32)
-        self._state = (colour, *(xp.zeros(n, np.uint32) for _ in range(4)))
+        self._state = (xp.full(n, NONE, np.uint32), *(xp.zeros(n, np.uint32) for _ in range(4)))
         if n > 0:
             with copied_rows(graph):
-                self._take_turns(graph)
+                self._speculate(graph)
 
-    def _take_turns(self, graph: Graph) -> None:
-        xp, n, colour = graph.device.xp, graph.num_vertices, self._state[0]
-        earlier = neighbor_reduce(graph, is_earlier, args=(self.key,), over="both", dtype="uint32")
-        before, first = xp.zeros(n, np.uint32), vertex_map(graph, None, has_none, args=(earlier,))
-        turns = propagate(
-            graph, first, goes_before, before, args=(before, earlier, self.key), reduce="sum", over="both",
-            then=is_next, layers=True,
+    def _speculate(self, graph: Graph) -> None:
+        xp, colour = graph.device.xp, self._state[0]
+        degree = graph.degrees()
+        if graph.directed:
+            degree = xp.maximum(degree, graph.degrees("in"))
+        classes = max(
+            graph.num_vertices.bit_length() // 2 - 3, 0
+        )  # above them few vertices have even that many neighbours
+        bound, only = xp.full(1, 2 * CLASSES**classes, np.int64), Frontier.from_vertices(graph, [0])
+        for _ in range(classes + 2):
+            active = vertex_map(graph, None, in_class, args=(colour, degree, bound))
+            converge(
+                graph, active, taken_at, args=(*self._state, self.key, degree), reduce="or", over="both",
+                then=speculate, commit=publish_try, wake=None,
+            )  # fmt: skip
+            vertex_map(graph, only, next_class, args=(bound,))
+        self._repair(graph, vertex_map(graph, None, is_large, args=(colour, degree)))
+
+    def _repair(self, graph: Graph, vertices: Any) -> None:
+        converge(
+            graph, vertices, taken_by, args=(*self._state, self.key), reduce="or", over="both", then=choose,
+            commit=publish, wake=None,
         )  # fmt: skip
-        window, left = xp.zeros(1, np.uint32), Scalar("sum", "int64", graph)
-        only, arguments = Frontier.from_vertices(graph, [0]), (colour, window, left, self.key)
-
-        def take_turns() -> None:
-            neighbor_reduce(
-                graph, taken_before, args=arguments, reduce="or", over="both", vertices=turns.layers, then=take_turn
-            )
-            vertex_map(graph, only, move_on, args=(window,))
-
-        iterate(take_turns, until=left, max_steps=n)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Recolour the ends of changed edges."""
         self._state = tuple(resized(graph.device.xp, array, graph.num_vertices, 0) for array in self._state)
-        converge(
-            graph, (delta.edges("inserted"), delta.edges("deleted")), taken_by, args=(*self._state, self.key),
-            reduce="or", over="both", then=choose, commit=publish,
-        )  # fmt: skip
+        self._repair(graph, (delta.edges("inserted"), delta.edges("deleted")))
 
     def state(self) -> dict[str, Array]:
         """Return the arrays of the rounds: which colours vertices have depends on earlier ones."""

@@ -301,6 +301,32 @@ def test_rounds_from_arcs_and_staying_active(backend, device):
     assert (done.steps, done.touched, done.converged) == (3, 12, True)
 
 
+def test_rounds_of_few_vertices_with_many_neighbours(device):
+    """A chain leads through a vertex of many in-neighbours, and on: what it has is more than any of theirs."""
+    many, n = 2000, 2008
+    graph = su.Graph(n, device=str(device), in_edges=True)
+    graph.insert_edges([0, 1, 2, 3, 4, *range(8, n)], [1, 2, 3, 4, 5, *([3] * many)])
+    length = device.xp.zeros(n, np.int64)
+    length[8:] = device.xp.arange(many)
+    new = length.copy()
+
+    def further(u, v, w, length, new):
+        return length[u] + 1
+
+    def grow(v, value, length, new):
+        new[v] = max(value, length[v])
+        return 3 if value > length[v] else 0
+
+    def show(v, length, new):
+        length[v] = new[v]
+
+    done = su.converge(
+        graph, [1, 8], further, args=(length, new), reduce="max", over="in", then=grow, commit=show, wake="out"
+    )
+    assert length[:8].tolist() == [0, 1, 2, many, many + 1, many + 2, 0, 0]
+    assert (done.steps, done.converged) == (6, True)
+
+
 def lower(v, value, label, new):
     new[v] = min(label[v], value)
     return (2 if value < label[v] else 0) + (1 if new[v] % 1000 == 7 and value < label[v] else 0)

@@ -3,8 +3,8 @@
 // A round has two phases, each followed by a grid-wide barrier: every active vertex reduces its neighbours and runs `then_fn`, which
 // only notes what it says; then it is committed, and it and its neighbours are made active for the next round. Heavy
 // vertices add a barrier to their phase. A small active set is a list; of a large one only the stamps tell, and a round begins by making
-// a list of them, or, where most vertices were active, passes over all. While the list is so short that one block can serve it, block 0
-// goes on alone, and the others wait at the next barrier.
+// a list of them, or, where most vertices were active, passes over all. While the list is so short, and its rows too, that one block can
+// serve it, block 0 goes on alone, and the others wait at the next barrier.
 //
 // Where most vertices are active and a backend's segments are wide and have one owner, the first phase passes over the storage instead.
 // Where most are activated, no vertex wakes them: they see the bits of their neighbours when they pull (SYMMETRIC).
@@ -15,7 +15,7 @@
 #include "stamped.cuh"
 #include "wake.cuh"
 
-#define ALONE 64  // up to this many vertices block 0 works alone
+#define ALONE 64  // up to this many vertices, none of more than FEW_LIMIT neighbours, block 0 works alone
 #define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
 #define FEW_LIMIT 512
 #define SPARSE 128  // a set of less than 1 / SPARSE of the vertices is a list
@@ -68,7 +68,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     if (threadIdx.x == 0) activated.filled = 0;
 
     while (!ended && round < max_steps) {  // the same in all threads of the grid
-        const bool alone = !dense && number <= ALONE;
+        const bool alone = !dense && is_little(WALKED, num_vertices, ids, number, ALONE, FEW_LIMIT);
         const uint32_t block = blockIdx.x, blocks = alone ? 1 : gridDim.x;
         // Alone block 0 clears counters without waiting for others, which must have read them.
         if (alone && round > 0) grid_barrier(state, expected);
@@ -207,7 +207,8 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             number = dense ? num_vertices : seen(alone, rounds->queued[turn]);
             crowded = crowded && !(UNTIL);
             ended = crowded || number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
-            if (!alone || ended || dense || number > ALONE || round >= max_steps) break;
+            if (!alone || ended || dense || round >= max_steps) break;
+            if (!is_little(WALKED, num_vertices, ids, number, ALONE, FEW_LIMIT)) break;
             __syncthreads();  // everybody has read the counters
         }
         if (alone) {

@@ -1,6 +1,7 @@
 // The active vertices of a round of converge as a list, made of their stamps. So threads serve active vertices only, in ascending order.
 #pragma once
 #include "operators.cuh"
+#include "walk.cuh"
 
 #define LISTED 16  // stamps that a thread looks at
 
@@ -56,4 +57,13 @@ __device__ __forceinline__ void list_stamped(const uint32_t* stamp, uint32_t wan
         for (; mask; mask &= mask - 1) *place++ = uint32_t(first) + __ffs(mask) - 1;
         __syncthreads();  // sum is free again
     }
+}
+
+// Whether these active vertices, ids[0 .. number) or all up to `number`, are at most `most`, and each has at most `limit` neighbours. All
+// threads of a block call it; `most` is at most their number.
+__device__ __forceinline__ bool is_little(WALK, uint32_t num_vertices, const uint32_t* ids, uint32_t number,
+                                          uint32_t most, uint32_t limit) {
+    if (number > most) return false;
+    const uint32_t i = threadIdx.x, x = i >= number ? EMPTY : ids ? ids[i] : i;
+    return !__syncthreads_or(x < num_vertices && degree_of(WALKED, x) > limit);
 }
