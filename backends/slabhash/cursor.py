@@ -114,9 +114,13 @@ def first(g, u, k):
 @inner
 def ahead(g, u):
     """Ask for the head slab of ``u``'s first bucket."""
-    base = min(first_slab(g.vertex[head_place(u)]), len(g.owner) - 1) * g.words
+    word = g.vertex[head_place(u)]
+    base = min(first_slab(word), len(g.owner) - 1) * g.words
     prefetch(g.pool, base)
-    prefetch(g.pool, base + (g.words >> 1))
+    if word >= SEVERAL:
+        prefetch(g.pool, base + 16)
+        prefetch(g.pool, base + 32)
+        prefetch(g.pool, base + 48)
 
 
 @inner

@@ -10,12 +10,25 @@ import numpy as np
 
 from suricate.cpu.atomics import exchange as exchange_whole
 from suricate.cpu.jit import inner
-from suricate.cursors.bindings import ahead, begin, buckets, degree, end, first, following, key, neighbors, weight
+from suricate.cursors.bindings import (
+    ahead,
+    begin,
+    buckets,
+    copied,
+    copies,
+    degree,
+    end,
+    first,
+    following,
+    key,
+    neighbors,
+    weight,
+)
 
 __all__ = [
-    "ahead", "arc_weight", "begin", "buckets", "commit", "degree", "edge", "end", "exchange_whole", "first",
-    "first_key", "following", "identity_word", "key", "less_word", "load_whole", "load_word", "neighbors", "parent_of",
-    "same_keys", "store_word", "uniform", "weight",
+    "ahead", "arc_weight", "begin", "buckets", "commit", "copied", "copies", "degree", "edge", "end", "exchange_whole",
+    "first", "first_key", "following", "identity_word", "key", "less_word", "load_whole", "load_word", "neighbors",
+    "parent_of", "same_keys", "store_word", "uniform", "weight",
 ]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces

@@ -16,8 +16,9 @@ import numpy as np
 
 from suricate.base.types import EMPTY, TOMBSTONE
 from suricate.cpu.atomics import add
-from suricate.cpu.bitmap import ZERO, holds, include, member, without_lowest
+from suricate.cpu.bitmap import ONE, ZERO, holds, include, member, without_lowest
 from suricate.cpu.jit import inner, kernel
+from suricate.cpu.scratch import WORDS, scratch
 from suricate.cpu.vector import one_bits
 from suricate.operators.cpu.measuring import edges_of
 from suricate.repair.cpu.forest import AHEAD, above, take
@@ -25,6 +26,8 @@ from suricate.repair.cpu.forest_bindings import (
     ahead,
     begin,
     buckets,
+    copied,
+    copies,
     degree,
     edge,
     end,
@@ -38,6 +41,7 @@ from suricate.repair.cpu.forest_bindings import (
 )
 from suricate.repair.cpu.forest_parts import improve
 
+MOST = WORDS - 64  #: keys that are copied before they are looked up
 PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other thread writes
 
 
@@ -120,20 +124,55 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
 
 
 @inner
-def smallest(back, v, ascending, frontier):
-    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
-    best = np.uint32(TOMBSTONE)
+def first_held(back, v, frontier):
+    """Return the first neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
     for k in range(buckets(back, v)):
         c = first(back, v, k)
         while c >= 0:
             for slot in range(begin(back, c), end(back, c)):
                 u = key(back, slot)
-                if u < best and holds(frontier, u):
-                    if ascending:
-                        return u
-                    best = u
+                if u < TOMBSTONE and holds(frontier, u):
+                    return u
             c = following(back, c)
+    return np.uint32(TOMBSTONE)
+
+
+@inner
+def least_of(keys, count, frontier, best):
+    """Return the smallest of ``best`` and those of ``keys`` that the frontier has; no branch depends on them."""
+    last = np.uint64(len(frontier) - 1)
+    for i in range(np.uint64(count)):
+        u = keys[i]
+        word = frontier[min(np.uint64(u) >> np.uint64(6), last)]  # of what is no vertex: any
+        outside = np.uint32(((word >> (np.uint64(u) & np.uint64(63))) & np.uint64(1)) - np.uint64(1))
+        best = min(best, u | outside)
     return best
+
+
+@inner
+def least_held(back, v, frontier):
+    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    best, keys, count = np.uint32(TOMBSTONE), scratch(), 0
+    for k in range(buckets(back, v)):
+        c = first(back, v, k)
+        while c >= 0:
+            if copies:
+                count = copied(back, c, keys, count)
+                if count > MOST:
+                    best, count = least_of(keys, count, frontier, best), 0
+            else:
+                for slot in range(begin(back, c), end(back, c)):
+                    u = key(back, slot)
+                    if u < best and holds(frontier, u):
+                        best = u
+            c = following(back, c)
+    return least_of(keys, count, frontier, best) if copies else best
+
+
+@inner
+def smallest(back, v, ascending, frontier):
+    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    return first_held(back, v, frontier) if ascending else least_held(back, v, frontier)
 
 
 @inner
@@ -151,8 +190,10 @@ def ask_for(back, num_vertices, reached, i):
 def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
     """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find.
 
-    Vertices without edges count as reached from here on, so that no other pull asks them.
+    Vertices without edges count as reached from here on, so that no other pull asks them. Those with edges are listed
+    first, without a branch that depends on degrees.
     """
+    asked = scratch()
     while True:
         place = add(counter, 0, PULLED)
         if place >= len(reached):
@@ -160,22 +201,23 @@ def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, see
         for i in range(place, min(np.int64(len(reached)), place + PULLED)):
             if i + 1 < len(reached):
                 ask_for(back, num_vertices, reached, i + 1)
-            done, found = reached[i], ZERO
+            done, found, count = reached[i], ZERO, np.uint64(0)
             left = ~done
             while left != ZERO:
                 v, rest = member(i, left), without_lowest(left)
-                bit, left = left ^ rest, rest
                 if v >= num_vertices:
                     break
-                if degree(back, v) == 0:
-                    done |= bit
-                    continue
+                without = np.uint64(degree(back, v) == 0)
+                done |= (left ^ rest) & (ZERO - without)
+                asked[count], count, left = v, count + ONE - without, rest
+            for j in range(count):
+                v = asked[j]
                 u = smallest(back, v, ascending, frontier)
                 if u < TOMBSTONE:
                     value = offer_of(g, tree, u, violated, *args)
                     if parent_of(value) != EMPTY:
                         take(tree, v, value)
-                        found |= bit
+                        found |= ONE << (np.uint64(v) & np.uint64(63))
             reached[i], seen[i] = done, done | found
 
 

@@ -15,7 +15,7 @@ from suricate.base.forks import renewed
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn.layout import HALF, Layout, numba_decoded
-from suricate.kernels.generated import cursor_functions, load_module
+from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, Stamps, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
 from suricate.operators.cpu.measuring import MANY
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from suricate.plugins.step import Step
 
 HERE = Path(__file__).parent
-_CURSOR = {"ahead", "degree", "neighbors", "weight"}
+_CURSOR = {"ahead", "copied", "degree", "neighbors", "weight"}
 SHARED = ("forest_near", "forest_search")  #: templates of loops that run on several threads
 NO_LIMIT = 2**62  #: of steps
 QUEUES = ("operators.queue", "operators.buffer", "operators.invalid")  #: scratch arrays
@@ -298,7 +298,7 @@ def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> s
         cursor_functions(view, _CURSOR),
         call.layout.numba_source,
         f"@inner\ndef parent_of(word):\n    return np.uint32({low} & np.uint64(0xFFFFFFFF))",
-        f"uniform = {uniform}\nboth = False",
+        f"uniform = {uniform}\nboth = False\ncopies = {offers(view, 'copied')}",
         *(_shared_words(call.layout) if template in SHARED else ()),
         f"@inner\ndef first_key(word):\n    return {first}",
         f"@inner\ndef arc_weight(weights, i):\n    return {'weights[i]' if weighted else '1'}",

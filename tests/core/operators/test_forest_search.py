@@ -49,6 +49,8 @@ def graph_of(family: Any, **options: Any) -> su.Graph:
     order = np.random.default_rng(0).permutation(len(src))
     for part in np.array_split(order, 7):  # rows of unordered backends are then in no order
         graph.insert_edges(src[part], dst[part])
+    if family is rmat:
+        graph.delete_edges(src[::5], dst[::5])  # gaps
     return graph
 
 
