@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suricate.bench.runner import Task
+from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Update, Workload
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.workloads import (
     ablations,
@@ -30,7 +31,7 @@ from suricate.bench.workloads.short.cuda import HostTime
 from suricate.plugins.algorithm import Algorithm
 from suricate.store import OPERATIONS, Store
 
-WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
+WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     "operations": (
         builds.Build, builds.Growth, *operations.OPERATIONS, operations.Churn, operations.Memory,
         *vertices.VERTEX_TASKS,
@@ -41,6 +42,7 @@ WORKLOADS: dict[str, tuple[type[Task], ...]] = {  #: of each suite
     ),
     "methods": (methods.Method, methods.StreamedMethod),
     "crossover": (crossover.Crossing,),
+    "scaling": (Build, Insert, Delete, Compute, Update),
     "reduce": (operators.Reduce, operators.Propagate),
     "schemes": (schemes.Pull, schemes.Push),
     "sweep": (builds.Build, operations.Memory, operators.Reduce, *operations.OPERATIONS),

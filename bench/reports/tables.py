@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from suricate.bench import constants
-from suricate.bench.reports import streams
+from suricate.bench.reports import scaling, streams
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, count, label, new_table, rate, seconds, time_and_rate
 
@@ -20,6 +20,7 @@ SUITES = (
     "window",
     "ablations",
     "stream",
+    "scaling",
 )  #: suites whose rows have tables of their own only
 OPERATIONS = ("insert", "delete", "query")
 Rows = list[dict[str, Any]]
@@ -36,6 +37,7 @@ def of(rows: Rows) -> list[Table]:
         (latencies, plain), (storage, plain), (growth, plain), (schemes, groups.get("schemes", [])),
         (sweeps, groups.get("sweep", [])), (footprints, groups.get("memory", [])), (windows, groups.get("window", [])),
         (ablations, groups.get("ablations", [])), (streams.of, groups.get("stream", [])),
+        (scaling.of, groups.get("scaling", [])),
     )  # fmt: skip
     return [table for make, some in makers for table in make(some)]
 

@@ -82,7 +82,7 @@ class Plan:
         made = [kind(job, size) for kind in (Insert, Delete) for size in self.batches]
         made += [Compute(job, name) for name in self.names()]  # type: ignore[misc]
         made += [Update(job, name, size) for name in self.names() for size in self.updates]
-        yield from (one for one in made if any(part in one.name for part in self.workloads or ("",)))
+        yield from (one for one in made if any(part in one.workload for part in self.workloads or ("",)))
 
 
 class Session:
@@ -164,7 +164,7 @@ class Session:
         problems = [each for each in self.comm.allgather(problem) if each is not None]
         if problems:
             self.failed = True
-            self.say(f"FAIL {workload.name} {workload.algorithm or ''}: {problems[0]}")
+            self.say(f"FAIL {workload.workload} {workload.algorithm or ''}: {problems[0]}")
             return
         self._row(workload, detail, seconds, spent)
 
@@ -200,7 +200,7 @@ class Session:
         }  # fmt: skip
         median = statistics.median(rest)
         row = Row(
-            self.run_id, job.backend, str(self.device).partition(":")[0], workload.name, workload.algorithm,
+            self.run_id, job.backend, str(self.device).partition(":")[0], workload.workload, workload.algorithm,
             job.data.name, workload.batch, f"{detail}, {ranks} ranks", "ok", "", workload.verified, workload.items,
             median_s=median, min_s=min(rest), max_s=max(rest), repeats=len(rest), first_s=first,
             edges_per_s=workload.items / median, extra=extra, suite="scaling",
@@ -213,7 +213,9 @@ class Session:
         share = (
             f"; {spent.calls} collectives, {spent.received / 1e6:.4g} MB, {spent.seconds:.4g} s" if ranks > 1 else ""
         )
-        named = " ".join(str(part) for part in (workload.name, workload.algorithm, workload.batch) if part is not None)
+        named = " ".join(
+            str(part) for part in (workload.workload, workload.algorithm, workload.batch) if part is not None
+        )
         self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
 
     def _alone(self, row: Row, detail: str) -> float | None:

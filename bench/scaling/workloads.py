@@ -63,7 +63,7 @@ class Job:
 class Workload:
     """One row: ``prepare``, untimed; ``run``, timed; ``restore``, untimed; ``check``, once, behind the repeats."""
 
-    name = ""
+    workload, does = "", ""
     algorithm: str | None = None
     batch: int | None = None
     verified = ""
@@ -92,7 +92,8 @@ class Workload:
 class Build(Workload):
     """All edges in one call; the last graph is that of the other workloads."""
 
-    name, verified = "scaling build", "sums of degrees"
+    workload, verified = "scaling build", "sums of degrees"
+    does = "inserts all edges of a drawn graph, of which each rank passes a part, in one call"
 
     def prepare(self) -> None:
         """Draw the part of this rank."""
@@ -119,7 +120,10 @@ class Build(Workload):
 class Insert(Workload):
     """A batch of fresh pairs, which is deleted again."""
 
-    name, verified = "scaling insert", "questions for the batch"
+    workload, verified = "scaling insert", "questions for the batch"
+    does = (
+        "inserts a fresh batch of uniform pairs, of which each rank passes a part; then, untimed, deletes what was new"
+    )
 
     def __init__(self, job: Job, batch: int) -> None:
         super().__init__(job)
@@ -151,7 +155,8 @@ class Insert(Workload):
 class Delete(Insert):
     """The deletion of a batch that was just inserted."""
 
-    name = "scaling delete"
+    workload = "scaling delete"
+    does = "deletes what was new of a batch that was inserted, untimed"
 
     def prepare(self) -> None:
         """Insert a batch; return to the caller what was new."""
@@ -171,7 +176,8 @@ class Delete(Insert):
 class Compute(Workload):
     """An algorithm from scratch."""
 
-    name = "scaling compute"
+    workload = "scaling compute"
+    does = "computes an algorithm from scratch, on the graph divided among the ranks"
 
     def __init__(self, job: Job, name: str) -> None:
         super().__init__(job)
@@ -210,7 +216,8 @@ class Compute(Workload):
 class Update(Insert):
     """A batch with an algorithm that is kept current."""
 
-    name, verified = "scaling update", "computed from scratch"
+    workload, verified = "scaling update", "computed from scratch"
+    does = "inserts a batch and brings an algorithm up to date; then, untimed, deletes what was new"
 
     def __init__(self, job: Job, name: str, batch: int) -> None:
         super().__init__(job, batch)

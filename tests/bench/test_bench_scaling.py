@@ -47,6 +47,18 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
 
 
+def test_tables_and_lists(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    for ranks in ("1", "2"):
+        rows_of(path, "--ranks", ranks, "--workload", "build")
+    shown = CliRunner().invoke(bench, ["--report", str(path)], catch_exceptions=False).output
+    assert "rmat:6:4, strong scaling, on cpu" in shown
+    assert "rmat:6:4 x 2, weak scaling, on cpu" in shown
+    assert "share, 8192 bytes" in shown
+    listed = CliRunner().invoke(bench, ["--list", "--suite", "scaling", "--format", "csv"]).output
+    assert "scaling update" in listed
+
+
 def test_a_wrong_answer_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Compute.run
 
