@@ -301,7 +301,7 @@ class Graph(hints.Hinted):
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
-                if self.partition is not None:
+                if self.partition is not None and coming is None:  # else it is the same on all processes
                     delete, insert = self.partition.gathered(delete, insert, parts)
                 if self.edge_table is not None and insert is not None:
                     insert, rows = edge_columns.with_rows(self, insert)

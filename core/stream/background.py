@@ -199,6 +199,7 @@ class Threaded:
     _background: Background | None = None
     _slides: Any
     _stop: threading.Event
+    _ranks: Any
 
     def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
         """Run the loop in a thread, in place of ``for w in job``; inside ``with job`` signals end it, as they do there.
@@ -216,6 +217,8 @@ class Threaded:
         """
         if callback is not None and not callable(callback):
             raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
+        if self._ranks.several:
+            raise RequirementError("start: a job of several processes runs in its loop, for w in job")
         if self._background is not None or self._slides is not None:
             raise RequirementError("start: the loop of this job has begun; make the job again to run it once more")
         self._background = Background(self, callback)  # type: ignore[arg-type]  # a job is a Window

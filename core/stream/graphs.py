@@ -95,7 +95,7 @@ class Graphs:
         most = 1 + max((int(part.max()) for part in (*new, reserved) if len(part)), default=-1)
         idle = reserved if self._names is None else self._names.idle()
         coming = Coming(max(most - graph.num_vertices, 0), np.union1d(free, idle).astype(np.uint32))
-        needed = coming if coming.more or len(coming.gone) else None
+        needed = coming if coming.more or len(coming.gone) or graph.partition is not None else None
         delta = graph._update((*gone, None), (*new, self._weights(change, new)), (1, 2), needed)
         if self._names is not None:
             graph.names = self._names.names
@@ -162,10 +162,11 @@ class Twin:
     """An undirected, unweighted graph with an edge wherever a directed one has an arc, in either direction."""
 
     def __init__(self, graph: Graph) -> None:
-        options = graph.options
+        options, part = graph.options, graph.partition
         self.graph = Graph(
             graph.num_vertices, backend=options.backend, device=graph.device, directed=False, threads=options.threads,
-            memory_limit=options.memory_limit, self_loops=options.self_loops, **options.backend_options,
+            memory_limit=options.memory_limit, self_loops=options.self_loops, comm=None if part is None else part.comm,
+            **options.backend_options,
         )  # fmt: skip
         self._version = graph.version
 

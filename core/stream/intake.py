@@ -47,6 +47,10 @@ class Refusals:
             raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
         self._path = as_path(choice)
 
+    def mute(self) -> None:
+        """Write no file."""
+        self._path = None
+
     def put(self, events: Events, reason: str, *, has_unit: bool, names: VertexNames | None = None) -> None:
         """Count events, and write them if there is a file: time, source, destination, weight, kind, reason."""
         if names is not None:

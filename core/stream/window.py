@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import wait
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
-from suricate.stream.intake import Intake, Refusals, refuse_late, take_held
+from suricate.stream.intake import Intake, Refusals, refuse_late
 from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
+from suricate.stream.ranks import Ranks, held_by
 from suricate.stream.ring import Change, Ring
 from suricate.stream.ring.attributes import EdgeValues, columns_needed
 from suricate.stream.rule import AHEAD, LATE, TAKEN
@@ -68,7 +70,7 @@ class Window(Threaded):
         empty: ``"emit"`` shows slides in which nothing enters or leaves, too.
         at_end: ``"hold"`` leaves slides open that only the end of the source would close.
         graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for counts,
-            None where events have no weights.
+            None where events have no weights. With ``comm`` all its processes make the job; the first one reads.
         names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of their
             events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
         checkpoint: a folder that keeps the state of the job; if it has one, the job goes on from there. One is written
@@ -123,10 +125,10 @@ class Window(Threaded):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
         self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
         options = dict(graph or {})
-        if getattr(options.get("comm"), "size", 1) > 1:
-            raise RequirementError("a job runs in one process: pass no comm, or apply batches to a graph")
+        self._ranks = Ranks(options.get("comm"))
         self._names = vertex_names(names, directed=bool(options.get("directed", True)))
         self.graphs = Graphs(options, self._names)  #: what the window keeps: its graph, and what follows it
+        self._ranks.mute((self._late, self._bad, *self._source.refusals))
         self._intake = Intake(
             self._options.mode, self._source.time_unit, self._bad, self._names, self._options.attributes
         )
@@ -147,7 +149,7 @@ class Window(Threaded):
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
-        if self._checkpoints is not None and (saved := self._checkpoints.load()) is not None:
+        if self._checkpoints is not None and (saved := self._ranks.first(self._checkpoints.load)) is not None:
             self._saved, self.slides = saved, int(saved[0]["slides"])
             restore(self, *saved)
 
@@ -232,7 +234,8 @@ class Window(Threaded):
         Raises:
             ParameterError: it is none of these, or it is there and the checkpoint does not know it.
         """
-        sink = make_sink(target, self, None if self._saved is None else self._saved[0]["sinks"])
+        saved = None if self._saved is None else self._saved[0]["sinks"]
+        sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
         self._sinks.append(sink)
         return sink
 
@@ -267,8 +270,9 @@ class Window(Threaded):
             raise self._error
         if self._slides is None:
             self._go_on()
-        self._keep(at_once=self._stop.is_set() or self._slides is None)
-        if self._stop.is_set():
+        stops = self._ranks.any(self._stop.is_set())
+        self._keep(at_once=stops or self._slides is None)
+        if stops:
             raise StopIteration
         if self._slides is None:
             self._slides = self._run()
@@ -298,7 +302,7 @@ class Window(Threaded):
 
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if it is time, or at once; none while a slide waits to be applied."""
-        if self._checkpoints is None or self._pending is not None:
+        if self._checkpoints is None or self._pending is not None or not self._ranks.is_first:
             return
         if at_once or self._checkpoints.is_due(self.slides):
             self._checkpoints.save(self, self.slides)
@@ -309,23 +313,25 @@ class Window(Threaded):
         if self._pending is not None:
             yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
         yield from self._close(0.0)
+        refusals = self._source.refusals
         if self._reader is None:
-            reading, refusals = self._source.read(self._position), self._source.refusals
-            self._reader = ReadAhead(reading, refusals) if self._reads_ahead else self._chunks()
-        begin = time.perf_counter()
-        while (found := self._next_chunk(self._reader)) is not None:
+            ahead = self._reads_ahead and self._ranks.is_first
+            self._reader = ReadAhead(self._source.read(self._position), refusals) if ahead else self._chunks()
+        reader, begin = self._reader, time.perf_counter()
+        while True:
+            found, held = self._ranks.chunk(partial(self._next_chunk, reader), partial(held_by, reader, refusals))
+            if found is None:
+                break
             position, chunk = found
             if chunk is MARK:
                 self._mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self._take(self._intake.events(chunk))
-            reader, refusals = self._reader, self._source.refusals
-            held = reader.held if isinstance(reader, ReadAhead) else take_held(refusals)
-            for each, rows in zip(refusals, held, strict=True):
+            for each, rows in zip(refusals, held(), strict=True):
                 each.put_rows(rows)
             self._position = position
             yield from self._close(time.perf_counter() - begin)
-            if self._stop.is_set():
+            if self._ranks.any(self._stop.is_set()):
                 return
             begin = time.perf_counter()
         if self._options.at_end == "close":

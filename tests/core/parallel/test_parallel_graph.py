@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import suricate as su
-import suricate.stream as st
 from suricate.errors import (
     CapacityError,
     DTypeError,
@@ -411,13 +410,5 @@ def test_names_and_ids_in_one_batch_are_refused() -> None:
             graph.insert_edges(*((["a"], ["b"]) if comm.rank else ([0], [1])))
         assert (graph.num_vertices, graph.num_edges) == (2, 0)
         assert graph.insert_edges(*((["a"], ["b"]) if comm.rank else ([], []))).num_inserted == 1
-
-    run(job, 2)
-
-
-def test_jobs_over_streams_are_refused() -> None:
-    def job(comm: Comm) -> None:
-        with pytest.raises(RequirementError, match="a job runs in one process"):
-            st.Window({"src": [0], "dst": [1]}, size=1, slide=1, graph={"comm": comm})
 
     run(job, 2)
