@@ -9,13 +9,13 @@ import numpy as np
 from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.parameters import one_of
+from suricate.edgefn.derived import keeping_answers
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
 from suricate.parallel.arguments import frontier_of, scheme_on, vertices_in, walked, written_by
 from suricate.parallel.totals import Totals
-from suricate.parallel.wrappers import keeping_answers
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array

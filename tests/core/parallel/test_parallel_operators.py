@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import RequirementError
-from suricate.parallel import Comm, run
+from suricate.parallel import Comm, maps, run
 from suricate.parallel.totals import Totals
 
 pytestmark = pytest.mark.plain
@@ -438,3 +439,52 @@ def test_scalars_keep_their_totals_where_a_call_fails() -> None:
         assert s.read() == 3
 
     run(job, 2)
+
+
+def farther(u, v, w, words, source):
+    return words.distance[u] + w, u
+
+
+def unreached(v, words, source):
+    if v == source:
+        return 0, v
+    return 1 << 40, 0xFFFFFFFF
+
+
+@pytest.mark.parametrize(("weights", "violated"), [([2, 3, 4], False), ([2, 0, 4], True), ([2, -3, 1], True)])
+def test_offers_that_are_not_above_are_noted_on_all_ranks(weights: list[int], violated: bool) -> None:
+    """Along a cycle, that of the last case is of negative length: words become smaller for ever."""
+
+    def job(comm: Comm) -> bool:
+        graph = su.Graph(N, device="cpu", comm=comm, threads=1, weight_dtype="int32")
+        graph.insert_edges(*((None, None) if comm.rank else ([0, 1, 2], [1, 2, 1], weights)))
+        forest = su.Forest(
+            su.words(graph, keys={"distance": "int64"}, payload={"parent": "uint32"}), farther, unreached, args=(0,)
+        )
+        forest.compute(graph, su.Frontier.from_vertices(graph, [0]))
+        return bool(forest.violated[0])
+
+    assert run(job, 3) == [violated] * 3
+
+
+def shares(u, v, x, total):
+    su.atomic.add(total, x, 0.1)
+
+
+def test_floats_that_all_ranks_added_up_are_those_of_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads add them up in an order of their own; here a rank is off by its number."""
+    intersect = su.operators.intersect
+
+    def off(*args: Any, **options: Any) -> Any:
+        found = intersect(*args, **options)
+        options["args"][0][:] += int(threading.current_thread().name.split()[1])
+        return found
+
+    def job(comm: Comm) -> list[float]:
+        graph, total = made(comm), np.zeros(N)
+        su.intersect(graph, u=[4, 2], v=[1, 4], fn=shares, args=(total,))
+        return total.tolist()
+
+    plain = run(job, 3)[0]
+    monkeypatch.setattr(maps.operators, "intersect", off)
+    assert run(job, 3) == [plain] * 3

@@ -1,4 +1,4 @@
-"""Functions made from functions of users, with one argument more, for what an operator does in several calls.
+"""Functions made from functions of users, with one argument more, for an operator that runs in several calls.
 
 ``converge`` needs what ``then`` returns for every vertex: 1 for "stays", 2 for "wakes". The function made here writes
 that into an array, its last argument; the edge function takes that array, too, and passes it over. They are made from
