@@ -110,8 +110,11 @@ class Session:
             self._measure_collectives()
         for detail, data in inputs:
             job = Job(self.comm, data, self.device, self.plan.backend)
-            for workload in self.plan.of(job):
-                self._measure(workload, detail)
+            try:
+                for workload in self.plan.of(job):
+                    self._measure(workload, detail)
+            except MemoryError as error:  # all ranks raise the same
+                self.say(f"{data.name} {detail}: left out from here on: {error}")
         return self.failed
 
     # -- collectives ---------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from suricate.graph import Graph
 from suricate.parallel import Comm
 from suricate.plugins import algorithm
 
+MOST_AT_ONCE = 2**28  #: edges of a call of the bulk build
+
 
 @dataclass
 class Job:
@@ -90,10 +92,10 @@ class Workload:
 
 
 class Build(Workload):
-    """All edges in one call; the last graph is that of the other workloads."""
+    """All edges, many of them in one call; the last graph is that of the other workloads."""
 
     workload, verified = "scaling build", "sums of degrees"
-    does = "inserts all edges of a drawn graph, of which each rank passes a part, in one call"
+    does = "inserts all edges of a drawn graph, of which each rank passes a part, at most 2^28 in a call"
 
     def prepare(self) -> None:
         """Draw the part of this rank."""
@@ -102,8 +104,12 @@ class Build(Workload):
         self.made = self.job.empty()
 
     def run(self) -> None:
-        """Insert it."""
-        self.made.insert_edges(self.edges.src, self.edges.dst)
+        """Insert it: every rank holds a batch as a whole for a while, so a very large one would not fit."""
+        size = len(self.edges.src)
+        calls = -(-self.items // MOST_AT_ONCE)
+        for number in range(calls):
+            at = slice(size * number // calls, size * (number + 1) // calls)
+            self.made.insert_edges(self.edges.src[at], self.edges.dst[at])
 
     def restore(self) -> None:
         """Keep the graph."""

@@ -15,9 +15,11 @@ from suricate.base.devices import CPU
 from suricate.bench import drawn, scaling
 from suricate.bench.commands import bench
 from suricate.bench.reports.results import read
+from suricate.bench.scaling import workloads
 from suricate.bench.scaling.metering import Metered
 from suricate.bench.scaling.session import Model
 from suricate.bench.scaling.workloads import Compute
+from suricate.errors import CapacityError
 
 pytestmark = pytest.mark.plain
 OPTIONS = ("--suite", "scaling", "--graph", "rmat:6:4", "--device", "cpu", "--batch", "16", "--repeats", "1")
@@ -45,6 +47,20 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     assert build["extra"]["model_s"] > 0
     assert several[len(alone)]["items"] == 2 * build["items"]
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
+
+
+def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "MOST_AT_ONCE", 100)
+    row = rows_of(tmp_path / "rows.jsonl", "--ranks", "2", "--workload", "build")[-2]
+    assert row["extra"]["collectives"] == 3 * 10  # 256 edges
+
+
+def test_a_graph_that_does_not_fit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: workloads.Build) -> None:
+        raise CapacityError("memory does not suffice")
+
+    monkeypatch.setattr(workloads.Build, "run", full)
+    assert [row["graph"] for row in rows_of(tmp_path / "rows.jsonl", "--ranks", "2")] == [""] * 13
 
 
 def test_tables_and_lists(tmp_path: Path) -> None:
