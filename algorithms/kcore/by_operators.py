@@ -38,13 +38,13 @@ def number_of(u, v, w, core, fresh):
 
 
 def fall(v, value, core, fresh):
-    """Note what fits ``v``; whoever falls wakes its neighbours."""
+    """Note the number that fits ``v``; if it is lower than before, the neighbours become active."""
     fresh[v] = value
     return 2 if value < core[v] else 0
 
 
 def publish(v, core, fresh):
-    """Make what was noted the number of ``v``."""
+    """Make the noted number that of ``v``."""
     core[v] = fresh[v]
 
 

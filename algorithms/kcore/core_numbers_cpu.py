@@ -108,9 +108,9 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
 
 @inner
 def withdraw(g, v, before, at, core, support, place, later, queue, count):
-    """Tell those that ``v``, once of number ``before`` and at place ``at``, supports no more.
+    """Lower the support of the neighbours that ``v`` supported at number ``before`` and place ``at``, and now does not.
 
-    Queues who lacks support; returns the new count.
+    Queues those that lack support; returns the new count.
     """
     now = core[v]
     for w, _ in neighbors(g, v):
@@ -187,7 +187,7 @@ def move_back(g, v, core, place):
 
 @inner
 def go_by(g, v, before, core, place, later, queue, count):
-    """Tell those that ``v``, until now at place ``before``, passes; queue whom that is too much; return the count."""
+    """Count ``v`` for the neighbours that it passes, from place ``before`` on; queue those with too many after them."""
     k, now = core[v], place[v]
     for w, _ in neighbors(g, v):
         if w != v and core[w] == k and place[w] > before and place[w] <= now:
@@ -229,7 +229,7 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
 
 @inner
 def seek(g, core, place, later, listed, work, count):
-    """List the candidates: the seeds, and whoever has too many after it when the candidates before it have gone.
+    """List the candidates: the seeds, and each vertex with too many after it once the candidates before it are gone.
 
     Returns how many they are, and what is left of ``work``. ``later`` is then right for all others.
     """
@@ -259,7 +259,7 @@ def count_candidates(g, v, core, mark, number):
 
 @inner
 def drop(g, v, core, left, mark, number, fewest, queue, count):
-    """Take ``v`` from those of its level that have this mark; queue who has ``fewest`` left; return the count."""
+    """Subtract ``v`` from the marked neighbours of its level; queue those with ``fewest`` left. Returns the count."""
     k = core[v]
     for w, _ in neighbors(g, v):
         if w != v and core[w] == k and mark[w] == number:

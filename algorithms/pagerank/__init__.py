@@ -54,7 +54,7 @@ from suricate.algorithms.pagerank.steps import (
     is_reached,
     local,
     reach,
-    take_back,
+    undo_extrapolation,
     visit,
 )
 from suricate.algorithms.shared.convergence import tolerance
@@ -266,7 +266,7 @@ class PageRank(WholePasses):
                 until=(self._error, self.tol / 2), swap=swap, after=after,
             )  # fmt: skip
         if paced:
-            self._again.vertex_map(take_back, (self._share, self._announced, pace, last_pace))
+            self._again.vertex_map(undo_extrapolation, (self._share, self._announced, pace, last_pace))
             self._sweep_paces = last_pace, pace, next_pace
         return swept
 

@@ -21,7 +21,7 @@ from suricate.algorithms.pagerank.steps import (
     measure,
     normalise,
     passes,
-    take_back,
+    undo_extrapolation,
 )
 from suricate.algorithms.shared.convergence import CutLoops, Progress, demand_floor
 from suricate.algorithms.shared.fixed_point import divided
@@ -203,7 +203,7 @@ class WholePasses(VerifiedRanks):
         self._owes_passes = most < progress.limit
         self._share, self._after = self._after, self._share
         if paced:
-            self._again.vertex_map(take_back, (self._share, self._after, self._next_pace, self._pace))
+            self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._next_pace, self._pace))
 
     def _continue(self, graph: Graph) -> None:
         """Make passes over all vertices where a loop was cut short; waits for the device."""

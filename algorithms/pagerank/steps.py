@@ -159,8 +159,8 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
     )  # fmt: skip
 
 
-def take_back(v, share, other, last_pace, pace):
-    """Take back an extrapolated last step: what it started from is within the tolerance. Begin a new pace."""
+def undo_extrapolation(v, share, other, last_pace, pace):
+    """Undo the last step if it was extrapolated: what it started from is within the tolerance. Restart the pace."""
     if last_pace[0] < 0:
         share[v] = other[v]
     if v == 0:

@@ -163,8 +163,9 @@ def members_found(g, hub, u, shared):
 
 @inner
 def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
-    """List, behind ``found`` others, the neighbours of ``u`` by whose edges places ``start`` to ``stop`` of ``arcs``
-    are, those of its hub that were deleted.
+    """List, behind ``found`` others, the common neighbours of ``u`` and its hub along deleted edges of the hub.
+
+    These edges are places ``start`` to ``stop`` of ``arcs``. Returns the number of all.
     """
     if (stop - start) * FEW < neighbors:
         for i in range(start, stop):

@@ -15,7 +15,7 @@ RANKS = 5  #: bits of a class
 
 
 class Layout(NamedTuple):
-    """Where the parts of a word lie.
+    """The fields of a word: how many bits each has.
 
     Attributes:
         root_shift: bits of the distance.

@@ -54,7 +54,7 @@ class EventForest:
         self._build(graph)
 
     def step(self, graph: Graph, answer: Callable[..., Any]) -> Step:
-        """Return the step; ``answer(label, count)`` makes the result.
+        """Return the step of :func:`suricate.replay`; ``answer(label, count)`` makes the result.
 
         Trees become deep as edges come and go. Once the climbs to ancestors have taken more work than to find all trees
         again by breadth-first searches, which makes them as shallow as can be, that is done.

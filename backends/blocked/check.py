@@ -52,7 +52,7 @@ def check_marks(pool: BlockedPool) -> None:
 
 
 def check_copy(copy: HostCopy) -> None:
-    """Verify the marks of both sides, and that they differ in nothing that is not marked."""
+    """Verify the marks of host and device, and that what is not marked is equal on both."""
     for pool in (copy.host, copy.pool):
         check_marks(pool)
     require(copy.host.blocks <= copy.pool.blocks, "what fits the host fits the device")

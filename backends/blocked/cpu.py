@@ -20,7 +20,7 @@ APART = [0] * 16  #: behind the counters of a part: those of others lie in other
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """How many blocks each part of an insertion takes; which they are is found when they are taken."""
+    """The number of blocks that each part of an insertion takes; the loops pick the blocks."""
 
     parts: list[slice]
     blocks: list[int]

@@ -62,7 +62,7 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """An insertion whose launch plans for itself, and alone if the host must know."""
+    """The plan of an insertion: the launch plans by itself; if the host must know the plan, a launch only plans."""
 
     kernels: BlockedCuda
     graph: Graph

@@ -30,11 +30,11 @@ class Memory(Protocol):
         """Return ``uint8[size]``."""
 
     def queued(self) -> None:
-        """Note that the kernels which read what was given out are queued."""
+        """Note that the kernels that read the memory given out are queued."""
 
 
 class HostCopy:
-    """A pool on the host beside that of a store, with the same content but for what is marked on the side ahead.
+    """A copy of a store's pool on the host; the two differ in what is marked as changed on the side that is ahead.
 
     Args:
         host: the pool on the host, a copy of ``pool``.

@@ -58,10 +58,10 @@ class BlockedKernels(Protocol):
         """Return how many blocks and vertices are marked; on CUDA waits."""
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """Fill in the numbers of the marked blocks and vertices, of which a packet has the right number."""
+        """Write the numbers of the marked blocks and vertices to a packet of the right size."""
 
     def pack(self, graph: Graph, packet: Packet) -> None:
         """Copy the blocks and vertices that a packet lists into it, and clear the marks."""
 
     def unpack(self, graph: Graph, packet: Packet) -> None:
-        """Put what is in a packet in place."""
+        """Write the blocks and vertices of a packet to their places."""

@@ -91,7 +91,7 @@ assert tuple(GRAPH.fields) == Graph._fields
 
 
 class Packet(NamedTuple):
-    """What one side of a mirror takes over: marked blocks with their slots, marked vertices, free blocks.
+    """The changes that one side of a mirror sends to the other: marked blocks with slots, marked vertices, free blocks.
 
     ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the blocks ``block``, ``head``, ``degree``
     and ``run`` those of the vertices ``vertex``; ``free`` is the stack of free blocks from the height ``lowest`` on.

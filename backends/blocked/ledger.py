@@ -19,7 +19,7 @@ WAIT = 50e-6  #: seconds of a wait for the device
 
 
 def pays_off(waived: int, behind: int) -> bool:
-    """Return whether the host should take over ``behind`` bytes for a small batch.
+    """Return whether the host should copy ``behind`` bytes from the device to apply a small batch itself.
 
     ``waived``: how many such batches went to the device since the device has been ahead. When they have cost as much as
     the mirror would have, it is made: so both ways together cost at most twice what the better one does.

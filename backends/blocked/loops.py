@@ -150,7 +150,7 @@ def count_blocks(g, keys, kind, changes):
 
 @inner
 def touch(g, c):
-    """Mark block ``c`` as one that a mirror must take over, if there is a mirror."""
+    """Mark block ``c`` as one that a mirror must copy, if there is a mirror."""
     if len(g.block_mark) and not g.block_mark[c]:
         g.block_mark[c] = 1
         g.block_list[g.counters[BLOCKS]] = c
@@ -159,7 +159,7 @@ def touch(g, c):
 
 @inner
 def touch_vertex(g, u):
-    """Mark vertex ``u`` likewise."""
+    """Mark vertex ``u`` as one that a mirror must copy, if there is a mirror."""
     if len(g.vertex_mark) and not g.vertex_mark[u]:
         g.vertex_mark[u] = 1
         g.vertex_list[g.counters[VERTICES]] = u
@@ -227,7 +227,7 @@ def append(g, u, v):
 
 @inner
 def drop_last(g, u):
-    """Remove the last edge of ``u``, and the block that held it alone."""
+    """Remove the last edge of ``u``, and free its block if that is empty then."""
     at = last_slot(g, u)
     g.dst[at] = NO_BLOCK
     g.degree[u] -= 1
@@ -358,7 +358,7 @@ def pack(g, p):
 
 @kernel
 def unpack(g, p):
-    """Put what is in a packet in place."""
+    """Write the blocks and vertices of a packet to their places."""
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):
         c = p.block[i]

@@ -15,7 +15,7 @@ PLACES = ("auto", "host", "device")  #: of ``batches_on``
 
 @dataclass(frozen=True)
 class Options:
-    """What a store was asked for; see :class:`suricate.backends.blocked.store.BlockedStore`."""
+    """The checked options of a store; see :class:`suricate.backends.blocked.store.BlockedStore`."""
 
     block_edges: int | None
     batches_on: str

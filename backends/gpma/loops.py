@@ -400,7 +400,7 @@ def clear(g, places, first, last):
 
 @kernel
 def clear_edges(g, src, dst, status, before):
-    """Turn edges into gaps, and report those that were there; a duplicate is not any more."""
+    """Turn edges into gaps, and report those that were stored; of duplicates one is reported."""
     for i in range(len(src)):
         slot, _ = search(g, np.int64(src[i]), dst[i])
         if slot >= 0:

@@ -61,7 +61,7 @@ class GpmaPool(ArrayManager):
         raise error
 
     def replace(self, graph: Graph) -> None:
-        """Let a rebuilt graph take the place of the present one."""
+        """Make a rebuilt graph the current one."""
         self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
         self.leaves = graph.leaves
 

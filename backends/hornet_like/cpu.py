@@ -17,7 +17,7 @@ from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, R
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The blocks of each class that migrations take and free, by parts; the loops work out again who migrates."""
+    """The blocks of each class that migrations take and free, by parts; the loops find out who migrates."""
 
     parts: list[slice]
     taken: np.ndarray

@@ -36,7 +36,7 @@ ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 @dataclass(slots=True)
 class SortedPlan(Plan):
-    """How many edges there may be to move; the kernel plans for itself. A second launch goes on behind that."""
+    """An upper bound of the edges to move. The kernel plans by itself; a second launch continues after the plan."""
 
     kernels: HornetSorted
     graph: PlacedGraph
@@ -76,7 +76,7 @@ class HornetSorted:
         return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
 
     def planned(self, plan: SortedPlan) -> np.ndarray:
-        """Return how many blocks of each class an update takes, of which no more was launched; waits for the device."""
+        """Return how many blocks of each class an update takes of which only the plan was launched; waits."""
         if plan.scratch is None:
             self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
         return self._planned.get()[NEED : NEED + CLASSES]

@@ -56,7 +56,7 @@ class BatchKernel:
         return share, min((edges - 1) // (share * WARPS) + 1, self._most_blocks)
 
     def launch(self, prefix: bytes, blocks: int, words: tuple[int, ...]) -> None:
-        """Launch as many blocks."""
+        """Pack ``words`` behind ``prefix``, and launch ``blocks`` blocks."""
         kernel = self._kernel
         if kernel.prefix is not prefix:
             kernel.begin_with(prefix)

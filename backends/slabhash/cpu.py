@@ -28,7 +28,7 @@ COUNTING = 8  #: threads that count the edges of sources, each but the first in 
 
 
 class InsertionScratch(NamedTuple):
-    """InsertionScratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
+    """Scratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
 
     existing: np.ndarray
     tables: np.ndarray
@@ -79,7 +79,7 @@ class Part:
         return cls(src, dst, words, status, before, existing, tables, place, np.empty(loops.RING, np.int64))
 
     def finish(self, size: int, outcome: Outcome) -> None:
-        """Let the last duplicates have the statuses, and report."""
+        """Give the statuses of duplicates to the last of them, and write the outcome."""
         if len(self.existing) and self.existing[-1]:
             existing = self.existing[: self.existing[-1]]
             table, last = self.tables[:, : table_size(len(existing))]
@@ -89,7 +89,7 @@ class Part:
         self.write(size, outcome)
 
     def write(self, size: int, outcome: Outcome) -> None:
-        """Report in the order of the batch, where a part does not do so itself."""
+        """Write the outcome in the order of the batch, unless the loop has done so."""
         if len(self.place):
             maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
 
@@ -170,7 +170,7 @@ class CpuKernels:
         return InsertionScratch(existing, tables, size)
 
     def release(self, scratch: InsertionScratch) -> None:
-        """Note that scratch memory is given up."""
+        """Note that scratch memory is freed."""
         self._budget.repay(scratch.size)
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
@@ -369,7 +369,7 @@ class CpuKernels:
         return sum(threads.run(maintain.count_slabs, calls))
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most."""
+        """Return an upper bound of the slabs, besides the ``heads``, that all edges of ``old`` need."""
         left = np.zeros(heads, np.uint8)
         calls = [(old, plan, left, first, last) for first, last, _ in _shares(old, len(old.buckets))]
         return sum(threads.run(maintain.count_moves, calls))

@@ -149,13 +149,13 @@ class CudaKernels:
     # -- counters ------------------------------------------------------------------------------------------------------
 
     def read_counters(self, slabs: Slabs) -> list[int]:
-        """Return the counters as they are behind all that was queued; waits for the device."""
+        """Return the counters after all queued work; waits for the device."""
         counters = slabs.counters.get().tolist()
         self._pinned.busy = False
         return counters
 
     def poll(self) -> Arrived | None:
-        """Return the counters that have arrived last, if any; never waits."""
+        """Return the counters that arrived last, or None while only a part of them has arrived; never waits."""
         free, used, denied = self._pinned.words.tolist()
         ticket = free >> 32
         if used >> 32 != ticket or denied >> 32 != ticket:
@@ -380,7 +380,7 @@ class CudaKernels:
         return self._sum_slabs(view, bump, counts, fresh=fresh)
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most; waits."""
+        """Return an upper bound of the slabs, besides the ``heads``, that all edges of ``old`` need; waits."""
         counts, view = cupy.zeros(heads, np.uint32), VIEW.pack(plan)
         self._launch("count_moves", old.capacity * old.words, VIEW.pack(old), view, counts)
         return self._sum_slabs(view, heads, counts, fresh=True)

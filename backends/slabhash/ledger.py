@@ -113,13 +113,13 @@ class CountBatch(NamedTuple):
 
 
 class SizeForBatch(NamedTuple):
-    """Give every vertex the buckets it needs with the batch; answer with the slabs the batch needs, None on failure."""
+    """Rehash every vertex to the buckets it needs with the batch; answer with its slabs, None on failure."""
 
     later: int  # edges to reserve slabs for besides
 
 
 class SizeAhead(NamedTuple):
-    """Give every vertex ``growth`` times the buckets it needs with the batch; answer whether that was possible."""
+    """Rehash every vertex to ``growth`` times the buckets it needs with the batch; answer whether that was possible."""
 
     stored: int  # edges
     unused: int  # slabs to have free
@@ -154,7 +154,7 @@ NO_DEMAND = Demand(0, 0, 0, 0, 0, 0)
 
 
 class Ledger:
-    """What the host knows of a store's slabs, and what it decides by that.
+    """The host's numbers of a store's slabs, and the decisions that follow from them.
 
     Args:
         keys: key slots of a slab.
@@ -191,7 +191,7 @@ class Ledger:
     # -- what the device says ------------------------------------------------------------------------------------------
 
     def record(self, counters: Sequence[int], capacity: int, inserted: int = 0) -> None:
-        """Note the counters as they are behind all that was queued, and the capacity of the pool.
+        """Take over the counters after all queued work, and the capacity of the pool.
 
         ``inserted`` edges have not been noted by :meth:`queued`.
         """

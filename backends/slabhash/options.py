@@ -19,7 +19,7 @@ REFERENCE_BYTES = 128
 
 @dataclass(frozen=True)
 class Options:
-    """What a store was asked for; see :class:`suricate.backends.slabhash.store.SlabHashStore`.
+    """The checked options of a store; see :class:`suricate.backends.slabhash.store.SlabHashStore`.
 
     Raises:
         ParameterError: a value is of the wrong type or out of range.

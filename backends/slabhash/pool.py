@@ -54,7 +54,7 @@ class Pool:
         return self._device.xp.zeros(count, np.uint32)
 
     def adopt(self, slabs: Slabs) -> None:
-        """Take ``slabs`` for the present arrays."""
+        """Make ``slabs`` the current arrays."""
         self.slabs, self.view = slabs, None
         self._budget.arrays = self.array_bytes(slabs)
 
@@ -138,7 +138,7 @@ class Pool:
     # -- the present arrays, changed -----------------------------------------------------------------------------------
 
     def grown(self, capacity: int) -> Slabs:
-        """Return the present arrays with ``capacity`` slabs, more than now."""
+        """Return the current arrays with more slabs: ``capacity``."""
         slabs, xp, marked = self.slabs, self._device.xp, bool(self.slabs.marked)
         self._admit(capacity, marked=marked)
         with self._budget.allocating():
@@ -149,7 +149,7 @@ class Pool:
         return slabs._replace(pool=pool, owner=owner, fresh=fresh, touched=touched, capacity=capacity)
 
     def with_marks(self) -> Slabs:
-        """Return the present arrays with marks, of which none is set."""
+        """Return the current arrays with marks, none of them set."""
         slabs, xp = self.slabs, self._device.xp
         with self._budget.allocating(8 * slabs.capacity):
             return slabs._replace(
@@ -178,7 +178,7 @@ class Pool:
         self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
 
     def copied_to(self, other: Pool) -> Slabs:
-        """Return copies of the present arrays for ``other``, which may be on another device."""
+        """Return copies of the current arrays for ``other``, which may be on another device."""
         slabs, device = self.slabs, other._device
         other._budget.admit(self._budget.arrays)
         with other._budget.allocating():

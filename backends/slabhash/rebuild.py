@@ -15,7 +15,7 @@ from suricate.errors import CapacityError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sizing:
-    """What buckets and slabs are wanted for.
+    """The edges that buckets and slabs are sized for.
 
     Attributes:
         expected: degree per vertex, ``uint32[num_vertices]``.

@@ -1,11 +1,12 @@
 """Where the machine code of a CUDA program comes from: the disk, a process beside this one, or this process.
 
 Good machine code of a large program takes seconds, and a caller may need it now. So there are two builds of a program:
-*final*, as well as NVRTC can, kept on disk; and *quick*, hardly optimised, in a quarter of the time, never kept. What
-is asked for in vain is compiled quickly in the calling thread, and finally in a process beside this one; when that is
-done, launches take the final build (see ``suricate.cuda.kernel``). :meth:`Compilation.prepare` starts that process
-before anybody asks. As many processes run side by side as there are cores but one, at low priority; they end with this
-process. Where processes cannot be started, or NVRTC knows no quick build, callers wait for the final one.
+*final*, as well as NVRTC can, kept on disk; and *quick*, hardly optimised, in a quarter of the time, never kept. A
+program that is needed before its final build exists is compiled quickly in the calling thread, and finally in a process
+beside this one; when that is done, launches take the final build (see ``suricate.cuda.kernel``).
+:meth:`Compilation.prepare` starts that process ahead of the first call. As many processes run side by side as there are
+cores but one, at low priority; they end with this process. Where processes cannot be started, or NVRTC knows no quick
+build, callers wait for the final one.
 
 ``SURICATE_AHEAD=0``: nothing is compiled beside or ahead; a program is compiled finally when it is first called.
 ``SURICATE_BUILDS=quick``: quick builds take the place of final ones, and are kept on disk; for tests.

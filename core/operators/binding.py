@@ -29,7 +29,7 @@ def one(u: int, v: int, x: int) -> int:
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return what is known of each argument, and the values, of a text the column; every argument is checked."""
+    """Return the description of each argument, and the values, checked; a text stands for the column of that name."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
@@ -163,7 +163,7 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
 
 
 def position_of(call: Call, start: Start) -> None:
-    """Raise if the function wants a position and there is none: of a union nothing is in one order."""
+    """Raise if the function takes a position, and what it runs over is a union of sets, which has no order."""
     if call.function.leading[0] == "i" and len(start.frontiers) + len(start.arcs) != 1:
         raise RequirementError("i is a position in ids or edges: pass one of them, not a tuple")
 

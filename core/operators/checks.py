@@ -75,12 +75,12 @@ def step_limit(max_steps: int | None) -> int:
 
 
 def work_limit(most: int | None) -> int:
-    """Return how much work a round may be, at most ``UNLIMITED``."""
+    """Return the largest work of a round, at most ``UNLIMITED``."""
     return UNLIMITED if most is None else min(integer("most", most, low=0), UNLIMITED)
 
 
 def once(value: Any, reduce: str) -> str:
-    """Return the promise of a propagation: ``""``, ``"final"`` or ``"equal"``, which says no more of a sum."""
+    """Return the parameter ``once`` as ``""``, ``"final"`` or ``"equal"``; of a sum ``"equal"`` means ``"final"``."""
     if isinstance(value, str) and value == "equal":
         return "final" if reduce == "sum" else "equal"
     if not isinstance(value, bool):

@@ -124,7 +124,7 @@ def free_slots(g, slab):
 
 @kernel
 def count_slabs(g, bump, src, dst, heads, left, fresh):
-    """Return how many slabs an insertion needs at most.
+    """Return an upper bound of the slabs that an insertion needs.
 
     ``left``, zeroed uint8[bump + vertices], is set to one more than the slots that are left of a chain. With ``fresh``
     all heads are known to be empty, and the pool is not read. ``heads`` is as for ``fetch``.

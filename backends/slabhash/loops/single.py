@@ -27,7 +27,7 @@ from suricate.cpu.prefetch import prefetch
 
 
 class Edges(NamedTuple):
-    """The slabs of a store, and what decides about rehashing: see :func:`suricate.backends.slabhash.loops.insert_run`.
+    """The slabs of a store, and the policy of rehashing: see :func:`suricate.backends.slabhash.loops.insert_run`.
 
     ``kept`` slabs are not used for rehashing.
     """

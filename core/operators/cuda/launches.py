@@ -172,7 +172,7 @@ def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:
     return merged(graph, Start(start.frontiers))
 
 
-def nobody(graph: Graph) -> Frontier:
+def empty_frontier(graph: Graph) -> Frontier:
     """Return an empty frontier."""
     return Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
 

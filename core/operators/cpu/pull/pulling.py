@@ -49,7 +49,7 @@ def reduce_keys(u, keys, count, without_loop, total, *args):
 
 @inner
 def reduce_copied(g, u, without_loop, total, *args):
-    """Do as :func:`reduce_row` with one loop over many spans, whose ends it does not have to guess."""
+    """Do as :func:`reduce_row`, in one loop over copied spans: the CPU has no ends of spans to predict."""
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
         c = first(g, u, k)

@@ -16,7 +16,7 @@ ONE = np.uint64(1)
 
 @inner
 def count_row(g, u, without_loop, most, counts, *args):
-    """Count the values of the edges of ``u`` in one view, those above ``most`` as ``most``; others than above 0 not."""
+    """Count the positive values of the edges of ``u`` in one view, those above ``most`` as ``most``."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue

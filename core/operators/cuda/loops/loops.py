@@ -144,7 +144,7 @@ class Outcomes:
 
 
 def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
-    """Return what a loop did, to be read from ``outcome`` when somebody asks."""
+    """Return what a loop did, to be read from ``outcome`` when it is first asked for."""
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool, bool]:

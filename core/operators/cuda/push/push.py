@@ -16,10 +16,10 @@ from suricate.operators.cuda.launches import (
     Counters,
     blocks,
     distinct_vertices,
+    empty_frontier,
     frontier_arguments,
     full_grid,
     heavy_arrays,
-    nobody,
 )
 from suricate.operators.cuda.programs import BLOCK, WARPS, array_of, launch_values, program_of
 from suricate.operators.cuda.push.propagate import VIEWS, advance_in_two_phases
@@ -38,7 +38,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
     if scheme == "updated":
         scheme, frontier, arcs = _updated(graph, over, frontier, arcs)
     if not arcs and (frontier is None or not frontier.at_most):
-        return nobody(graph)
+        return empty_frontier(graph)
     push = _Push(graph, call, out)
     for one in arcs:
         push.arcs(one)
