@@ -29,9 +29,9 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, PlacedArcs, StoreView
-from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.structs import constants, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
+from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.kernels.launches import ArcLaunch
 from suricate.kernels.walking import (
     ROUND_WORDS,
     assembled,
@@ -54,7 +54,7 @@ LAST_EPOCH = 1 << 31  #: of stamps and searches, which are 32 bits, when an upda
 PASSES = 8  #: rounds of moving back, and two more per number, before there are candidates, on the CPU
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: most vertices of a graph whose updates never give up because they take long
-DELETED, INSERTED = 2, 3  #: places of the arguments of ``maintain``
+ARC_LISTS = 2  #: place of the deleted arcs among the arguments of ``maintain``; the inserted ones follow
 SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
 CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
 
@@ -99,7 +99,7 @@ class CoreNumbers:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._mark: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(5, np.int64)  # see core_numbers_cpu.py and core_numbers.cu
-        self._updates: _Updates | None = None  # with the arrays as they are
+        self._updates: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
 
     def compute(self, graph: Graph) -> None:
         """Compute from scratch."""
@@ -173,43 +173,22 @@ class CoreNumbers:
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
         lists = self._scratch(graph, "rest", "buffer", "queue0", "queue1")
         both = (workspace.array("cores.left", n, np.int32), *lists, self._stamp, states, self._kept)
-        program, blocks = program_over(view, SOURCE, prelude_of), resident_blocks(self.device.index, BLOCK)
+        program, blocks = _program(view), resident_blocks(self.device.index, BLOCK)
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
-    def _updates_of(self, graph: Graph) -> _Updates:
-        """Return the launches of updates, made again where an array has moved."""
+    def _updates_of(self, graph: Graph) -> ArcLaunch:
+        """Return the launch of updates, a new one if an array has moved."""
+        view = graph.view("out")
         held = self._updates
-        if held is None or held.graph is not graph or held.entry is not self._entry or not held.walks(graph):
+        if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):
             n, arcs = graph.num_vertices, packed_arcs(NO_ARCS)
             limit = np.uint32(LAST_EPOCH if n <= FEW else n // CUDA_SHARE)
             numbers = (self._support, self._later, self._mark, self._sums, *self._scratch(graph, "before"))
-            launch = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
-            held = self._updates = _Updates(graph, self._entry, launch)
-        return held
+            _, blocks, arguments = self._launch_of(graph, (arcs, arcs, limit, *numbers, self._entry))
+            launch = ArcLaunch(_program, "maintain", (blocks, BLOCK), (view,), arguments, ARC_LISTS)
+            held = self._updates = graph, self._entry, launch
+        return held[2]
 
 
-class _Updates:
-    """The launches of updates: all arguments stay but arcs, and the view where it is new."""
-
-    def __init__(self, graph: Graph, entry: Array, launch: tuple[Program, int, tuple[Any, ...]]) -> None:
-        self.graph, self.entry = graph, entry
-        self._program, blocks, arguments = launch
-        self._view = graph.view("out")
-        self._kernel = PreparedKernel(self._program.kernel("maintain"), blocks, BLOCK, arguments)
-
-    def walks(self, graph: Graph) -> bool:
-        """Take the view of ``graph`` as it is now; return False if its backend's shape has changed."""
-        view = graph.view("out")
-        if view is self._view:
-            return True
-        if program_over(view, SOURCE, prelude_of) is not self._program:
-            return False
-        self._view = view
-        self._kernel.put(0, packed(view))
-        return True
-
-    def launch(self, deleted: Arcs, inserted: Arcs) -> None:
-        """Launch an update after these changes."""
-        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
-        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
-        self._kernel.launch()
+def _program(view: StoreView) -> Program:
+    return program_over(view, SOURCE, prelude_of)

@@ -34,10 +34,10 @@ import numpy as np
 from suricate.algorithms.wcc import component_words as words
 from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, StoreView
-from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, arc_values, packed_arcs, plain_arcs
+from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.kernels.launches import ArcLaunch
 from suricate.kernels.walking import (
     ROUND_WORDS,
     assembled,
@@ -57,7 +57,7 @@ BLOCK = 512  #: threads per block of the cooperative kernels
 PLAIN_BLOCK = 256
 LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
 NULL = np.uint64(0)
-DELETED, INSERTED = 4, 5  # places of arguments of the kernel ``repair``
+ARC_LISTS = 4  # place of the deleted arcs among the arguments of the kernel ``repair``; the inserted ones follow
 
 LAYOUT = Struct(
     "Layout",
@@ -96,7 +96,7 @@ class ComponentForest:
         self._stamp: Array = xp.empty(0, np.uint32)
         self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
         self._components: Array = xp.zeros(1, np.uint64)
-        self._repairs: _Repairs | None = None  # with the arrays of this forest as they are
+        self._repairs: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
 
     def build(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
         """Make the forest from scratch.
@@ -138,7 +138,9 @@ class ComponentForest:
         An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
         """
         if self.device.is_cuda:
-            self._repairs_of(graph).launch(deleted, inserted)
+            launch = self._repairs_of(graph)
+            _clear(self._state_of(graph))
+            launch.launch(deleted, inserted)
             return
         if self._kept[0] >= LAST_EPOCH:
             self._stamp[...] = self._kept[0] = 0
@@ -213,6 +215,10 @@ class ComponentForest:
         workspace, n = graph.workspace, graph.num_vertices
         return workspace.array("components.queue0", n, np.uint32), workspace.array("components.queue1", n, np.uint32)
 
+    @staticmethod
+    def _state_of(graph: Graph) -> Array:
+        return graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
+
     def _launch(self, graph: Graph, kernel: str, own: tuple) -> None:
         """Launch a cooperative kernel: the views, its ``own`` arguments, then what all rounds need."""
         program, blocks, arguments = self._launch_of(graph, kernel, own)
@@ -222,54 +228,25 @@ class ComponentForest:
     def _launch_of(self, graph: Graph, kernel: str, own: tuple) -> tuple[Program, int, tuple]:
         """Return program, number of blocks and all arguments of a cooperative kernel."""
         g, h, both = _views(graph)
-        state = graph.workspace.array("components.state", ROUND_WORDS, np.uint32)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
         blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "build" else 1)
-        return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, state, self._kept)
+        return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, self._state_of(graph), self._kept)
 
-    def _repairs_of(self, graph: Graph) -> _Repairs:
-        """Return the launches of repairs, made again where an array has moved."""
-        held = self._repairs
-        if held is None or held.graph is not graph or held.word is not self._word or not held.walks(graph):
+    def _repairs_of(self, graph: Graph) -> ArcLaunch:
+        """Return the launch of repairs, a new one if an array has moved."""
+        held, views = self._repairs, _views(graph)[:2]
+        if held is None or held[0] is not graph or held[1] is not self._word or not held[2].walks(*views):
             detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
             arcs = packed_arcs(NO_ARCS)
             own = (arcs, arcs, self._word, self._parent, self._packed_layout, detached)
-            held = self._repairs = _Repairs(graph, self._word, self._launch_of(graph, "repair", own))
-        return held
+            _, blocks, arguments = self._launch_of(graph, "repair", own)
+            launch = ArcLaunch(_program, "repair", (blocks, BLOCK), views, arguments, ARC_LISTS)
+            held = self._repairs = graph, self._word, launch
+        return held[2]
 
     def _plain(self, kernel: str, size: int, arguments: tuple) -> None:
         blocks = min(-(-size // PLAIN_BLOCK), resident_blocks(self.device.index, PLAIN_BLOCK, 8))
         LABELS.kernel(kernel)((blocks,), (PLAIN_BLOCK,), arguments)
-
-
-class _Repairs:
-    """The launches of repairs: all arguments stay but arcs, and views where they are new."""
-
-    def __init__(self, graph: Graph, word: Array, launch: tuple[Program, int, tuple]) -> None:
-        self.graph, self.word = graph, word
-        self.program, blocks, arguments = launch
-        self._state = arguments[-2]
-        self._out, self._in, _ = _views(graph)
-        self._kernel = PreparedKernel(self.program.kernel("repair"), blocks, BLOCK, arguments)
-
-    def walks(self, graph: Graph) -> bool:
-        """Take the views of ``graph`` as they are now; return False if its backend's shape has changed."""
-        out, back, _ = _views(graph)
-        if out is self._out and back is self._in:
-            return True
-        if _program(out) is not self.program:
-            return False
-        self._out, self._in = out, back
-        self._kernel.put(0, packed(out))
-        self._kernel.put(1, packed(back))
-        return True
-
-    def launch(self, deleted: ArcList, inserted: ArcList) -> None:
-        """Launch a repair after these changes."""
-        self._kernel.put_struct(DELETED, ARCS.packer, arc_values(deleted))
-        self._kernel.put_struct(INSERTED, ARCS.packer, arc_values(inserted))
-        _clear(self._state)
-        self._kernel.launch()
 
 
 def _clear(array: Array) -> None:

@@ -16,6 +16,7 @@ from suricate.algorithms.kcore.core_numbers import CoreNumbers
 from suricate.base.types import ArcList
 from suricate.cuda.program import Program
 from suricate.generate.generators import rmat
+from suricate.kernels import launches as launches_of_arcs
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is not installed")]
 Edges = tuple[np.ndarray, np.ndarray]
@@ -25,7 +26,7 @@ Edges = tuple[np.ndarray, np.ndarray]
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.setattr(Program, "kernel", kernel)
-    monkeypatch.setattr(core_numbers, "PreparedKernel", FakePrepared)
+    monkeypatch.setattr(launches_of_arcs, "PreparedKernel", FakePrepared)
     monkeypatch.setattr(core_numbers, "resident_blocks", lambda *args: 3)
 
 

@@ -19,6 +19,7 @@ from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.base.types import ArcList, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import view_struct
+from suricate.kernels import launches as launches_of_arcs
 from suricate.kernels.arcs import ARCS
 from suricate.state import union_find
 from suricate.state.union_find import UnionFind
@@ -47,11 +48,12 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return np.zeros(1, struct)[0]
 
     monkeypatch.setattr(Program, "kernel", kernel)
-    for module in (component_forest, core_numbers, triangle_changes):
+    for module in (launches_of_arcs, triangle_changes):
         monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
     for module in (component_forest, afforest, core_numbers, triangle_changes):
         monkeypatch.setattr(module, "packed", packed)
         monkeypatch.setattr(module, "resident_blocks", lambda *args: 132)
+    monkeypatch.setattr(launches_of_arcs, "packed", packed)
     return names
 
 
