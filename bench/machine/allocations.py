@@ -1,10 +1,12 @@
-"""How much memory a piece of work allocates at its peak: the arrays of NumPy on the host, CuPy's pool on CUDA."""
+"""How much memory a piece of work allocates at its peak (arrays of NumPy, CuPy's pool), and what a process holds."""
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from suricate.base.devices import Device
@@ -29,6 +31,15 @@ def metering(device: Device) -> Iterator[Peak]:
     finally:
         if not tracing:
             tracemalloc.stop()
+
+
+def resident_bytes() -> int | None:
+    """Return the bytes of main memory that this process holds; None where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _peak_on_host(work: Callable[[], Any]) -> int:

@@ -1,4 +1,4 @@
-"""Pictures of results: rates over the sizes of batches, and the crossover map. Needs matplotlib."""
+"""Pictures of results: rates over the sizes of batches, the crossover map, curves of streams. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) 
         made[name] = crossover.picture([cell for cell in found if cell.device == device], titles.get(device, ""))
     if (curve := streams.picture(rows)) is not None:
         made["curve"] = curve
+    if (memory := streams.memory_picture(rows)) is not None:
+        made["memory"] = memory
     return made
 
 

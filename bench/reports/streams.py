@@ -15,6 +15,7 @@ from suricate.bench.workloads.references import SCIPY
 SLIDES, LONG = ("slide", "slide of a job"), "long job"
 LINES = {CURRENT: ("kept current", "C0"), SCRATCH: ("from scratch", "C1"), SCIPY: ("SciPy, built from scratch", "C2"),
          IGRAPH: ("igraph, built from scratch", "C3")}  # fmt: skip
+HELD = {"used": "in use by the graph", "allocated": "allocated by graph and job", "process": "of the process"}
 Rows = list[dict[str, Any]]
 
 
@@ -139,16 +140,40 @@ def memory(rows: Rows) -> list[Table]:
     tables = []
     for row in rows:
         extra = row["extra"]
-        title = f"long job, {extra['events']:,} events through a window of {extra['window']:,} on {row['device']}"
-        spread = f"second half within {100 * extra['spread']:.1f} %"
-        table = new_table(
-            f"{title}: {spread}", "events so far", ["rate", "MiB in use by the graph", "MiB allocated in all"]
-        )
+        spread = f"second half within {100 * extra['spread']:.1f} %, the process {100 * extra['process_spread']:.1f} %"
+        columns = ["rate", *(f"MiB {words}" for words in HELD.values())]
+        table = new_table(f"{_title(row)}: {spread}", "events so far", columns)
         for moment in extra["moments"]:
-            sizes = (f"{moment[name] / 2**20:.1f}" for name in ("used", "allocated"))
+            sizes = (f"{moment[name] / 2**20:.1f}" if moment[name] else "" for name in HELD)
             table.add_row(f"{moment['edges']:,}", rate(moment["updates_per_s"]), *sizes)
         tables.append(table)
     return tables
+
+
+def memory_picture(rows: Rows) -> Any:
+    """Return the bytes of long jobs over their events, a panel for each job; None if there is none."""
+    found = [row for row in rows if row["workload"] == LONG and row["status"] == "ok"]
+    if not found:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 3 * len(found)), layout="constrained")
+    for axes, row in zip(figure.subplots(len(found), squeeze=False).flat, found, strict=True):
+        moments = row["extra"]["moments"]
+        axes.set(xlabel="events", ylabel="MiB")
+        axes.set_title(_title(row), fontsize=9)
+        for name, words in HELD.items():
+            if all(moment[name] for moment in moments):
+                sizes = [moment[name] / 2**20 for moment in moments]
+                axes.plot([moment["edges"] for moment in moments], sizes, label=words)
+        axes.set_ylim(bottom=0)
+        axes.legend(fontsize=8)
+    return figure
+
+
+def _title(row: dict[str, Any]) -> str:
+    extra = row["extra"]
+    return f"long job, {extra['events']:,} events through a window of {extra['window']:,} on {row['device']}"
 
 
 def _groups(rows: Rows, *names: str) -> list[tuple[tuple[Any, ...], Rows]]:

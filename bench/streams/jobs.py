@@ -14,6 +14,7 @@ import suricate.stream as st
 from suricate.base.types import edge_keys, ends_of
 from suricate.bench import constants
 from suricate.bench.fixtures import Fixture
+from suricate.bench.machine.allocations import resident_bytes
 from suricate.bench.runner import Skipped
 from suricate.bench.streams.events import EventStream, stream_of, window_of
 from suricate.bench.streams.slides import job_of
@@ -250,12 +251,12 @@ class LongJob(FixtureTask):
         begin, since = time.perf_counter(), 0
         for spent in seconds_of_slides(job, on_cuda=self.device.is_cuda):
             self.slides.append(spent)
-            if job.past.events * constants.WINDOW_MOMENTS // self.events > len(self.moments):
+            if job.past.events * constants.LONG_MOMENTS // self.events > len(self.moments):
                 now = time.perf_counter()
                 usage = job.graph.memory_usage()
                 self.moments.append({
                     "edges": job.past.events, "updates_per_s": (job.past.events - since) / (now - begin),
-                    "used": usage.used, "allocated": usage.allocated + job.bytes_on_host,
+                    "used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes(),
                 })  # fmt: skip
                 begin, since = now, job.past.events
         self.job = job
@@ -273,8 +274,14 @@ class LongJob(FixtureTask):
 
     def extra(self) -> dict[str, Any]:
         """Return rate and bytes over time, and how far the bytes of the second half go apart."""
-        held = [moment["allocated"] for moment in self.moments[len(self.moments) // 2 :]]
+        half = self.moments[len(self.moments) // 2 :]
         return {
-            "window": self.window, "events": self.events, "moments": self.moments,
-            "spread": max(held) / min(held) - 1 if held else 0.0, **quantiles(self.slides[len(self.slides) // 2 :]),
+            "window": self.window, "events": self.events, "moments": self.moments, "spread": spread(half, "allocated"),
+            "process_spread": spread(half, "process"), **quantiles(self.slides[len(self.slides) // 2 :]),
         }  # fmt: skip
+
+
+def spread(moments: list[dict[str, Any]], name: str) -> float:
+    """Return how far the largest number of moments is above the least, as a share of it; 0 where they are unknown."""
+    held = [moment[name] for moment in moments if moment[name]]
+    return max(held) / min(held) - 1 if held else 0.0

@@ -74,7 +74,8 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
         raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True takes texts")
-    if len(array) and not 0 <= int(array.min()) <= int(array.max()) < MAX_VERTICES:
+    least = 0 if array.dtype.kind == "u" or not len(array) else int(array.min())
+    if least < 0 or (len(array) and int(array.max()) >= MAX_VERTICES):
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad
     return array.astype(np.uint32, copy=False), None

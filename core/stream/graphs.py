@@ -11,7 +11,6 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
-from suricate.base.types import ends_of
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.vertices import Coming
@@ -90,13 +89,14 @@ class Graphs:
         """
         graph = self.graph
         assert graph is not None
-        gone, new, before = ends_of(change.gone), ends_of(change.new), graph.version
-        reserved = self._reserve()
-        most = 1 + max((int(part.max()) for part in (*new, reserved) if len(part)), default=-1)
-        idle = reserved if self._names is None else self._names.idle()
-        coming = Coming(max(most - graph.num_vertices, 0), np.union1d(free, idle).astype(np.uint32))
-        needed = coming if coming.more or len(coming.gone) or graph.partition is not None else None
-        delta = graph._update((*gone, None), (*new, self._weights(change, new)), (1, 2), needed)
+        before, top = graph.version, change.top
+        if self._names is not None:
+            reserved = self._reserve()
+            top = max(top, int(reserved.max())) if len(reserved) else top
+            free = np.union1d(free, self._names.idle()).astype(np.uint32)
+        coming = Coming(max(top + 1 - graph.num_vertices, 0), free)
+        needed = coming if coming.more or len(free) or graph.partition is not None else None
+        delta = graph._update((*change.gone, None), (*change.new, self._weights(change)), (1, 2), needed)
         if self._names is not None:
             graph.names = self._names.names
             self._names.note_idle()
@@ -106,13 +106,13 @@ class Graphs:
             self.twin.follow(graph, delta, before)
         return delta
 
-    def _weights(self, change: Change, new: tuple[np.ndarray, np.ndarray]) -> Any:
+    def _weights(self, change: Change) -> Any:
         """Return the weights of a change as the graph takes them, or its columns of edges."""
         assert self.graph is not None
         kinds, value = self.graph.options.edge_columns, None
         dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
         if change.value is not None and dtype is not None:
-            value = fitted_weights(change.value, dtype, new)
+            value = fitted_weights(change.value, dtype, change.new)
         if change.attributes is None:
             return value
         columns = {name: change.attributes[name] for name in change.attributes.dtype.names or ()}
@@ -120,8 +120,7 @@ class Graphs:
 
     def _reserve(self) -> np.ndarray:
         """Return the vertices that parameters of trackers name, which have ids before they have events."""
-        if self._names is None:
-            return np.empty(0, np.uint32)
+        assert self._names is not None
         for tracker in self.trackers:
             if not tracker.begun:
                 tracker.name_vertices(self._names)

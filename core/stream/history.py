@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from suricate.stream.slide import Slide
 
 KEPT = 10_000  #: rows
+MEASURED = 16  #: bytes are asked for in each so many slides: it takes host time, and on CUDA waits for the device
 TOTALS = ("slides", "events", "seconds")
 
 
@@ -27,12 +28,14 @@ class History:
     def __init__(self, kept: int = KEPT) -> None:
         self._rows: deque[dict[str, Any]] = deque(maxlen=kept)
         self.slides, self.events, self.seconds = 0, 0, 0.0
+        self._memory: dict[str, int] = {}  # what the newest rows say
 
     def add(self, slide: Slide, num_edges: int) -> None:
         """Add the row of the newest slide, at whose end the graph has so many edges."""
-        memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
+        if self.slides % MEASURED == 0 or not self._memory:
+            self._memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
         facts = {"end": slide.end, "events": slide.events, "late": slide.late, "lag": slide.lag}
-        self._rows.append({**facts, "edges": num_edges, **memory, **slide.took})
+        self._rows.append({**facts, "edges": num_edges, **self._memory, **slide.took})
         self.slides, self.events = self.slides + 1, self.events + slide.events
         self.seconds += slide.took["total"]
 

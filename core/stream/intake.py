@@ -147,11 +147,14 @@ class Intake:
         found = [bad for bad in problems.values() if bad is not None]
         if found:
             bad = np.logical_or.reduce(found)
-            self._refusals.put(
-                events.taken(bad), "missing, infinite or out of range", has_unit=self.has_unit, names=self._names
-            )
-            events = events.taken(~bad)
-        return self._numbered(events)
+            refused, events = events.taken(bad), events.taken(~bad)
+            if self._mode != "time":  # only valid events have a number
+                refused = refused._replace(time=np.zeros_like(refused.time))
+                events = events._replace(time=self._numbers(events.number))
+            why = "missing, infinite or out of range"
+            self._refusals.put(refused, why, has_unit=self.has_unit, names=self._names)
+        self.position += events.number if self._mode == "count" else 0
+        return events
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return ids, or tokens of names, and which of them are none."""
@@ -163,7 +166,7 @@ class Intake:
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
         if self._mode != "time":
-            return np.zeros(len(chunk["src"]), np.int64), None
+            return self._numbers(len(chunk["src"])), None
         if "time" not in chunk:
             raise RequirementError(
                 "a window of time needs a column of times: time='...' names it; a number as size counts events"
@@ -194,15 +197,11 @@ class Intake:
         elif dtype == np.float64 and self.weight_dtype == np.int64:
             raise WeightError("weights were whole numbers so far: give them as floats from the beginning")
 
-    def _numbered(self, events: Events) -> Events:
-        """Return the events with positions, or the number of the step, as times where these are counted."""
-        if self._mode == "time":
-            return events
+    def _numbers(self, count: int) -> np.ndarray:
+        """Return the times of the next events where positions or steps are counted."""
         if self._mode == "step":
-            return events._replace(time=np.full(events.number, self.position, np.int64))
-        begin = self.position
-        self.position += events.number
-        return events._replace(time=np.arange(begin, self.position, dtype=np.int64))
+            return np.full(count, self.position, np.int64)
+        return np.arange(self.position, self.position + count, dtype=np.int64)
 
 
 def refuse_late(events: Events, closed: int, *, has_unit: bool, names: VertexNames | None) -> LateEventError:

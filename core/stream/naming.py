@@ -151,9 +151,9 @@ class VertexNames:
         return lives, misses
 
     def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
-        """Hold the ends of edges that are new, let go of those of edges that are gone; return the ids that are free."""
-        self.names.retain(_ends(fresh))
-        free = self.names.release(_ends(gone))
+        """Hold the ends (``uint32[2, k]``) of edges that are new, let go of those that are gone; return free ids."""
+        self.names.retain(fresh.ravel())
+        free = self.names.release(gone.ravel())
         self.names.next_slide()
         return free[:0] if self.names.keep else free
 
@@ -200,10 +200,6 @@ class VertexNames:
     def memory(self) -> int:
         """Bytes of both maps."""
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
-
-
-def _ends(keys: np.ndarray) -> np.ndarray:
-    return np.concatenate([(keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)])
 
 
 def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:

@@ -111,15 +111,14 @@ class Rule:
         newest = int(self.state[_NEWEST])
         return None if newest == NEVER else newest
 
-    def judge(self, time: np.ndarray) -> np.ndarray:
-        """Return the verdict of each event, ``uint8[n]``."""
+    def judge(self, time: np.ndarray) -> np.ndarray | None:
+        """Return the verdict of each event, ``uint8[n]``; None: all are taken."""
         if self.delay < 0 and len(time):  # positions: all are in time, so the first and the last one say everything
-            verdict = np.full(len(time), TAKEN, np.uint8)
-            judge(time[[0, -1]], self.delay, -1, self.grid.origin, self.grid.slide, self.state, verdict[:2])
-            return verdict
+            judge(time[[0, -1]], self.delay, -1, self.grid.origin, self.grid.slide, self.state, np.empty(2, np.uint8))
+            return None
         verdict = np.empty(len(time), np.uint8)
         judge(time, self.delay, self.ahead, self.grid.origin, self.grid.slide, self.state, verdict)
-        return verdict
+        return verdict if verdict.any() else None
 
     def load(self, state: np.ndarray, last: int | None) -> None:
         """Take over the state of the rule that was saved; what its source's end has closed stays closed."""

@@ -109,7 +109,8 @@ def ticks_of(times: Any, unit: str | None, label: str = "time") -> tuple[np.ndar
         raise ParameterError(f"{label}: {shown(array.max())} is out of range")
     if array.dtype.kind == "f":
         return np.round(array.astype(np.float64) * scale).astype(np.int64), unit is not None
-    return array.astype(np.int64) * scale, unit is not None
+    ticks = array.astype(np.int64, copy=False)
+    return ticks if scale == 1 else ticks * scale, unit is not None
 
 
 def moment(ticks: int, *, has_unit: bool) -> Any:

@@ -184,7 +184,10 @@ class Window(Threaded):
 
     @property
     def history(self) -> Frame:
-        """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes, seconds."""
+        """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes, seconds.
+
+        Bytes are those of every 16th slide; ``w.memory`` is that of the moment.
+        """
         return self.past.frame()
 
     @property
@@ -370,7 +373,7 @@ class Window(Threaded):
         if self._ring is None:
             self._begin()
         verdict = self.rule.judge(events.time)
-        if (verdict != TAKEN).any():
+        if verdict is not None:
             late = events.taken(verdict == LATE)
             if late.number and self._late.raises:
                 raise refuse_late(late, int(self.rule.state[1]), has_unit=self.has_unit, names=self._names)
@@ -424,7 +427,7 @@ class Window(Threaded):
         change = self._ring.slide(events, None if size is None else end - size)
         if self._names is None:
             return change, np.empty(0, np.uint32)
-        free = self._names.close_slide(change.new[change.fresh], change.gone)
+        free = self._names.close_slide(change.new[:, change.fresh], change.gone)
         return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
 
     def _by_time(self) -> Events:

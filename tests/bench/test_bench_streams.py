@@ -96,7 +96,8 @@ def test_tables_and_the_picture_of_the_curve(data):
     assert both["tiny", "wcc", "cuda:0"] == both["tiny", "wcc", "cpu"] == streams.curves_of(good)["tiny", "wcc", "cpu"]
     lines = streams.curves_of(good)["tiny", "wcc", "cpu"]
     assert [share for share, _ in lines["kept current"]] == [2 / len(data.src), 20 / len(data.src)]
-    assert {*plot.pictures(good, {}, {})} == {"curve"}
+    assert {*plot.pictures(good, {}, {})} == {"curve", "memory"}
+    assert all(moment["process"] > moment["allocated"] for moment in good[-1]["extra"]["moments"])
 
 
 def test_far_quantiles_need_a_thousand_repeats():

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.errors import CheckFailed, WeightError
+from suricate.base.types import ends_of
 from suricate.stream.events import Events
 from suricate.stream.ring import loops
 from suricate.stream.ring.attributes import EdgeValues
@@ -21,12 +22,13 @@ class Change(NamedTuple):
     """What a slide changes: each pair once.
 
     Attributes:
-        gone: ``uint64[k]``, pairs (``src << 32 | dst``) whose last live event left.
-        new: ``uint64[m]``, pairs that are new or have another weight.
+        gone: ``uint32[2, k]``, sources and destinations of pairs whose last live event left.
+        new: ``uint32[2, m]``, of pairs that are new or have another weight.
         value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None where edges have none.
         fresh: ``bool[m]``, which of ``new`` were not there.
         left: number of live events that left by time. taken: that deletions and sets took.
         unmatched: number of deletions and sets that found no event.
+        top: at least the largest id in ``new``, -1 without any.
         attributes: a structured array ``[m]`` with the attributes of ``new``; None where edges have none.
     """
 
@@ -37,6 +39,7 @@ class Change(NamedTuple):
     left: int
     taken: int
     unmatched: int
+    top: int
     attributes: np.ndarray | None = None
 
 
@@ -87,8 +90,10 @@ class Ring:
     @property
     def oldest(self) -> int | None:
         """The time of the oldest live event, None if there is none."""
-        loops.skip_taken(self._kept, self._state)
-        return int(self._kept.time[self._state[FRONT] & (len(self._kept.time) - 1)]) if len(self) else None
+        kept, state, mask = self._kept, self._state, len(self._kept.time) - 1
+        if len(self) and not kept.alive[state[FRONT] & mask]:
+            loops.skip_taken(kept, state)
+        return int(kept.time[state[FRONT] & mask]) if len(self) else None
 
     @property
     def memory(self) -> int:
@@ -119,18 +124,21 @@ class Ring:
             ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"
             raise WeightError(f"the sum of the weights of edge {ends} is out of the range of int64")
         most = int(state[TOUCHED])
-        gone, new = np.empty(most, np.uint64), np.empty(most, np.uint64)
+        gone, new = np.empty((2, most), np.uint32), np.empty((2, most), np.uint32)
         value = np.empty(most if self._weighted else 0, pairs.held.dtype)
         fresh, number = np.empty(most, np.uint8), np.empty(0 if self.attributes is None else most, np.uint32)
-        lost, gained = loops.net_change(kept, pairs, self._combine, self._exact, state, gone, new, value, fresh, number)
+        lost, gained, top = loops.net_change(
+            kept, pairs, self._combine, self._exact, state, gone, new, value, fresh, number
+        )
         self._slide += 1
-        counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED])
-        new, fresh, values = new[:gained], fresh[:gained], value[:gained] if self._weighted else None
+        counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED]), top
+        gone, new, fresh = gone[:, :lost], new[:, :gained], fresh[:gained]
+        values = value[:gained] if self._weighted else None
         if self.attributes is None:
-            return Change(gone[:lost], new, values, fresh != 0, *counts)
+            return Change(gone, new, values, fresh.view(bool), *counts)
         found, differs = self.attributes.changed(kept, pairs, number[:gained], fresh != 2)
         values = None if values is None else values[differs]
-        return Change(gone[:lost], new[differs], values, fresh[differs] == 1, *counts, found[differs])
+        return Change(gone, new[:, differs], values, fresh[differs] == 1, *counts, found[differs])
 
     def _reserve(self, more: int) -> None:
         """Make space for so many further events, and as many new pairs."""
@@ -205,10 +213,11 @@ class Ring:
         """Return the pairs that the graph holds, with their weights and attributes."""
         rows = self._pairs.row[: self._state[PAIRS]]
         which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
-        keys = rows[which, loops.KEY].astype(np.uint64)
+        new = np.stack(ends_of(rows[which, loops.KEY].astype(np.uint64)))
         value = self._pairs.held[: len(rows)][which] if self._weighted else None
         attributes = None if self.attributes is None else self.attributes.held[: len(rows)][which]
-        return Change(keys[:0], keys, value, np.ones(len(keys), bool), 0, 0, 0, attributes)
+        fresh, top = np.ones(new.shape[1], bool), int(new.max()) if new.size else -1
+        return Change(new[:, :0], new, value, fresh, 0, 0, 0, top, attributes)
 
     def check(self) -> None:
         """Raise ``CheckFailed`` unless lists, counts and the table agree."""
@@ -242,7 +251,7 @@ def _rows(count: int) -> np.ndarray:
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
 
 
-def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: np.ndarray) -> np.ndarray:
     """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
     if dtype.kind == "f":
         limit = EXACT if dtype == np.float64 else 2**24

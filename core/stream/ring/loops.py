@@ -26,6 +26,7 @@ KEY, HEAD, TAIL, LIVE, TOTAL, HELD, SLIDE = range(
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_ID = 0xFFFFFFFF
 _AHEAD = 12  # events ahead at which the table is prefetched; their pairs at half of that
 
 
@@ -268,13 +269,13 @@ def weight_of(kept, pairs, pair, combine, sums):
 
 @kernel
 def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, number):
-    """List the keys of pairs that are ``gone``, and of those that are ``new`` or have another ``value``.
+    """List the pairs that are ``gone``, and those that are ``new`` or have another ``value`` (``uint32[2, k]`` each).
 
     ``value`` is empty where edges have no weights; ``fresh`` (uint8) says which were not there: 1, or 2 if nothing but
     attributes may differ, which are listed if there is an array for the ``number`` of each listed pair. Pairs without
-    live events are forgotten. Returns the two numbers.
+    live events are forgotten. Returns the two numbers, and the largest id of the new pairs, -1 without any.
     """
-    lost, gained, weighted, mask = 0, 0, len(value) > 0, len(pairs.table) - 1
+    lost, gained, top, weighted, mask = 0, 0, np.int64(-1), len(value) > 0, len(pairs.table) - 1
     lists_all = len(number) > 0
     for i in range(state[TOUCHED]):
         if i + _AHEAD < state[TOUCHED]:
@@ -286,7 +287,7 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
         row = pairs.row[pair]
         if row[LIVE] == 0:
             if row[HELD] != 0:
-                gone[lost] = np.uint64(row[KEY])
+                gone[0, lost], gone[1, lost] = row[KEY] >> 32 & _ID, row[KEY] & _ID
                 lost += 1
             remove_place(pairs.table, find_pair(pairs, np.uint64(row[KEY])))
             pairs.free[state[FREED]] = pair
@@ -302,11 +303,13 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
             value[gained] = pairs.held[pair] = now
         if lists_all:
             number[gained] = pair
-        new[gained], fresh[gained] = np.uint64(row[KEY]), 2 if same else row[HELD] == 0
+        src, dst = row[KEY] >> 32 & _ID, row[KEY] & _ID
+        new[0, gained], new[1, gained], fresh[gained] = src, dst, 2 if same else row[HELD] == 0
+        top = max(top, src, dst)
         gained += 1
         row[HELD] = 1
     state[TOUCHED] = 0
-    return lost, gained
+    return lost, gained, top
 
 
 @kernel
