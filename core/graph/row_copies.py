@@ -35,8 +35,8 @@ def copied_rows(graph: Graph) -> Iterator[None]:
     Graphs of fewer than :data:`LEAST` edges are walked as they are stored, so that copying is not compiled for them.
 
     A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
-    edge, those of weights, and 8 per vertex, and while it is made 4 more per edge; without memory for it operators walk
-    the storage. Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
+    edge, those of weights, and 8 per vertex; without memory for it operators walk the storage.
+    Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
     """
     graph = graph if graph.partition is None else graph.partition.follow()
     with graph.exclusive():
