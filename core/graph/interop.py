@@ -27,7 +27,7 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import shown
-from suricate.base.types import MAX_VERTICES, Adjacency
+from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList
 from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import columns_by_edge, table_of
 from suricate.graph.naming import are_texts, nodes_of
@@ -69,11 +69,15 @@ def from_coo(
         weight: ``n`` numbers, one for all, or None; or columns of edges, ``{name: values}``, whose dtypes become those
             of ``edge_columns``.
         num_vertices: by default one more than the largest id.
-        options: options of ``Graph``.
+        options: options of ``Graph``. With ``comm`` each process passes its part of the edges.
 
     Raises:
         VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are bad, as for ``Graph.insert_edges``.
     """
+    if getattr(options.get("comm"), "size", 1) > 1:
+        from suricate.graph.exchange.parts import from_parts  # whose package needs this module
+
+        return from_parts(cls, EdgeList(src, dst, weight), num_vertices, weight_dtype_of, **options)
     if are_texts(src) and are_texts(dst):
         given = options.get("names")
         given = Names("text") if given is None else given

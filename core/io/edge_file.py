@@ -92,6 +92,7 @@ class EdgeFile:
             CapacityError: memory does not suffice for the vertices; the message names the largest id.
         """
         from suricate.graph import Graph
+        from suricate.graph.exchange.parts import insert_parts, share_of
 
         dtype = None if self.weight is None else self.weight.dtype
         defaults = {"num_vertices": self.num_vertices, "directed": self.directed is not False, "weight_dtype": dtype}
@@ -113,7 +114,10 @@ class EdgeFile:
         if self.columns:
             columns = {name: np.concatenate((part, part)) if both else part for name, part in self.columns.items()}
             edges = edges._replace(weight={**({} if edges.weight is None else {WEIGHT: edges.weight}), **columns})
-        graph.insert_edges(*edges)
+        if graph.partition is None:
+            graph.insert_edges(*edges)
+        else:
+            insert_parts(graph, graph.partition.comm, share_of(graph.partition.comm, edges))
         if self.labels is not None and "names" not in options:  # made when they are asked for
             graph._names = partial(Names.of, self.labels if self.table is None else self.table)
         return graph

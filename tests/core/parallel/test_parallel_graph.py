@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from suricate.errors import (
     VertexRangeError,
     WeightError,
 )
+from suricate.graph.exchange import parts
 from suricate.parallel import Comm, partition, run
 from suricate.parallel.partition import FEW, UNEVEN
 
@@ -202,6 +204,55 @@ def whole(edges: set[tuple[int, int]], n: int) -> su.Graph:
     graph = su.Graph(n, device="cpu", directed=False)
     graph.insert_edges(*np.array(sorted(edges)).T)
     return graph
+
+
+# -- many edges at once ------------------------------------------------------------------------------------------------
+
+
+def test_parts_of_many_edges_go_in_by_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph has the largest id of any rank, and the weights of the first that has some."""
+    monkeypatch.setattr(parts, "SLICE", 12)
+    src, dst = np.random.default_rng(2).integers(0, 50, (2, 40))
+    single = su.Graph.from_coo(src, dst, src * 1.5, device="cpu")
+
+    def job(comm: Comm) -> None:
+        own = [(src[:25], dst[:25], src[:25] * 1.5), (None, None), (src[25:], dst[25:], src[25:] * 1.5)][comm.rank]
+        graph = su.Graph.from_coo(*own, comm=comm, device="cpu")
+        assert listed(graph.edges()) == listed(single.edges())
+        assert (graph.num_vertices, graph.weight_dtype, graph.version) == (single.num_vertices, single.weight_dtype, 7)
+        graph.check()
+
+    run(job, 3)
+
+
+def test_names_of_many_edges() -> None:
+    def job(comm: Comm) -> list[str]:
+        own = [(["a", "b"], ["b", "c"]), (["d"], ["a"])][comm.rank]
+        graph = su.Graph.from_coo(*own, comm=comm, device="cpu")
+        assert graph.has_edges(["a", "d"], ["b", "a"]).tolist() == [True, True]
+        return [str(graph.names[k]) for k in range(graph.num_vertices)]
+
+    assert run(job, 2) == [["a", "b", "c", "d"]] * 2
+
+
+def test_what_is_wrong_with_one_of_the_parts() -> None:
+    def job(comm: Comm) -> None:
+        for wrong, error in (([0.5], DTypeError), ([1, 2], ShapeError), ([-1], VertexRangeError)):
+            with pytest.raises(error, match="" if comm.rank == 1 else "rank 1"):
+                su.Graph.from_coo(wrong if comm.rank == 1 else [3], [4], comm=comm, device="cpu")
+
+    run(job, 2)
+
+
+def test_a_file_that_all_ranks_read_goes_in_once(tmp_path: Path) -> None:
+    path = tmp_path / "edges.txt"
+    path.write_text("0 1\n1 2\n2 0\n5 1\n")
+
+    def job(comm: Comm) -> tuple[Any, int]:
+        graph = su.read(path).to_graph(comm=comm, device="cpu")
+        return listed(graph.edges()), graph.num_edges
+
+    assert run(job, 3) == [([(0, 1), (1, 2), (2, 0), (5, 1)], 4)] * 3
 
 
 # -- what is wrong on one rank is an error on all, and changes nothing -------------------------------------------------

@@ -1,0 +1,78 @@
+"""Graphs of several processes from edges of which each has a part, or all: they go in by slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import RequirementError
+from suricate.base.types import EdgeList
+from suricate.graph.naming import are_texts
+from suricate.intake.arrays import as_array, as_ids, same_length
+from suricate.intake.names import Names
+
+if TYPE_CHECKING:
+    from suricate.graph import Graph
+    from suricate.parallel.comm import Comm
+
+SLICE = 1 << 26  #: edges of all processes that are gathered at a time
+
+
+def from_parts(
+    cls: type[Graph], edges: EdgeList, num_vertices: int | None, dtype_of: Callable[[np.dtype], np.dtype], comm: Comm,
+    **options: Any,
+) -> Graph:  # fmt: skip
+    """Return a graph of the edges of which this process has a part, or none; see ``from_coo``.
+
+    ``num_vertices`` is one more than the largest id of all processes unless given. Weights are of the dtype that
+    ``dtype_of`` returns for those of the first process that has some.
+    """
+    with comm.alike():
+        edges = _checked(edges)
+    named = are_texts(edges.src)
+    own = 0 if named or not len(edges.src) else 1 + int(max(edges.src.max(), edges.dst.max()))
+    dtype = None if edges.weight is None else dtype_of(edges.weight.dtype).name
+    everybody = comm.allgather((own, named, dtype))
+    dtypes = [found for *_, found in everybody if found is not None]
+    if dtypes:
+        options.setdefault("weight_dtype", dtypes[0])
+    if any(names for _, names, _ in everybody) and options.get("names") is None:
+        options["names"] = Names("text")
+    most = max(largest for largest, *_ in everybody)
+    graph = cls(most if num_vertices is None else num_vertices, comm=comm, **options)
+    insert_parts(graph, comm, edges)
+    return graph
+
+
+def _checked(edges: EdgeList) -> EdgeList:
+    """Return a part as arrays, ids or texts; None is no edges."""
+    src, dst, weight = edges
+    if isinstance(weight, dict):
+        raise RequirementError("a graph of several processes has no columns of edges")
+    if src is None and dst is None:
+        return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), None)
+    if not (are_texts(src) and are_texts(dst)):
+        src, dst = as_ids(src, "src"), as_ids(dst, "dst")
+    else:
+        src, dst = np.asarray(src, object), np.asarray(dst, object)
+    weight = None if weight is None else as_array(weight, "weight")
+    if weight is not None and weight.ndim == 0:
+        weight = np.full(len(src), weight)
+    same_length(src, dst, weight, "")
+    return EdgeList(src, dst, weight)
+
+
+def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
+    """Insert the parts of all processes, slice by slice; each has the same share of a slice."""
+    most = max(SLICE // comm.size, 1)
+    for begin in range(0, max(comm.allgather(len(edges.src))), most):
+        part = EdgeList(*(None if column is None else column[begin : begin + most] for column in edges))
+        graph.insert_edges(*(part if len(part.src) else (None, None)))
+
+
+def share_of(comm: Comm, edges: EdgeList) -> EdgeList:
+    """Return the part of this process of edges that all have."""
+    low, high = (len(edges.src) * (comm.rank + k) // comm.size for k in (0, 1))
+    return EdgeList(*(None if part is None else part[low:high] for part in edges))
