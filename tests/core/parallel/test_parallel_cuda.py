@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_parallel_operators as ops
 from test_parallel_algorithms import N as M
 from test_parallel_algorithms import follow
 from test_parallel_graph import N, cut, listed
@@ -153,3 +154,40 @@ def test_passes_over_the_own_rows_scan(method: str, monkeypatch: pytest.MonkeyPa
     assert len(ranges) >= 3
     assert {begin for begin, _ in ranges} >= {0}
     assert {end for _, end in ranges} >= {M}
+
+
+class Arrays:
+    """CuPy in the place of NumPy, whose dtypes and generators stay."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(np, name)
+        if name in ("random", "ndarray", "asarray") or isinstance(found, type):
+            return found
+        import cupy
+
+        return getattr(cupy, name)
+
+
+ON_HOST = ops.plain
+#: on CUDA a push may read what others of the same step have written, so how often it adds up is not determined
+OPERATIONS = [operation for operation in ops.OPERATIONS if operation is not ops.push_with_totals]
+
+
+def plain(value: Any) -> Any:
+    """What can be compared with what operations on the CPU return."""
+    return ON_HOST(value.get() if hasattr(value, "get") else value)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_operator_does_the_same_as_on_one_graph(operation: ops.Operation, monkeypatch: pytest.MonkeyPatch) -> None:
+    single, edges = list(map(ops.plain, operation(ops.made(None, directed=False)))), ops.edges()
+
+    def job(comm: Comm) -> None:
+        graph = su.Graph(ops.N, device="cuda", directed=False, comm=comm)
+        graph.insert_edges(*(edges if comm.rank == 0 else (None, None)))
+        for found, wanted in zip(map(plain, operation(graph)), single, strict=True):
+            assert found == wanted
+
+    monkeypatch.setattr(ops, "np", Arrays())
+    monkeypatch.setattr(ops, "plain", plain)
+    run(job, 3)

@@ -150,7 +150,7 @@ def pulls_of_words(graph: su.Graph) -> list[Any]:
     found = []
     for dtype in ("uint32", "int64"):  # of 64 and of 128 bits
         like = su.words(graph, keys={"key": dtype}, payload={"parent": "uint32"})
-        some = su.words(5, keys={"key": dtype}, payload={"parent": "uint32"})
+        some = su.words(5, keys={"key": dtype}, payload={"parent": "uint32"}, device=graph.device)
         for out, vertices in ((like, None), (some, [9, 4, 4, 23, 0])):
             su.neighbor_reduce(graph, least, args=(x,), reduce="argmin", vertices=vertices, out=out)
             found += [out.key, out.parent]
@@ -312,7 +312,7 @@ def place_of(i, u, v, w, at):
 def effects(graph: su.Graph) -> list[Any]:
     found: list[Any] = []
     for start in (None, [4, 4, 6], su.EdgeSet(graph, [1, 23], [23, 2]), ([4], su.EdgeSet(graph, [1], [23]))):
-        args = (np.ones(N, np.int64), np.full(N, N), np.ones(N, np.int64), su.UnionFind(N), total(graph))
+        args = (np.ones(N, np.int64), np.full(N, N), np.ones(N, np.int64), su.UnionFind(N, graph.device), total(graph))
         su.edge_map(graph, all_effects, start, args=args)
         found += map(plain, args)
     at = np.zeros(3, np.int64)

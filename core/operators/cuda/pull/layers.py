@@ -11,7 +11,7 @@ from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
 from suricate.operators.cuda.launches import NULL, Counters, multiprocessors
 from suricate.operators.cuda.loops.loops import LoopMemory
-from suricate.operators.cuda.programs import launch_values, program_of
+from suricate.operators.cuda.programs import launch_values, program_of, skip_scalars
 from suricate.operators.results import Layers
 from suricate.state.frontier import Frontier
 
@@ -36,6 +36,8 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
         )  # fmt: skip
         grid = (LAYERS_BLOCKS * multiprocessors(graph.device.index),)
         layers_program(walks[0], call, over).kernel("reduce_layers")(grid, (LAYERS_BLOCK,), arguments)
+    else:
+        skip_scalars(call)
     return None if call.then is None else Frontier(graph.device, queue, count, num_vertices=graph.num_vertices)
 
 
