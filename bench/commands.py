@@ -371,7 +371,7 @@ def check_fitting(suite: str) -> None:
 
 
 def given(name: str, value: Any, suite: str) -> Any:
-    """Return the value of an option; of a suite with a default of its own that one, unless another is given."""
+    """Return the value of an option: the one given, else the default of the suite if it has one, else the usual one."""
     own = SUITE_DEFAULTS.get((suite, name), value)
     return value if is_given(name) else own
 

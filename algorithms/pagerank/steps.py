@@ -291,7 +291,7 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
 
 
 def reach(u, v, w, mark, epoch):
-    """Nothing: reachability needs no value."""
+    """Return 0: whether a neighbour is active is all that counts."""
     return 0
 
 

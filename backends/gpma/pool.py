@@ -35,7 +35,7 @@ class GpmaPool(ArrayManager):
 
     @property
     def graph(self) -> Graph:
-        """The arrays that kernels work on; the same object while they are the same."""
+        """The arrays that kernels work on; a new object only when one of them was replaced."""
         present = self._present
         if present is None or present.leaves != self.leaves:
             present = self._present = self._graph(self._arrays, self.leaves)

@@ -135,7 +135,7 @@ def _told(cell: Cell, backend: str) -> str:
 
 
 def place_of(cell: Cell) -> str:
-    """Return where a cell is, in words."""
+    """Return the graph, the batch and the use of a cell, in words."""
     return f"{cell.use}, {cell.family}, {power(cell.num_edges)} edges, batches of {power(cell.batch)}"
 
 

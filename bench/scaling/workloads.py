@@ -172,7 +172,7 @@ class Delete(Insert):
         self.gone = new.src[begin:end], new.dst[begin:end]
 
     def run(self) -> None:
-        """Delete it."""
+        """Delete the batch."""
         self.job.built.delete_edges(*self.gone)
 
     def restore(self) -> None:

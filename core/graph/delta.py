@@ -176,9 +176,9 @@ class Delta:
 
     @property
     def switched_vertices(self) -> Array:
-        """``uint32[k]``: the vertices that were deleted or recycled, on the device, without a wait.
+        """``uint32[k]`` on the device: the vertices that the call deleted or recycled; does not wait.
 
-        Vertices that were given an edge are among the ends of ``edges("inserted")``, and on the CPU here as well.
+        Vertices revived by an edge are among the ends of ``edges("inserted")``; on the CPU they are here, too.
         """
         known = [part for part in (self._deleted_vertices, self._revived_vertices) if hasattr(part, "dtype")]
         return self._device.xp.concatenate(known) if known else self.deleted_vertices

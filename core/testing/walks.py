@@ -80,7 +80,7 @@ def updated_walker(view: StoreView) -> Callable[..., int]:
 
     @njit
     def walk(g, num_vertices, src, dst, weights):
-        """Write the edges; return how many there are."""
+        """Write the edges that a cursor walks; return their number."""
         count = 0
         for i in range(updated_count(g)):
             c = updated_segment(g, i)

@@ -8,7 +8,7 @@ import suricate as su
 
 
 @pytest.fixture(autouse=True)
-def no_batch_outweighs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def no_batch_recomputes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have every batch be an update, unless the test is marked ``may_recompute``."""
     if not request.node.get_closest_marker("may_recompute"):
         monkeypatch.setattr(su.Algorithm, "should_recompute", lambda self, graph, *edges, **times: False)

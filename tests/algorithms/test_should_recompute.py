@@ -63,7 +63,7 @@ def test_results_are_right_on_both_sides_of_the_bound(
 
 
 @pytest.mark.may_recompute
-def test_a_batch_outweighs_above_the_share_of_the_arcs(device: su.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_above_the_share_of_the_arcs_is_recomputed(device: su.Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = su.Graph(N, device=device, directed=False)
     graph.insert_edges(np.arange(100), np.arange(100) + 1)
     bfs = algorithm("bfs")()

@@ -120,7 +120,7 @@ class DeviceInput:
         return self.shared("values", lambda: _number(self.random("values", self.data.num_vertices)))
 
     def product(self, change: ExpectedChange) -> Any:
-        """Return the product of the edges after a change and the values: that of all edges, and what it makes of it."""
+        """Return the sums of the values of out-neighbours after a change: those before, corrected at the changes."""
         before = self.shared("product", lambda: self._sums(self.model.keys))
         return before + self._sums(change.new) - self._sums(change.lost)
 

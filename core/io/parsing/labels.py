@@ -35,7 +35,7 @@ class Labels(Protocol):
 
 
 class DictLabels:
-    """Labels in a dictionary, of numbers or, if ``text``, of texts; ``quotes``: a doubled quote stands for one."""
+    """Labels kept in a dictionary: numbers, or with ``text`` texts; with ``quotes`` a doubled quote stands for one."""
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
         self._text, self._quotes = text, quotes

@@ -78,7 +78,7 @@ def asks_ahead(g, num_vertices, everything, *args):
 
 @inner
 def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` in some slots, as far as it takes to know it."""
+    """Return the reduction of ``total`` and the edges of ``u`` in some slots; ends early if no edge can change it."""
     for slot in range(start, stop):
         if asks:
             ask(later(g, slot), *args)
@@ -93,7 +93,7 @@ def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
 
 @inner
 def reduce_row(g, u, asks, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` in one view, as far as it takes to know it."""
+    """Return the reduction of ``total`` and the edges of ``u`` in one view; ends early if no edge can change it."""
     if copies:
         return reduce_copied(g, u, without_loop, total, *args)
     for k in range(buckets(g, u)):
