@@ -3,10 +3,12 @@
 Vertices are ordered by a hash of their ids and the seed, and the set is the greedy one in this order: a vertex belongs
 to it unless an earlier neighbour does (Luby, *A simple parallel algorithm for the maximal independent set problem*,
 1986, with fixed priorities: Blelloch, Fineman and Shun, *Greedy sequential maximal independent set and matching are
-parallel on average*, 2012). In each round every active vertex examines its neighbours; a vertex whose membership
-changes activates them. O(log^2 n) rounds with high probability.
+parallel on average*, 2012). From scratch every open vertex examines its neighbours in each round: it is decided once an
+earlier one is a member, or all earlier ones are decided. O(log^2 n) rounds with high probability, two to three passes
+over the edges on R-MAT graphs.
 
-After a change the ends of the changed edges are active first, and the rounds continue while memberships change. The set
+After a change the ends of the changed edges are active first. A vertex whose membership changes activates its
+neighbours, and the rounds continue while memberships change. The set
 depends on the graph and the parameters only, not on the history. Deleted vertices are no members. Vertices that the set
 must contain come first in the order, so they are members unless two of them are neighbours.
 """
@@ -32,7 +34,19 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
-WAKE = 2  #: activate the neighbours
+STAY, WAKE = 1, 2  #: stay active in the next round; activate the neighbours
+MEMBER, OPEN = 1, 2  #: besides 0, what a vertex is from scratch: OPEN until it is decided
+
+
+def status_before(u, v, w, member, decided, key):
+    """Return what ``u`` is, if it comes before ``v``."""
+    return member[u] if u != v and mixed(u, key) < mixed(v, key) else 0
+
+
+def judge(v, found, member, decided, key):
+    """Decide about ``v``, if what comes before it allows."""
+    decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
+    return STAY if decided[v] == OPEN else 0
 
 
 def earlier_member(u, v, w, member, decided, key):
@@ -51,20 +65,17 @@ def publish(v, member, decided, key):
     member[v] = decided[v]
 
 
-def earlier_live_member(u, v, w, member, decided, key, live):
-    """Return whether ``u``, which is live as it has an edge, is a member that comes before ``v``."""
-    return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
+def ranked_status_before(u, v, w, member, decided, key, rank):
+    """Return what ``u`` is, if it comes before ``v``: by rank, then by hash."""
+    if u == v or rank[u] < rank[v]:
+        return 0
+    return member[u] if rank[u] > rank[v] or mixed(u, key) < mixed(v, key) else 0
 
 
-def decide_live(v, taken, member, decided, key, live):
-    """Record whether ``v`` is a member, which it must be live for; activate its neighbours if that changed."""
-    decided[v] = 1 - taken if live[v] else 0
-    return WAKE if member[v] != decided[v] else 0
-
-
-def publish_live(v, member, decided, key, live):
-    """Publish the decision to the neighbours."""
-    member[v] = decided[v]
+def judge_ranked(v, found, member, decided, key, rank):
+    """Decide about ``v``, if what comes before it allows; one of rank 0 is deleted."""
+    decided[v] = 0 if rank[v] == 0 or found & MEMBER else OPEN if found else MEMBER
+    return STAY if decided[v] == OPEN else 0
 
 
 def earlier_ranked_member(u, v, w, member, decided, key, rank):
@@ -115,34 +126,41 @@ class IndependentSet(Algorithm):
         self._decided: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Start with all vertices active."""
+        """Start with all vertices open."""
         self._graph = graph
         if self.nodes is not None:
             self.nodes.demand(graph)
-        xp, n = graph.device.xp, graph.num_vertices
-        self._member, self._decided = xp.ones(n, np.uint32), xp.ones(n, np.uint32)
-        self._look(graph, None)
+        xp, n, rank = graph.device.xp, graph.num_vertices, self._rank(graph)
+        self._member, self._decided = xp.full(n, OPEN, np.uint32), xp.full(n, OPEN, np.uint32)
+        functions = (ranked_status_before, judge_ranked, publish_ranked) if rank else (status_before, judge, publish)
+        self._look(graph, None, functions, rank, wake=None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Start with the ends of changed edges, and what was deleted or recycled; new vertices are members at first."""
-        xp, n = graph.device.xp, graph.num_vertices
-        self._member, self._decided = (resized(xp, array, n, 1) for array in (self._member, self._decided))
+        xp, n, rank = graph.device.xp, graph.num_vertices, self._rank(graph)
+        self._member, self._decided = (resized(xp, array, n, MEMBER) for array in (self._member, self._decided))
         switched = (delta.switched_vertices,) if len(delta.switched_vertices) else ()
-        self._look(graph, (delta.edges("inserted"), delta.edges("deleted"), *switched))
+        functions = (
+            (earlier_ranked_member, decide_ranked, publish_ranked) if rank else (earlier_member, decide, publish)
+        )
+        first = (delta.edges("inserted"), delta.edges("deleted"), *switched)
+        self._look(graph, first, functions, rank, wake="both")
 
-    def _look(self, graph: Graph, frontier: Any) -> None:
-        functions: tuple[Any, ...] = (earlier_member, decide, publish)
-        arguments: tuple[Any, ...] = (self._member, self._decided, self.key)
-        if self.nodes is not None:
-            self.nodes.note(graph)
-            functions = (earlier_ranked_member, decide_ranked, publish_ranked)
-            rank = self.nodes.mask(graph) + np.uint8(1)
-            arguments = (*arguments, rank * graph.live_arrays.mask if graph.most_deleted else rank)
-        elif graph.most_deleted:
-            functions = (earlier_live_member, decide_live, publish_live)
-            arguments = (*arguments, graph.live_arrays.mask)
+    def _rank(self, graph: Graph) -> tuple[Array, ...]:
+        """Return an array of ranks: of several the highest comes first, 0 is deleted. Empty if all are alike."""
+        live = (graph.live_arrays.mask,) if graph.most_deleted else ()
+        if self.nodes is None:
+            return live
+        self.nodes.note(graph)
+        rank = self.nodes.mask(graph) + np.uint8(1)
+        return (rank * live[0],) if live else (rank,)
+
+    def _look(
+        self, graph: Graph, frontier: Any, functions: tuple[Any, ...], rank: tuple[Array, ...], *, wake: str | None
+    ) -> None:
         fn, then, commit = functions
-        converge(graph, frontier, fn, args=arguments, reduce="or", over="both", then=then, commit=commit, wake="both")
+        arguments = (self._member, self._decided, self.key, *rank)
+        converge(graph, frontier, fn, args=arguments, reduce="or", over="both", then=then, commit=commit, wake=wake)
 
     @property
     def result(self) -> Array:
