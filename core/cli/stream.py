@@ -54,7 +54,8 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
     "attributes",
     multiple=True,
     metavar="NAME=RULE",
-    help="A column of numbers as one of edges: fee=sum; rules as --combine. --param weight=fee uses it; repeatable.",
+    help="A column as one of edges: fee=sum; rules as --combine, last and first for texts. --param weight=fee uses it; "
+    "repeatable.",
 )
 @click.option(
     "--time-unit", type=click.Choice(["s", "ms", "us", "ns"]), help="Unit of times that are numbers.  [default: s]"

@@ -154,12 +154,14 @@ def identity_of(job: Window) -> dict[str, list[str]]:
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the state of a job between two slides, as JSON and arrays."""
     intake, ring, graph = job._intake, job._ring, job.graphs.graph
+    texts, tables = intake.attributes.save()
     about: dict[str, Any] = {
         "job": identity_of(job),
         "position": as_json(job._position),
         "intake": [intake.position, intake.has_unit, intake.begun,
                    None if intake.weight_dtype is None else intake.weight_dtype.name,
                    None if intake.attributes.dtype is None else intake.attributes.dtype.descr],
+        "texts": texts,
         "late": job._late.save(),
         "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
         "last": job.rule.last,
@@ -169,6 +171,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }  # fmt: skip
     none = np.empty(0, np.uint32)
     arrays = {"rule": job.rule.state, "deleted": none if graph is None else graph.deleted_vertices}
+    arrays.update({f"text{name}": part for name, part in tables.items()})
     arrays.update({f"history.{name}": part for name, part in job.past.save().items()})
     if job._names is not None:
         arrays.update(job._names.save())
@@ -206,6 +209,8 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     intake.weight_dtype = None if dtype is None else np.dtype(dtype)
     if attributes is not None:
         intake.attributes.dtype = np.dtype([(name, kind) for name, kind in attributes])
+    texts = about.get("texts", ())
+    intake.attributes.load(texts, [parts_of(arrays, f"text{at}.") for at in range(len(texts))])
     job._late.load(about["late"])
     for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)

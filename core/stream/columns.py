@@ -12,6 +12,8 @@ from suricate.base.errors import DTypeError
 from suricate.intake.names import Names
 from suricate.io.parsing.fields import numbers_of, texts_at
 
+TEXTS_TOO = "texts have the rules first and last, all of them if edge_columns of the graph says str"
+
 
 @dataclass(frozen=True, eq=False)
 class Texts:
@@ -56,14 +58,39 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
     if array.dtype.kind in "OUT":
         found = numbers_of(array)
         if found is None:
-            raise DTypeError(f"{label} has values that are no numbers: attributes are numbers")
+            raise DTypeError(f"{label} has values that are no numbers: such attributes are numbers; {TEXTS_TOO}")
         array = found
     if array.dtype.kind not in "biuf":
-        raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers")
+        raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers or texts")
     wide = np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)
     if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
         raise DTypeError(f"{label}: {array.max()} is out of the range of int64")
     return array.astype(wide, copy=False)
+
+
+def has_texts(column: Any) -> bool:
+    """Return whether a column has texts that are not all numbers."""
+    array = as_array(column)
+    if array.dtype.kind == "O" and not any(isinstance(value, str) for value in array.tolist()):
+        return False
+    return array.dtype.kind in "OUT" and numbers_of(array) is None
+
+
+def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the ids of texts, ``int64[n]``, and which rows have none (``bool[n]``; None: all have).
+
+    Raises:
+        DTypeError: there are numbers. ParameterError: a text is too long.
+    """
+    if isinstance(column, Texts):
+        return names.intern_spans(column.data, column.spans).astype(np.int64), None
+    array, missing = np.array(column, object) if isinstance(column, list) else np.asarray(column), None
+    if array.dtype.kind == "O":
+        missing = np.array([not isinstance(value, str) for value in array.tolist()], bool)
+        array = np.where(missing, "", array) if missing.any() else array
+    elif array.dtype.kind not in "UT":
+        raise DTypeError(f"{label} has dtype {array.dtype}: texts so far")
+    return names.intern(array).astype(np.int64), missing
 
 
 def in_order(columns: Sequence[Any], order: np.ndarray) -> np.ndarray:

@@ -115,8 +115,7 @@ class Graphs:
             value = fitted_weights(change.value, dtype, change.new)
         if change.attributes is None:
             return value
-        columns = {name: change.attributes[name] for name in change.attributes.dtype.names or ()}
-        return columns if value is None else {WEIGHT: value, **columns}
+        return change.attributes if value is None else {WEIGHT: value, **change.attributes}
 
     def _reserve(self) -> np.ndarray:
         """Return the vertices that parameters of trackers name, which have ids before they have events."""

@@ -16,7 +16,7 @@ from suricate.stream.columns import Texts
 from suricate.stream.events import DELETE, Events, bad_id, checked_ids, checked_weights, kinds_of
 from suricate.stream.naming import VertexNames
 from suricate.stream.outputs import cut_to, size_on_disk, write_rows
-from suricate.stream.ring.attributes import AttributeIntake, Rules
+from suricate.stream.ring.attributes import AttributeIntake
 from suricate.stream.times import moment, ticks_of
 
 CHOICES = "drop", "skip", "raise"  #: words that are no file's name
@@ -106,13 +106,18 @@ class Intake:
         time_unit: the unit of times that are numbers.
         refusals: where bad rows go.
         names: the names of vertices, None where ids are vertices.
-        attributes: the rules of attributes, by name.
+        attributes: the attributes of events.
     """
 
     def __init__(
-        self, mode: str, time_unit: str | None, refusals: Refusals, names: VertexNames | None, attributes: Rules
+        self,
+        mode: str,
+        time_unit: str | None,
+        refusals: Refusals,
+        names: VertexNames | None,
+        attributes: AttributeIntake,
     ) -> None:
-        self._names, self.attributes = names, AttributeIntake(attributes)
+        self._names, self.attributes = names, attributes
         self._mode, self._unit, self._refusals = mode, time_unit, refusals
         self.has_unit = False
         self.weight_dtype: np.dtype | None = None

@@ -186,13 +186,15 @@ def _text(
         pieces = parsed(source, body, parse, [make()], make, layout.header_lines)
         for chunk, rows, bad in itertools.chain.from_iterable(found for _, found in pieces):
             found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
+            quotes = layout.delimiter is not None
             if layout.text_ids:
-                found |= {name: texts_of(chunk, found[name], quotes=layout.delimiter is not None) for name in found}
+                found |= {name: texts_of(chunk, found[name], quotes=quotes) for name in found}
             if "weight" in layout.fields:
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:
                 found["time"] = rows.time.view("M8[us]") if layout.iso_times else rows.time.copy()
-            yield found | {name: Texts(*at) for name, at in fields.of(chunk, len(rows.src)).items()}, bad
+            spans = {name: at for name, (_, at) in fields.of(chunk, len(rows.src)).items()}
+            yield found | {name: texts_of(chunk, at, quotes=quotes) for name, at in spans.items()}, bad
 
 
 def parse_or_raise(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:

@@ -17,6 +17,8 @@ from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
+from suricate.state.attributes import TEXT
+from suricate.state.edge_table import checked_kinds
 from suricate.stream.background import ReadAhead, Threaded
 from suricate.stream.checkpoint import Checkpoints, parts_of, restore
 from suricate.stream.columns import in_order
@@ -28,7 +30,7 @@ from suricate.stream.naming import vertex_names
 from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ranks import Ranks, held_by
 from suricate.stream.ring import Change, Ring
-from suricate.stream.ring.attributes import EdgeValues, columns_needed
+from suricate.stream.ring.attributes import AttributeIntake, EdgeValues, columns_needed
 from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
@@ -77,8 +79,8 @@ class Window(Threaded):
             when the loop begins and when it asks for the next slide: what the loop did with a slide is part of it.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
         columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
-        attributes: further columns of numbers, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
-            ``combine``. They are columns of the graph's edges. ``"count"`` needs no column of events.
+        attributes: further columns, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of ``combine``,
+            for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs no column.
         prefetch: about how many slides are read and parsed in a thread ahead of the loop, a chunk at least; 0: nothing
             is. None: 2 where files are scanned, 0 where the source is the user's code.
 
@@ -129,9 +131,12 @@ class Window(Threaded):
         self._names = vertex_names(names, directed=bool(options.get("directed", True)))
         self.graphs = Graphs(options, self._names)  #: what the window keeps: its graph, and what follows it
         self._ranks.mute((self._late, self._bad, *self._source.refusals))
+        declared = checked_kinds(options.get("edge_columns") or {})
+        known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         self._intake = Intake(
-            self._options.mode, self._source.time_unit, self._bad, self._names, self._options.attributes
-        )
+            self._options.mode, self._source.time_unit, self._bad, self._names,
+            AttributeIntake(self._options.attributes, known),
+        )  # fmt: skip
         self.rule = self._options.rule(None)  #: when slides close
         self._ring: Ring | None = None
         self._waiting: list[Events] = []  # taken, not yet in a slide
@@ -195,6 +200,7 @@ class Window(Threaded):
         """Bytes of the window's events and of those that wait."""
         waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
         names = 0 if self._names is None else self._names.memory
+        names += self._intake.attributes.memory
         return waiting + names + (0 if self._ring is None else self._ring.memory)
 
     def track(self, algorithm: Any, *, every: int = 1, symmetric: bool = False, **params: Any) -> JobTracker:
@@ -394,8 +400,8 @@ class Window(Threaded):
         if dtype is None and self._options.combine in ("sum", "min", "max"):
             raise RequirementError(f"combine={self._options.combine!r} needs a column of weights")
         self.rule = self._options.rule(self._intake.has_unit) if self._options.mode == TIME else self.rule
-        rules = self._options.attributes
-        values = EdgeValues(rules, self._intake.attributes.dtype) if rules else None
+        rules, attributes = self._options.attributes, self._intake.attributes
+        values = EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None
         self._ring = Ring(self._options.combine, dtype, values)
 
     def _close(self, spent: float) -> Iterator[Slide]:
@@ -412,6 +418,9 @@ class Window(Threaded):
             self._waiting = [self._sorted] if number < waiting.number else []
             self.rule.last = end
             change, free = self._change(waiting.taken(slice(0, number)), end)
+            if self._intake.attributes.has_many_texts:
+                waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
+                self._intake.attributes.forget((*self._ring.used_attributes(), *waits))
             took = {"source": spent, "window": time.perf_counter() - begin}
             yield self._apply(end, change, free, number, took)
             spent = 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,7 @@ class Change(NamedTuple):
         left: number of live events that left by time. taken: that deletions and sets took.
         unmatched: number of deletions and sets that found no event.
         top: at least the largest id in ``new``, -1 without any.
-        attributes: a structured array ``[m]`` with the attributes of ``new``; None where edges have none.
+        attributes: those of ``new`` by name, ``[m]``, texts as objects; None where edges have none.
     """
 
     gone: np.ndarray
@@ -40,7 +41,7 @@ class Change(NamedTuple):
     taken: int
     unmatched: int
     top: int
-    attributes: np.ndarray | None = None
+    attributes: Mapping[str, np.ndarray] | None = None
 
 
 class Ring:
@@ -138,7 +139,8 @@ class Ring:
             return Change(gone, new, values, fresh.view(bool), *counts)
         found, differs = self.attributes.changed(kept, pairs, number[:gained], fresh != 2)
         values = None if values is None else values[differs]
-        return Change(gone, new[:, differs], values, fresh[differs] == 1, *counts, found[differs])
+        columns = self.attributes.columns(found[differs])
+        return Change(gone, new[:, differs], values, fresh[differs] == 1, *counts, columns)
 
     def _reserve(self, more: int) -> None:
         """Make space for so many further events, and as many new pairs."""
@@ -173,6 +175,13 @@ class Ring:
         free = np.empty(size, np.uint32)
         free[: self._state[FREED]] = old.free[: self._state[FREED]]
         self._pairs = Pairs(row, held, old.table, free, np.empty(size, np.uint32))
+
+    def used_attributes(self) -> Collection[np.ndarray]:
+        """Return structured arrays that have all attributes of live events, and those that the graph has."""
+        if self.attributes is None:
+            return ()
+        places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
+        return self.attributes.events[places], self.attributes.held[: self._state[PAIRS]]
 
     # -- state ---------------------------------------------------------------------------------------------------------
 
@@ -215,7 +224,8 @@ class Ring:
         which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
         new = np.stack(ends_of(rows[which, loops.KEY].astype(np.uint64)))
         value = self._pairs.held[: len(rows)][which] if self._weighted else None
-        attributes = None if self.attributes is None else self.attributes.held[: len(rows)][which]
+        further = self.attributes
+        attributes = None if further is None else further.columns(further.held[: len(rows)][which])
         fresh, top = np.ones(new.shape[1], bool), int(new.max()) if new.size else -1
         return Change(new[:, :0], new, value, fresh, 0, 0, 0, top, attributes)
 

@@ -1,8 +1,11 @@
-"""Attributes of events: the columns of an edge from those of its live events, by rules of their own."""
+"""Attributes of events: the columns of an edge from those of its live events, by rules of their own.
+
+Texts are ids of a table here, of which those that nothing has any more are forgotten from time to time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
-from suricate.stream.columns import as_numbers
+from suricate.intake.names import Names
+from suricate.state.attributes import TEXT
+from suricate.stream.columns import as_codes, as_numbers, has_texts
 from suricate.stream.ring.loops import (
     COMBINE,
     COUNT,
@@ -27,6 +32,8 @@ from suricate.stream.ring.loops import (
 )  # fmt: skip
 from suricate.stream.sources import COLUMNS
 
+TEXTS = 1 << 16  #: texts of an attribute that are kept although nothing has them
+OF_TEXTS = "first", "last"  #: rules that texts can have, beside counts, which need no column
 Rules = Mapping[str, str]  #: how the values of the live events of an edge make one, by attribute
 
 
@@ -52,18 +59,21 @@ def columns_needed(rules: Rules) -> list[str]:
 class AttributeIntake:
     """Makes one structured array of the attributes of a chunk; all chunks have the same dtypes.
 
-    ``dtype`` is None before the first chunk, and where no columns are needed.
+    ``dtype`` is None before the first chunk, and where no columns are needed. ``texts`` has the table of each attribute
+    that is a text: those that are known to be, and those that are no numbers in the first chunk.
     """
 
-    def __init__(self, rules: Rules) -> None:
-        self._names = columns_needed(rules)
+    def __init__(self, rules: Rules, known: Collection[str] = ()) -> None:
+        self._rules, self._names = rules, columns_needed(rules)
         self.dtype: np.dtype | None = None
+        self.texts = {name: Names("text") for name in self._names if name in known}
+        self._most = dict.fromkeys(self._names, TEXTS)  # so many texts are looked through for unused ones
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the attributes of events, and which of them are NaN or infinite (None: none are).
 
         Raises:
-            RequirementError: a column is missing. DTypeError: it holds no numbers.
+            RequirementError: a column is missing. DTypeError: it holds neither numbers nor texts, or now the others.
             WeightError: whole numbers so far, now fractions.
         """
         if not self._names:
@@ -71,10 +81,19 @@ class AttributeIntake:
         missing = next((name for name in self._names if name not in chunk), None)
         if missing is not None:
             raise RequirementError(f"attributes: a chunk has no column {missing!r}")
-        columns = {name: as_numbers(chunk[name], name) for name in self._names}
+        if self.dtype is None:
+            unknown = [name for name in self._names if self._rules[name] in OF_TEXTS and name not in self.texts]
+            self.texts |= {name: Names("text") for name in unknown if has_texts(chunk[name])}
+        bad, columns = np.zeros(len(chunk["src"]), bool), {}
+        for name in self._names:
+            if name in self.texts:
+                columns[name], nowhere = as_codes(chunk[name], name, self.texts[name])
+                bad |= False if nowhere is None else nowhere
+            else:
+                columns[name] = as_numbers(chunk[name], name)
         if self.dtype is None:
             self.dtype = np.dtype([(name, column.dtype) for name, column in columns.items()])
-        found, bad = np.empty(len(chunk["src"]), self.dtype), np.zeros(len(chunk["src"]), bool)
+        found = np.empty(len(bad), self.dtype)
         for name, column in columns.items():
             if self.dtype[name].kind == "i" and column.dtype.kind == "f":
                 raise WeightError(f"{name}: whole numbers so far: give them as floats from the beginning")
@@ -83,6 +102,37 @@ class AttributeIntake:
             found[name] = column
         return found, bad if bad.any() else None
 
+    @property
+    def has_many_texts(self) -> bool:
+        """Whether it is time to :meth:`forget` texts."""
+        return any(len(names) >= self._most[name] for name, names in self.texts.items())
+
+    def forget(self, used: Collection[np.ndarray]) -> None:
+        """Forget texts that none of the structured arrays has, of attributes with many."""
+        for name, names in self.texts.items():
+            if len(names) >= self._most[name]:
+                seen = [np.unique(array[name]) for array in used if name in (array.dtype.names or ())]
+                names.forget(np.setdiff1d(names.ids, np.concatenate(seen)))
+                names.next_slide()
+                names.next_slide()  # nobody asks for what was forgotten
+                self._most[name] = max(TEXTS, 2 * len(names))
+
+    def save(self) -> tuple[list[str], dict[str, np.ndarray]]:
+        """Return the names of attributes that are texts, and their tables as arrays."""
+        tables = [table.state() for table in self.texts.values()]
+        return [*self.texts], {
+            f"{at}.{part}": array for at, table in enumerate(tables) for part, array in table.items()
+        }
+
+    def load(self, texts: Sequence[str], tables: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Take over the tables that :meth:`save` returned."""
+        self.texts = {name: Names.restore(table) for name, table in zip(texts, tables, strict=True)}
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the tables of texts."""
+        return sum(sum(names.memory_usage().values()) for names in self.texts.values())
+
 
 class EdgeValues:
     """The attributes of a ring's events, and those that the graph has of each pair.
@@ -90,10 +140,11 @@ class EdgeValues:
     Args:
         rules: how the values of a pair's live events make one.
         dtype: of the events' attributes, a structured one; None: there are only counts.
+        texts: the tables of those that are texts.
     """
 
-    def __init__(self, rules: Rules, dtype: np.dtype | None) -> None:
-        self.rules = dict(rules)
+    def __init__(self, rules: Rules, dtype: np.dtype | None, texts: Mapping[str, Names]) -> None:
+        self.rules, self._texts = dict(rules), texts
         fields = [(name, np.int64 if rule == "count" else dtype[name]) for name, rule in rules.items()]  # type: ignore[index]
         self.events = np.empty(0, [] if dtype is None else dtype)  #: by place in the ring
         self.held = np.empty(0, fields)  #: by number of pair
@@ -112,7 +163,11 @@ class EdgeValues:
 
     def kinds(self) -> dict[str, np.dtype]:
         """Return the dtypes of the columns of edges."""
-        return {name: self.held.dtype[name] for name in self.rules}
+        return {name: TEXT if name in self._texts else self.held.dtype[name] for name in self.rules}
+
+    def columns(self, values: np.ndarray) -> dict[str, np.ndarray]:
+        """Return values by attribute, texts as such."""
+        return {name: self._texts[name][values[name]] if name in self._texts else values[name] for name in self.rules}
 
     def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of pairs, and in which of them (``bool[n]``) a value differs from what the graph has.

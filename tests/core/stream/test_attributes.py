@@ -187,3 +187,68 @@ def test_unknown_columns_of_files(tmp_path):
     path.write_text("src,dst,time,kind\n0,1,2,insert\n0,1,3,remove\n")
     with pytest.raises(su.errors.ParameterError, match="kind must be insert, delete or set, got 'remove'"):
         list(st.Window(st.scan(path), size="5s", slide="1s", graph={"device": "cpu"}))
+
+
+TEXT_RULES = {"city": "last", "first_city": "first", "fee": "sum", "n": "count"}
+
+
+def texts(seed, count=400):
+    random = np.random.default_rng(seed)
+    src, dst = random.integers(0, 6, (2, count))
+    city, first = ([f"city {at}, ä" if at % 3 else "" for at in random.integers(0, count, count)] for _ in range(2))
+    times = np.sort(random.integers(0, 60, count))
+    return {"time": times, "src": src, "dst": dst, "city": city, "first_city": first,
+            "fee": random.integers(0, 9, count)}  # fmt: skip
+
+
+def right_texts(made, end, size):
+    found = {}
+    for i in np.flatnonzero((made["time"] < end) & (made["time"] >= end - size)):
+        _, first, fee, n = found.get((made["src"][i], made["dst"][i]), ("", made["first_city"][i], 0, 0))
+        found[made["src"][i], made["dst"][i]] = made["city"][i], first, fee + made["fee"][i], n + 1
+    return found
+
+
+def texts_of(graph):
+    src, dst, rows = graph.edges()
+    found = [graph.edge_columns.at_rows(name, rows).tolist() for name in TEXT_RULES]
+    return dict(zip(zip(src.tolist(), dst.tolist(), strict=True), zip(*found, strict=True), strict=True))
+
+
+@pytest.mark.compiled
+def test_texts_are_attributes_that_come_and_go(device, tmp_path, monkeypatch):
+    """Equal to a dictionary, on through checkpoints; what no event has any more is forgotten."""
+    monkeypatch.setattr("suricate.stream.ring.attributes.TEXTS", 16)
+    made, size = texts(4), 12
+    chunks = [{name: part[i : i + 30] for name, part in made.items()} for i in range(0, 400, 30)]
+    options = {"size": str(size), "slide": "1", "attributes": TEXT_RULES, "graph": {"device": device}}
+    for stop in (15, 30, 100):
+        job = st.Window(chunks, checkpoint=tmp_path, checkpoint_every=1, **options)
+        for w in job:
+            w.graph.check()
+            assert texts_of(w.graph) == right_texts(made, w.end, size)
+            if job.slides == stop:
+                break
+    assert w.end == 60
+    assert len(job._intake.attributes.texts["city"]) < 0.8 * len(set(made["city"]))
+
+
+def test_texts_of_files_and_what_is_refused(tmp_path):
+    (tmp_path / "a.csv").write_text('src,dst,time,zip,by\n0,1,1,01234,"a ""b"""\n1,2,2,99,\n0,1,3,5 N,c\n')
+    options = {"size": "9s", "slide": "1s", "attributes": {"zip": "last", "by": "first"}}
+    columns = {"device": "cpu", "edge_columns": {"zip": str}}
+    *_, w = st.Window(st.scan(tmp_path / "a.csv"), graph=columns, **options)
+    assert w.graph.edge_columns.at("zip", [0, 1], [1, 2]).tolist() == ["5 N", "99"]
+    assert w.graph.edge_columns.at("by", [0, 1], [1, 2]).tolist() == ['a "b"', ""]
+    both = {"src": [0, 0], "dst": [1, 2], "x": ["u", None]}
+    job = st.Window(both, size=2, slide=1, attributes={"x": "last"}, on_error="skip", graph={"device": "cpu"})
+    assert [w.graph.edge_columns["x"].tolist() for w in job] == [["u"]]
+    assert job.skipped == 1
+    for chunks, rule, text in [
+        ([both], "max", "texts have the rules first and last"),
+        ([{**both, "x": ["1", "2"]}, both], "last", "edge_columns of the graph says str"),
+        ([{**both, "x": ["u", "v"]}, {**both, "x": [1, 2]}], "last", "texts so far"),
+        ([{**both, "x": [1.5, None]}], "last", "such attributes are numbers"),
+    ]:
+        with pytest.raises(su.errors.DTypeError, match=text):
+            list(st.Window(chunks, size=2, slide=1, attributes={"x": rule}, graph={"device": "cpu"}))
