@@ -8,9 +8,9 @@ approximations (Vora et al., 2017) for a forest in which any nearer neighbour ma
 - Deleted arcs: vertices that may have lost their support are suspects; a suspect without support is cut off, and what
   it may have supported is suspect in the next round. Then all that was cut off takes offers of its neighbours; what
   still has no root becomes roots, which join each other.
-- Inserted arcs that join two components: the better root (class, then scrambled id) takes over the other's tree. The
-  class is best for the largest component there was when the forest was made, else by the degree of the root, so that
-  mostly the smaller tree is renamed.
+- Inserted arcs that join two components: on the CPU, which knows the sizes, the root of the larger one takes over the
+  other's tree. On CUDA the better root (class, then scrambled id) does. The class is best for the largest component
+  there was when the forest was made, else by the degree of the root, so that mostly the smaller tree is renamed.
 
 Distances are sums of lengths that depend on the vertex, 1 to 16, not numbers of arcs: with equal lengths a grid has
 lines of vertices with one possible supporter each, a thousand long, and a deletion on one would cut off the rest of it
@@ -94,6 +94,7 @@ class ComponentForest:
         self._word: Array = xp.empty(0, np.int64)
         self._parent: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
+        self._sizes: Array = xp.empty(0, np.uint32)  # by root, on the CPU
         self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
         self._components: Array = xp.zeros(1, np.uint64)
         self._repairs: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
@@ -129,7 +130,8 @@ class ComponentForest:
         loops = loops_over(g, HERE / "component_forest_cpu.py")
         top = -1 if largest is None else int(label[largest[0]])
         walk = without_weights(g), without_weights(h), both
-        state = (self._word, self._parent, self._layout)
+        self._sizes = xp.zeros(n, np.uint32)
+        state = (self._word, self._parent, self._sizes, self._layout)
         loops.build(walk, label, top, best, state, self._queues(graph), self._stamp, self._kept)
 
     def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
@@ -149,14 +151,14 @@ class ComponentForest:
         detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
         queues, state, walk = (
             self._queues(graph),
-            (self._word, self._parent, self._layout),
+            (self._word, self._parent, self._sizes, self._layout),
             (without_weights(g), without_weights(h), both),
         )
         if self._kept[1] > self._layout.limit:
-            cut = loops.cut_all(self._word, self._parent, detached, self._kept)
+            cut = loops.cut_all(self._word, self._parent, self._sizes, detached, self._kept)
         else:
             cut = loops.cut_off(walk, plain_arcs(deleted), state, detached, queues, self._stamp, self._kept)
-        loops.attach(walk, plain_arcs(inserted), state, detached, cut, queues, self._stamp, self._kept)
+        loops.attach(walk, plain_arcs(inserted), state, detached, cut, queues, self._kept)
 
     def grow(self, num_vertices: int) -> None:
         """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
@@ -172,6 +174,7 @@ class ComponentForest:
             arguments = (self._word, self._parent, np.uint32(before), np.uint32(num_vertices), self._packed_layout)
             self._plain("make_roots", num_vertices - before, arguments)
         else:
+            self._sizes = xp.concatenate((self._sizes, xp.ones(num_vertices - before, np.uint32)))
             self._loops.make_roots(self._word, self._parent, before, self._layout)
 
     @property
