@@ -69,7 +69,7 @@ def as_array(values: Any, argument: str) -> Array:
 
     Raises:
         ShapeError: a ragged list.
-        DTypeError: masked entries, or a list that mixes bools with other values.
+        DTypeError: masked entries, a list that mixes bools with other values, or what NumPy cannot take over.
         DeviceError: memory of a CUDA device, and CuPy is not installed.
     """
     if type(values) is np.ndarray:
@@ -95,6 +95,8 @@ def as_array(values: Any, argument: str) -> Array:
         return np.asarray(values)
     except ValueError as error:
         raise ShapeError(f"{argument} is no one-dimensional array: {error}") from None
+    except (RuntimeError, TypeError) as error:  # of tensors: those with a gradient, or of dtypes that NumPy lacks
+        raise DTypeError(f"{argument} cannot be made into an array: {error}") from None
 
 
 def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:

@@ -157,18 +157,21 @@ def _degrees(argument: str, given: Any) -> np.ndarray:
 def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
     """Return the bytes that a store of these degrees allocates, and those while it grows."""
     if len(degrees) <= SAMPLE:
-        size, growth = _measured(np.minimum(degrees, len(degrees)), options)
-        return size, round(size * growth)
+        sample = np.minimum(degrees, len(degrees))
+        size = _held(_build(sample, options))
+        return size, round(size * _growth(sample, size, options))
     options = {**options, **_chosen(degrees, options)}
     common, hubs = np.sort(degrees[degrees <= HUB]), np.sort(degrees[degrees > HUB])
-    picked = common[((np.arange(SAMPLE) + 0.5) * len(common) / SAMPLE).astype(np.int64)] if len(common) else common
-    size, growth = _measured(picked, options) if len(picked) else (0, 1.0)
-    total = size * len(common) / max(len(picked), 1)
+    sample = common[((np.arange(SAMPLE) + 0.5) * len(common) / SAMPLE).astype(np.int64)] if len(common) else common
+    size = _held(_build(sample, options)) if len(sample) else 0
+    total = size * len(common) / max(len(sample), 1)
     if len(hubs):
         some = _some(hubs, SAMPLE / len(degrees))
-        with_hubs = _held(_build(np.concatenate([picked, some]), options))
+        sample = np.concatenate([sample, some])
+        with_hubs = _held(_build(sample, options))
         total += (with_hubs - size) / some.sum() * hubs.sum()
-    return round(total), round(total * growth)
+        size = with_hubs
+    return round(total), round(total * _growth(sample, size, options))
 
 
 def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
@@ -191,18 +194,19 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
     return hubs[chosen] >> halvings[chosen]
 
 
-def _measured(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, float]:
-    """Return the bytes that a store of these degrees allocates, and by which factor it takes more while it grows."""
-    size = _held(_build(degrees, options))
+def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
+    """Return by which factor a store of these degrees, which allocates ``size`` bytes, takes more while it grows."""
     low, high = 1.0, 4.0
-    for _ in range(PROBES if degrees.any() else 0):
+    if not degrees.any():
+        return low
+    for _ in range(PROBES):
         middle = (low + high) / 2
         try:
             _build(degrees, {**options, "memory_limit": round(size * middle)}, LAST_BATCH)
             high = middle
         except CapacityError:
             low = middle
-    return size, high if degrees.any() else 1.0
+    return high
 
 
 def _build(degrees: np.ndarray, options: dict[str, Any], last_batch: float = 0.0) -> Graph:

@@ -39,6 +39,8 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
     """
     if not hasattr(data, INDEX) or not hasattr(data, COUNT):
         raise ParameterError(f"data must be a Data of PyTorch Geometric, got {type(data).__name__}")
+    if data.edge_index is None:
+        raise ParameterError("data has no edge_index: of a graph without edges it is of shape [2, 0]")
     index = np.asarray(on_host(as_array(data.edge_index, INDEX)))
     if index.ndim != 2 or index.shape[0] != 2:
         raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
@@ -53,8 +55,8 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
         if name == NAME and isinstance(value, list):
             names = value
             continue
-        array = np.asarray(value, object if isinstance(value, list) else None)
-        array = array if isinstance(value, list) else np.asarray(on_host(as_array(value, name)))
+        listed = isinstance(value, list)
+        array = np.asarray(value, object) if listed else np.asarray(on_host(as_array(value, name)))
         column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
         belongs = _owner(name, column.shape, size, count)
         (edges if belongs == "edge" else vertices)[WEIGHT if name == EDGE_WEIGHT else name] = column

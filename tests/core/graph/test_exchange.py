@@ -193,6 +193,27 @@ def test_data_of_pytorch_geometric() -> None:
     assert rows(su.Graph.from_pyg(data, directed=False, device="cpu")) == [(0, 1, 2.0), (1, 2, 3.0), (2, 2, 4.0)]
 
 
+class Tensor:
+    """What cannot become an array of NumPy, as tensors with a gradient, and those of dtype bfloat16."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.error = error
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        raise self.error("not to NumPy")
+
+
+@pytest.mark.parametrize("error", [RuntimeError, TypeError])
+def test_data_that_numpy_cannot_take_over(error: type[Exception]) -> None:
+    index = np.array([[0, 1], [1, 2]])
+    with pytest.raises(DTypeError, match="x cannot be made into an array: not to NumPy"):
+        su.Graph.from_pyg(SimpleNamespace(edge_index=index, num_nodes=3, x=Tensor(error)), device="cpu")
+    with pytest.raises(DTypeError, match="src cannot be made into an array"):
+        su.Graph(3, device="cpu").insert_edges(Tensor(error), [1, 2])
+    with pytest.raises(ParameterError, match="data has no edge_index"):
+        su.Graph.from_pyg(SimpleNamespace(edge_index=None, num_nodes=3), device="cpu")
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_what_is_no_graph(library: str) -> None:
     with pytest.raises(ParameterError, match="got int"):
