@@ -6,6 +6,7 @@ Run it after the parameters or the result of a built-in algorithm have changed: 
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -27,7 +28,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, overload
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
     from suricate.graph.tracker import Tracker
     from suricate.plugins.algorithm import Algorithm
 '''
@@ -61,8 +62,9 @@ def built_in() -> list[type[Algorithm]]:
 def type_of(name: str, parameter: inspect.Parameter) -> str:
     """Return the type of a parameter as users may give it, with names in place of ids."""
     text = "Any" if parameter.annotation is parameter.empty else str(parameter.annotation)
-    if name in VERTICES and text == "int":
-        text = "int | str"
+    if name in VERTICES:
+        text = {"int": "int | str", "Any": "GivenVertices | None"}.get(text, text)
+    text = re.sub(r"\bArray\b", "GivenArray", text)
     text = text.replace("Mapping[int, float]", "Mapping[int, float] | Mapping[str, float]")
     return f"Required[{text}]" if parameter.default is parameter.empty else text
 
@@ -75,7 +77,8 @@ def result_of(kind: type[Algorithm]) -> str:
 def generated() -> str:
     """Return the text of the file."""
     kinds = built_in()
-    imports = sorted({(kind.__module__, result_of(kind)) for kind in kinds if result_of(kind) not in ("Array", "Any")})
+    results = {(kind.__module__, result_of(kind)) for kind in kinds}
+    imports = sorted((module, name) for module, name in results if name not in ("ReturnedArray", "Any"))
     found = {name: getattr(sys.modules[module], name).__module__ for module, name in imports}
     parts = [HEAD, *(f"    from {module} import {name}\n" for name, module in sorted(found.items())), "\n", WEIGHT]
     for kind in kinds:

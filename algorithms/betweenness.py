@@ -28,7 +28,7 @@ from suricate.plugins.algorithm import Algorithm
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.operators.results import Layers
 
@@ -192,7 +192,7 @@ class Betweenness(Algorithm):
         return level, credit
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The betweenness of every vertex in a new array."""
         return self._betweenness.copy()
 

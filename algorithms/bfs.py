@@ -23,7 +23,7 @@ from suricate.state.frontier import Frontier
 from suricate.state.words import words
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.plugins.step import Step
@@ -35,8 +35,8 @@ LEVEL_BYTES = 4
 class BFSResult(NamedTuple):
     """``level``: int32[n]; ``parent``: int64[n], that of the source is itself. Both are -1 at unreached vertices."""
 
-    level: Array
-    parent: Array
+    level: ReturnedArray
+    parent: ReturnedArray
 
     def _repr_html_(self) -> str:
         return result_html(self)

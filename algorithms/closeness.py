@@ -27,7 +27,7 @@ from suricate.operators import propagate
 from suricate.plugins.algorithm import Algorithm
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
 
 UNREACHED = 0xFFFFFFFF
@@ -117,7 +117,7 @@ class Closeness(Algorithm):
                 total += xp.where(is_reached, distance, 0)
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The closeness of every vertex in a new array."""
         return self._closeness.copy()
 

@@ -34,7 +34,7 @@ from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
@@ -222,7 +222,7 @@ class Coloring(Algorithm):
         self._state = tuple(resized(graph.device.xp, state[name], graph.num_vertices, 0) for name in ROUNDS)
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The colour of every vertex in a new array."""
         return self._state[0].copy()
 

@@ -13,7 +13,7 @@ this graph follows, and counts a triangle with several such pairs at the least o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requir
 from suricate.state.edges.edge_set import EdgeSet
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
@@ -45,8 +45,8 @@ class DirectedTrianglesResult(NamedTuple):
         clustering: float64[n], the share that these are of all that are possible.
     """
 
-    triangles: Array
-    clustering: Array
+    triangles: ReturnedArray
+    clustering: ReturnedArray
 
     def _repr_html_(self) -> str:
         return result_html(self)
@@ -103,7 +103,7 @@ class DirectedTriangles(Algorithm):
     update_kind = "dynamic"
     recompute_share = 0.02
 
-    def __init__(self, definition: str = "networkx") -> None:
+    def __init__(self, definition: Literal["networkx", "ldbc"] = "networkx") -> None:
         if not isinstance(definition, str) or definition not in DEFINITIONS:
             known = " or ".join(map(repr, DEFINITIONS))
             raise ParameterError(f"directed_triangles: definition must be {known}, got {shown(definition)}")

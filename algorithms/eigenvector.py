@@ -26,7 +26,7 @@ from suricate.state.scalar import Scalar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.plugins.algorithm import Algorithm
 
@@ -109,7 +109,7 @@ class Eigenvector(FixedPoint):
         vertex_map(graph, None, advance, args=(x, kept, out, self._square, self._size, change, self.slack))
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The current centralities in a new array."""
         return self._demand_convergence(self.scaled(self._xp, self._x))
 

@@ -26,7 +26,7 @@ from suricate.state.scalar import Scalar
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.plugins.algorithm import Algorithm
 
@@ -38,8 +38,8 @@ LEAST = 1e-200  #: hubs below do not count as growing
 class HITSResult(NamedTuple):
     """``hubs`` and ``authorities``, each ``float64[num_vertices]``."""
 
-    hubs: Array
-    authorities: Array
+    hubs: ReturnedArray
+    authorities: ReturnedArray
 
     def _repr_html_(self) -> str:
         return result_html(self)

@@ -30,7 +30,7 @@ from suricate.operators import converge
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
@@ -163,7 +163,7 @@ class IndependentSet(Algorithm):
         converge(graph, frontier, fn, args=arguments, reduce="or", over="both", then=then, commit=commit, wake=wake)
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """Whether each vertex is a member, in a new array; waits for the device if there are ``nodes``."""
         if self.nodes is not None:
             self.nodes.demand_noted()

@@ -23,7 +23,7 @@ from suricate.operators import vertex_map
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.plugins.algorithm import Algorithm
@@ -119,7 +119,7 @@ class Katz(FixedPoint):
         vertex_map(graph, None, attenuate, args=(x, kept, out, self._beta, self.alpha, change))
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The current centralities in a new array."""
         if not self.normalized:
             return self._demand_convergence(self._x.copy())

@@ -33,7 +33,7 @@ from suricate.operators import converge, neighbor_reduce
 from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.operators import Propagated
@@ -237,7 +237,7 @@ class LabelPropagation(Algorithm):
         return self._outcome is not None and not self._cut.found()
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The current labels in a new array; after an update this waits for the device."""
         if self.synchronous:
             return self._rank.copy()

@@ -33,7 +33,7 @@ from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
 
 NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY
@@ -187,7 +187,7 @@ class RandomWalks(Algorithm):
             edge_map(graph, by_weight if self.weighting.applies(graph) else uniformly, places, args=numbers)
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The walks in a new array."""
         return self._walks.T.copy()
 

@@ -7,7 +7,7 @@ pass over the edges, O(n + m); an update costs the degrees of the vertices whose
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from suricate.plugins.algorithm import Algorithm, pull_bytes
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
 
@@ -67,7 +67,10 @@ class SpMV(Algorithm):
     recompute_share, learns = 0.01, True
 
     def __init__(
-        self, x: float | Mapping[int, float] | Array = 1.0, over: str = "out", weighted: bool | None = None
+        self,
+        x: float | Mapping[int, float] | Array = 1.0,
+        over: Literal["out", "in"] = "out",
+        weighted: bool | None = None,
     ) -> None:
         self.x = VertexValues("spmv: x", x)
         if not isinstance(over, str) or over not in ("out", "in"):
@@ -103,7 +106,7 @@ class SpMV(Algorithm):
         )
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The product in a new array."""
         return self._y.copy()
 

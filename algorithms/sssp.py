@@ -37,7 +37,7 @@ from suricate.state.frontier import Frontier
 from suricate.state.words import words
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.graph.delta import Delta
     from suricate.operators.results import Propagated
@@ -62,8 +62,8 @@ class SSSPResult(NamedTuple):
     unreached vertices; that of the source is itself. A path whose length is infinite in that dtype does not count.
     """
 
-    distance: Array
-    parent: Array
+    distance: ReturnedArray
+    parent: ReturnedArray
 
     def _repr_html_(self) -> str:
         return result_html(self)

@@ -23,6 +23,7 @@ from suricate.errors import SuricateError
 
 if TYPE_CHECKING:
     from suricate.base.devices import Device
+    from suricate.base.types import Checks
     from suricate.bench.reports.results import ResultsFile
     from suricate.bench.runner import Limits
     from suricate.bench.suites import Selection
@@ -229,7 +230,7 @@ def bench(
     scenario: str,
     knobs: tuple[str, ...],
     weighted: bool,
-    checks: str,
+    checks: Checks,
     options: tuple[str, ...],
     device: str,
     seed: int,

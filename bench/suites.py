@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from suricate.base.devices import Device
+from suricate.base.types import Checks
 from suricate.bench import constants
 from suricate.bench.defaults import ALL, BASELINE, SUITES
 from suricate.bench.drawn import DrawnFixture, DrawnInput
@@ -73,7 +74,7 @@ class Selection:
     updates: tuple[int, ...] | None = None
     pairs: str | None = None
     weighted: bool = False
-    checks: str = "eager"
+    checks: Checks = "eager"
     options: dict[str, Any] = field(default_factory=dict)
     algorithms: tuple[str, ...] = ()
     dummy: bool = True

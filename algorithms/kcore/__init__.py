@@ -24,7 +24,7 @@ from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.base.types import StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -37,7 +37,7 @@ MOST_WEIGHT = 16  #: of an insertion on graphs with fewer arcs per vertex, whose
 class KCoreResult(NamedTuple):
     """``core`` is uint32[n], the core numbers; ``degeneracy`` is the largest of them, an int."""
 
-    core: Array
+    core: ReturnedArray
     degeneracy: int
 
     def _repr_html_(self) -> str:

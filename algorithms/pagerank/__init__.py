@@ -41,7 +41,7 @@ times.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -132,13 +132,13 @@ class PageRank(WholePasses):
         tol: float = TOL,
         max_iter: int | None = None,
         weighted: bool | None = None,
-        norm: str = "l1",
-        method: str = "auto",
+        norm: Literal["l1", "linf"] = "l1",
+        method: Literal["auto", "static", "nd", "dt", "df", "dfp"] = "auto",
         self_loops: bool = False,
         equation: int | None = None,
         frontier_tol: float | None = None,
         prune_tol: float | None = None,
-        dtype: str = "float64",
+        dtype: Literal["float64", "float32"] = "float64",
         nstart: Mapping[int, float] | Array | None = None,
         dangling: Mapping[int, float] | Array | None = None,
     ) -> None:

@@ -36,7 +36,7 @@ from suricate.operators.schemes import all_passes_scan
 if TYPE_CHECKING:
     from suricate.algorithms.pagerank.parameters import Jumps
     from suricate.algorithms.shared.vertex_values import VertexValues
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.graph import Graph
     from suricate.state.frontier import Frontier
 
@@ -268,7 +268,7 @@ class WholePasses(VerifiedRanks):
     # -- results -------------------------------------------------------------------------------------------------------
 
     @property
-    def result(self) -> Array:
+    def result(self) -> ReturnedArray:
         """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device.
 
         If a loop since the last passes over all vertices was cut short by ``max_iter``, such passes are made first.

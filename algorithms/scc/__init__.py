@@ -38,7 +38,7 @@ from suricate.plugins.algorithm import Algorithm, Requirements, pull_bytes
 from suricate.state.scalar import Scalar
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array, Device
+    from suricate.base.devices import Array, Device, ReturnedArray
     from suricate.graph import Graph
 
 KEY = key_of(0)  #: of the random order
@@ -142,7 +142,7 @@ class SCCResult(NamedTuple):
     A deleted vertex is in no component, and has its own label.
     """
 
-    label: Array
+    label: ReturnedArray
     num_components: int
 
     def _repr_html_(self) -> str:

@@ -17,7 +17,7 @@ scratch is less work; that is done by operators in any case.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from suricate.operators import intersect, neighbor_reduce
 from suricate.plugins.algorithm import ID_BYTES, LARGE, OFFSET_BYTES, Algorithm, Requirements
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.base.types import StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -41,6 +41,7 @@ METHODS = ("auto", "dynamic", "static")
 #: (a, b): counting from scratch is faster if the graph has less than ``a + b * arcs of the batch`` slots for edges; on
 #: CUDA it takes several launches, an update only one, which is worth 1.4 million slots
 SMALL_GRAPH = {"cpu": (80_000, 80), "cuda": (-1_400_000, 55)}
+ABSENT: Any = None  #: arrays per vertex that are not wanted
 CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
 
 
@@ -57,8 +58,8 @@ class TrianglesResult(NamedTuple):
     """
 
     total: int
-    triangles: Array
-    clustering: Array
+    triangles: ReturnedArray
+    clustering: ReturnedArray
     transitivity: float
 
     def _repr_html_(self) -> str:
@@ -94,7 +95,9 @@ class Triangles(Algorithm):
     if_directed = "directed_triangles"
     update_kind = "dynamic"
 
-    def __init__(self, method: str = "auto", kernels: bool = True, per_vertex: bool = True) -> None:
+    def __init__(
+        self, method: Literal["auto", "dynamic", "static"] = "auto", kernels: bool = True, per_vertex: bool = True
+    ) -> None:
         if not isinstance(method, str) or method not in METHODS:
             raise ParameterError(
                 f"triangles: method={shown(method)} is unknown: use one of {', '.join(map(repr, METHODS))}"
@@ -161,7 +164,7 @@ class Triangles(Algorithm):
 
     def _total(self) -> TrianglesResult:
         changed = 0 if self._triangles is None else int(self._triangles.sum()) // 3
-        return TrianglesResult(int(self._counted[0]) + changed, None, None, math.nan)
+        return TrianglesResult(int(self._counted[0]) + changed, ABSENT, ABSENT, math.nan)
 
     def _answer(self, found: Array, degrees: Array) -> TrianglesResult:
         if self._totals is None:  # changed since they were read
@@ -212,7 +215,7 @@ class Triangles(Algorithm):
         clustering = found / np.maximum(pairs, 1)
         total = int(found.sum())
         if not params.get("per_vertex", True):
-            return TrianglesResult(total // 3, None, None, math.nan)
+            return TrianglesResult(total // 3, ABSENT, ABSENT, math.nan)
         return TrianglesResult(total // 3, found, clustering, total / int(pairs.sum()) if pairs.any() else 0.0)
 
     @classmethod

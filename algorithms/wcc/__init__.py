@@ -32,7 +32,7 @@ from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.union_find import UnionFind
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, ReturnedArray
     from suricate.base.types import ArcList, StoreView
     from suricate.cuda.program import Program
     from suricate.graph import Graph
@@ -50,7 +50,7 @@ class WCCResult(NamedTuple):
     A deleted vertex is in no component, and has its own label.
     """
 
-    label: Array
+    label: ReturnedArray
     num_components: int
 
     def _repr_html_(self) -> str:

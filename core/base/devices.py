@@ -10,13 +10,13 @@ import ctypes
 import importlib.util
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,26 @@ DeviceName: TypeAlias = Literal[
     "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8",
     "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
 ]  # fmt: skip
-Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA
+Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA: within the package, which uses what differs
+
+
+class SupportsArray(Protocol):
+    """What NumPy can make into an array: arrays, tensors, columns of data frames."""
+
+    def __array__(self) -> np.ndarray:
+        """Return the values."""
+
+
+class SupportsDLPack(Protocol):
+    """Arrays of any device and library."""
+
+    def __dlpack__(self) -> Any:
+        """Return the capsule."""
+
+
+ReturnedArray: TypeAlias = "np.ndarray[Any, Any]"  #: an :data:`Array` for users, whose type checkers know NumPy's
+GivenArray: TypeAlias = Sequence[float] | SupportsArray | SupportsDLPack  #: numbers from users
+GivenVertices: TypeAlias = Iterable[int] | Iterable[str] | SupportsArray | SupportsDLPack  #: ids or names from users
 
 
 @dataclass(frozen=True)

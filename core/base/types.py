@@ -27,6 +27,11 @@ WeightDType: TypeAlias = (  #: what stands for the dtype of weights
 )
 
 
+Direction: TypeAlias = Literal["out", "in"]  #: of edges, as seen from a vertex
+SelfLoops: TypeAlias = Literal["allow", "drop", "error"]  #: what becomes of self-loops that are inserted
+Checks: TypeAlias = Literal["eager", "deferred"]  #: when invalid device arrays raise
+
+
 class EdgeList(NamedTuple):
     """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
 

@@ -14,10 +14,10 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from suricate.base.devices import Array, DeviceLike, resolve_device
+from suricate.base.devices import DeviceLike, ReturnedArray, resolve_device
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
-from suricate.base.types import EdgeList, StoreView, WeightDType
+from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDType
 from suricate.graph import edge_columns, inspection, interop, lookups, naming, snapshot
 from suricate.graph.ahead import rehearse_updates
 from suricate.graph.delta import Batch, Delta
@@ -97,8 +97,8 @@ class Graph(hints.Hinted):
         directed: bool = True,
         weight_dtype: WeightDType = None,
         in_edges: bool = False,
-        self_loops: str = "allow",
-        checks: str = "eager",
+        self_loops: SelfLoops = "allow",
+        checks: Checks = "eager",
         degree_hints: Any = None,
         in_degree_hints: Any = None,
         memory_limit: int | str | None = None,
@@ -347,7 +347,7 @@ class Graph(hints.Hinted):
         return delta
 
     @on_graph_device
-    def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> Array:
+    def insert_vertices(self, count: int = 1, *, recycle: bool = False) -> ReturnedArray:
         """Add ``count`` vertices without edges and return their ids, ``uint32[count]``.
 
         Args:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.devices import Array, Device
+from suricate.base.devices import Array, Device, ReturnedArray
 from suricate.base.errors import require
 from suricate.base.types import EdgeList
 from suricate.cuda.pinned import PinnedCounters
@@ -236,7 +236,7 @@ class LiveVertices:
 
 
 @on_graph_device
-def live(graph: Graph) -> Array:
+def live(graph: Graph) -> ReturnedArray:
     """``bool[num_vertices]`` on the graph's device, a copy: which vertices are live.
 
     A vertex is live until it is deleted, and again once its id is recycled or an edge is inserted at it.
@@ -263,7 +263,7 @@ def num_live(graph: Graph) -> int:
 
 
 @on_graph_device
-def live_vertices(graph: Graph) -> Array:
+def live_vertices(graph: Graph) -> ReturnedArray:
     """Ids of the live vertices, ascending, ``uint32[num_live]``, on the graph's device. Waits for the device."""
     live, xp = graph._updater.live, graph.device.xp
     if not live.most_deleted:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, ReturnedArray
 from suricate.base.errors import ParameterError, ShapeError, WeightError
 from suricate.base.parameters import shown
-from suricate.base.types import Adjacency
+from suricate.base.types import Adjacency, Direction
 from suricate.graph.naming import known_edges, vertices_of
 from suricate.intake.arrays import absent_weight, as_ids, bits
 from suricate.state.locks import capacity_error, on_graph_device
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 
-def has_edges(graph: Graph, src: Any, dst: Any) -> Array:
+def has_edges(graph: Graph, src: Any, dst: Any) -> ReturnedArray:
     """Return ``bool[n]``: which of the edges are stored. Raises as :meth:`insert_edges` does."""
     try:  # as on_graph_device() does, without a further call: small batches would feel it
         with graph._lock:
@@ -30,7 +30,7 @@ def has_edges(graph: Graph, src: Any, dst: Any) -> Array:
 
 
 @on_graph_device
-def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None) -> Array:
+def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None) -> ReturnedArray:
     """Return ``weight_dtype[n]``: the weights of the edges, ``default`` for edges that are not stored.
 
     Args:
@@ -62,7 +62,7 @@ def _spread(graph: Graph, known: np.ndarray, values: Array, default: Any) -> Arr
 
 
 @on_graph_device
-def degrees(graph: Graph, direction: str = "out") -> Array:
+def degrees(graph: Graph, direction: Direction = "out") -> ReturnedArray:
     """Return ``uint32[num_vertices]``, a copy: out- or in-degrees. A self-loop counts once.
 
     Raises:
@@ -71,13 +71,13 @@ def degrees(graph: Graph, direction: str = "out") -> Array:
     return graph.store(direction).degrees()
 
 
-def degree(graph: Graph, vertex: Any, direction: str = "out") -> int:
+def degree(graph: Graph, vertex: Any, direction: Direction = "out") -> int:
     """Return the out- or in-degree of one vertex, an id or a name. Raises as :meth:`adjacency` does. Waits."""
     return len(neighbors(graph, vertex, direction))
 
 
 @on_graph_device
-def neighbors(graph: Graph, vertex: Any, direction: str = "out") -> Array:
+def neighbors(graph: Graph, vertex: Any, direction: Direction = "out") -> ReturnedArray:
     """Return the ids of the out-neighbours of a vertex (``"in"``: of its in-neighbours), in no given order.
 
     Args:
@@ -93,7 +93,7 @@ def neighbors(graph: Graph, vertex: Any, direction: str = "out") -> Array:
 
 
 @on_graph_device
-def adjacency(graph: Graph, vertices: Any, direction: str = "out") -> Adjacency:
+def adjacency(graph: Graph, vertices: Any, direction: Direction = "out") -> Adjacency:
     """Return the edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``. Waits for the device.
 
     Raises:

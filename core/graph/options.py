@@ -27,7 +27,7 @@ from suricate.base.errors import (
     VertexRangeError,
 )
 from suricate.base.parameters import flag, named_dtype, one_of, shown
-from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES, Checks, SelfLoops
 from suricate.cpu import threads
 from suricate.intake.arrays import LOOPS, as_ids, on_host
 from suricate.state.edge_table import ROW, WEIGHT, Kind, checked_kinds
@@ -53,8 +53,8 @@ class GraphOptions:
     directed: bool = True
     weight_dtype: np.dtype | None = None
     in_edges: bool = False
-    self_loops: str = "allow"
-    checks: str = "eager"
+    self_loops: SelfLoops = "allow"
+    checks: Checks = "eager"
     memory_limit: int | None = None
     backend_options: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None

@@ -106,10 +106,9 @@ def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None
         raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
     if any(issubclass(kind, np.ma.MaskedArray) for kind in kinds):
         raise DTypeError(f"{argument} has masked entries: leave them out, or set them")
-    if list in kinds or tuple in kinds:
-        for part in values:
-            if isinstance(part, (list, tuple)):
-                _refuse_mixtures(part, argument)
+    for part in values if list in kinds or tuple in kinds else ():
+        if isinstance(part, (list, tuple)):
+            _refuse_mixtures(part, argument)
 
 
 def as_ids(values: Any, argument: str) -> Array:
@@ -164,9 +163,8 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
     if len(dst) != n:
         raise ShapeError(f"{prefix}src has {n} entries and {prefix}dst has {len(dst)}: pass one of each per edge")
     if weight is not None and weight.ndim and len(weight) != n:
-        raise ShapeError(
-            f"{prefix}weight has {len(weight)} entries for {n} edges: pass one per edge, or a single number"
-        )
+        found = f"{prefix}weight has {len(weight)} entries for {n} edges"
+        raise ShapeError(f"{found}: pass one per edge, or a single number")
     return n
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suricate.algorithms.sssp import SSSPResult
     from suricate.algorithms.triangles import TrianglesResult
     from suricate.algorithms.wcc import WCCResult
-    from suricate.base.devices import Array
+    from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
     from suricate.graph.tracker import Tracker
     from suricate.plugins.algorithm import Algorithm
 
@@ -35,7 +35,7 @@ class Betweenness(Parameters, total=False):
     normalized: bool
     endpoints: bool
     seed: int
-    sources: Any
+    sources: GivenVertices | None
     weighted: bool
 
 
@@ -43,7 +43,7 @@ class BFS(Parameters, total=False):
     """Parameters of ``bfs``."""
 
     source: int | str
-    sources: Any
+    sources: GivenVertices | None
 
 
 class Closeness(Parameters, total=False):
@@ -52,7 +52,7 @@ class Closeness(Parameters, total=False):
     wf_improved: bool
     k: int | None
     seed: int
-    sources: Any
+    sources: GivenVertices | None
     weighted: bool
 
 
@@ -69,7 +69,7 @@ class DirectedKCore(Parameters, total=False):
 class DirectedTriangles(Parameters, total=False):
     """Parameters of ``directed_triangles``."""
 
-    definition: str
+    definition: Literal["networkx", "ldbc"]
 
 
 class Eigenvector(Parameters, total=False):
@@ -77,7 +77,7 @@ class Eigenvector(Parameters, total=False):
 
     max_iter: int | None
     tol: float
-    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     weighted: bool | None
 
 
@@ -86,7 +86,7 @@ class HITS(Parameters, total=False):
 
     max_iter: int | None
     tol: float
-    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     normalized: bool
     weighted: bool | None
 
@@ -95,17 +95,17 @@ class IndependentSet(Parameters, total=False):
     """Parameters of ``independent_set``."""
 
     seed: int
-    nodes: Any
+    nodes: GivenVertices | None
 
 
 class Katz(Parameters, total=False):
     """Parameters of ``katz``."""
 
     alpha: float
-    beta: float | Mapping[int, float] | Mapping[str, float] | Array
+    beta: float | Mapping[int, float] | Mapping[str, float] | GivenArray
     max_iter: int | None
     tol: float
-    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
+    nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     normalized: bool
     weighted: bool | None
 
@@ -128,19 +128,19 @@ class PageRank(Parameters, total=False):
     """Parameters of ``pagerank``."""
 
     alpha: float
-    personalization: Mapping[int, float] | Mapping[str, float] | Array | None
+    personalization: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     tol: float
     max_iter: int | None
     weighted: bool | None
-    norm: str
-    method: str
+    norm: Literal["l1", "linf"]
+    method: Literal["auto", "static", "nd", "dt", "df", "dfp"]
     self_loops: bool
     equation: int | None
     frontier_tol: float | None
     prune_tol: float | None
-    dtype: str
-    nstart: Mapping[int, float] | Mapping[str, float] | Array | None
-    dangling: Mapping[int, float] | Mapping[str, float] | Array | None
+    dtype: Literal["float64", "float32"]
+    nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
+    dangling: Mapping[int, float] | Mapping[str, float] | GivenArray | None
 
 
 class RandomWalks(Parameters, total=False):
@@ -148,7 +148,7 @@ class RandomWalks(Parameters, total=False):
 
     length: int
     walks_per_vertex: int
-    starts: Any
+    starts: GivenVertices | None
     restart: float
     p: float
     q: float
@@ -165,8 +165,8 @@ class StronglyConnectedComponents(Parameters, total=False):
 class SpMV(Parameters, total=False):
     """Parameters of ``spmv``."""
 
-    x: float | Mapping[int, float] | Mapping[str, float] | Array
-    over: str
+    x: float | Mapping[int, float] | Mapping[str, float] | GivenArray
+    over: Literal["out", "in"]
     weighted: bool | None
 
 
@@ -175,13 +175,13 @@ class SSSP(Parameters, total=False):
 
     source: int | str
     delta: float | None
-    sources: Any
+    sources: GivenVertices | None
 
 
 class Triangles(Parameters, total=False):
     """Parameters of ``triangles``."""
 
-    method: str
+    method: Literal["auto", "dynamic", "static"]
     kernels: bool
     per_vertex: bool
 
@@ -196,16 +196,16 @@ class Track(Protocol):
     """``Graph.track``."""
 
     @overload
-    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> Tracker[BFSResult]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Tracker[ReturnedArray]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(
@@ -218,16 +218,18 @@ class Track(Protocol):
     ) -> Tracker[DirectedTrianglesResult]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> Tracker[HITSResult]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> Tracker[Array]: ...
+    def __call__(
+        self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]
+    ) -> Tracker[ReturnedArray]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> Tracker[KCoreResult]: ...
@@ -235,13 +237,13 @@ class Track(Protocol):
     @overload
     def __call__(
         self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
-    ) -> Tracker[Array]: ...
+    ) -> Tracker[ReturnedArray]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Tracker[ReturnedArray]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(
@@ -249,7 +251,7 @@ class Track(Protocol):
     ) -> Tracker[SCCResult]: ...
 
     @overload
-    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Tracker[Array]: ...
+    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Tracker[ReturnedArray]: ...
 
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> Tracker[SSSPResult]: ...
@@ -268,16 +270,16 @@ class Compute(Protocol):
     """``Graph.compute``."""
 
     @overload
-    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Array: ...
+    def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> BFSResult: ...
 
     @overload
-    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Array: ...
+    def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> ReturnedArray: ...
 
     @overload
-    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Array: ...
+    def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]) -> KCoreResult: ...
@@ -288,34 +290,36 @@ class Compute(Protocol):
     ) -> DirectedTrianglesResult: ...
 
     @overload
-    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Array: ...
+    def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> HITSResult: ...
 
     @overload
-    def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> Array: ...
+    def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> ReturnedArray: ...
 
     @overload
-    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Array: ...
+    def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> KCoreResult: ...
 
     @overload
-    def __call__(self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]) -> Array: ...
+    def __call__(
+        self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
+    ) -> ReturnedArray: ...
 
     @overload
-    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Array: ...
+    def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> ReturnedArray: ...
 
     @overload
-    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Array: ...
+    def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]) -> SCCResult: ...
 
     @overload
-    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Array: ...
+    def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> ReturnedArray: ...
 
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> SSSPResult: ...

@@ -31,7 +31,20 @@ reveal_type(g.compute("pagerank", alpha=0.9, personalization={"ann": 1.0}))
 g.track("spmv", x=[1.0, 2.0, 3.0])
 g.track(su.algorithm("mine"), anything=1)
 g.track("sssp", sources=["ann", "bob"], weight="cost")
+su.Graph(3, self_loops="drop", checks="deferred").degrees("out").astype(int)
+g.track("bfs", sources={"ann", "bob"})
+g.track("bfs", sources=np.arange(2))
+g.compute("pagerank", nstart=np.ones(3), dangling=[1.0, 2.0], norm="linf", dtype="float32").max()
 g.track("bfs", sauce=0)  # wrong
+g.track("bfs", sources=3)  # wrong
+g.compute("pagerank", norm="l3")  # wrong
+g.compute("pagerank", nstart="high")  # wrong
+g.compute("pagerank").shapes  # wrong
+g.compute("bfs").level.shapes  # wrong
+g.neighbors(0).names  # wrong
+g.degrees("both")  # wrong
+su.Graph(3, self_loops="maybe")  # wrong
+su.Graph(3, checks="lazy")  # wrong
 g.track("bfs", source=0.5)  # wrong
 g.compute("pagerank", alpha="high")  # wrong
 g.compute("no such algorithm")  # wrong
@@ -76,7 +89,7 @@ def test_a_type_checker_finds_what_is_wrong(tmp_path: Path) -> None:
         if line.startswith("script.py") and ": error:" in line
     }
     assert reported == {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}, found.stdout
-    for revealed in ("fallback=suricate.algorithms.bfs.BFSResult", '"int"', '"Any"'):
+    for revealed in ("fallback=suricate.algorithms.bfs.BFSResult", '"int"', '"numpy.ndarray[Any, Any]"'):
         assert revealed in found.stdout
 
 
