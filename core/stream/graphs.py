@@ -89,7 +89,7 @@ class Graphs:
         """
         graph = self.graph
         assert graph is not None
-        before, top = graph.version, change.top
+        before, top = graph.version, int(change.top)
         if self._names is not None:
             reserved = self._reserve()
             top = max(top, int(reserved.max())) if len(reserved) else top

@@ -54,6 +54,7 @@ def test_any_number_of_ranks_goes_on(directed: bool, tmp_path: Path) -> None:
         "graph.npz",
         *(f"graph.npz.a{rank}" for rank in range(3)),
     ]
+    assert sum(len(np.load(part)["src"]) for part in tmp_path.glob("graph.npz.a?")) == len(before[0])
     for ranks in (0, 1, 2, 3, 5):
         assert loaded(path, ranks) == [before] * max(ranks, 1)
 

@@ -52,6 +52,8 @@ def slides(comm: Comm | None, source: Any, **options: Any) -> list[Any]:
         names = None if w.graph.names is None else [w.graph.names[v] for v in w.graph.live_vertices.tolist()]
         answers = [shown(tracker) for tracker in trackers if tracker.every == 1 or tracker.slides >= tracker.every]
         found.append([w.end, w.events, w.late, listed(w.graph.edges()), listed(w.delta.inserted), names, answers])
+    twin = window.graphs.twin
+    assert comm is None or twin is None or twin.graph.partition is not None
     return [*found, window.late, window.skipped]
 
 
