@@ -18,6 +18,12 @@ class Call(NamedTuple):
     kind: str = "both"
     reduced: Callable[[Any], Any] = lambda answer: answer
 
+    @property
+    def label(self) -> str:
+        """A name for the call, the same in every process, whatever the order of its sets is there."""
+        args = ", ".join(str(sorted(arg) if isinstance(arg, set) else arg) for arg in self.args)
+        return f"{self.name}({args}){list(self.kwargs)}"
+
 
 def sets(answer: Iterable[Iterable[Any]]) -> set[frozenset[Any]]:
     """Groups without an order."""

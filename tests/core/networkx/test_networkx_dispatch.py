@@ -42,7 +42,7 @@ def asked(call: Call, graph: Any, backend: str | None) -> Any:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("call", CALLS, ids=lambda call: f"{call.name}{call.args}{list(call.kwargs)}")
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.label)
 def test_answers_are_those_of_networkx(call: Call) -> None:
     for graph in graphs(call.kind):
         right = asked(call, graph, None)
@@ -163,7 +163,7 @@ WRONG = [
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("call", WRONG, ids=lambda call: f"{call.name}{call.args}{list(call.kwargs)}")
+@pytest.mark.parametrize("call", WRONG, ids=lambda call: call.label)
 def test_exceptions_are_those_of_networkx(call: Call) -> None:
     for graph in graphs(call.kind):
         with pytest.raises(Exception) as right:  # noqa: PT011
