@@ -69,6 +69,7 @@ def test_parameters_are_those_of_networkx(name: str) -> None:
 
 def test_values_come_in_the_order_of_the_nodes() -> None:
     graph = graphs("undirected")[0]
+    assert list(Converted.of(graph, {}, device="cpu", keep=False)) == list(graph) != sorted(graph)
     for name in ("pagerank", "triangles", "closeness_centrality", "degree_centrality"):
         assert list(getattr(nx, name)(graph, backend="suricate")) == list(graph)
     found = nx.single_source_dijkstra_path_length(graph, "n0", weight="cost", backend="suricate")
