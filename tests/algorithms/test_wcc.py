@@ -129,6 +129,10 @@ def test_random_streams(device: su.devices.Device, backend: str, directed: bool)
         if step % 4 == 1:
             graph.insert_vertices(300)
         judge(tracker)
+    forest = tracker.algorithm._forest
+    if not device.is_cuda:  # it knows the sizes of components, by their roots
+        roots = [component_words_cpu.root_of(int(word), forest._layout) for word in forest._word]
+        assert forest._sizes.tolist() == np.bincount(roots, minlength=graph.num_vertices).tolist()
 
 
 def test_the_forest_is_built_again_when_ids_need_more_bits(device: su.devices.Device, backend: str) -> None:
