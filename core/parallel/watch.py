@@ -19,8 +19,8 @@ from mpi4py import MPI
 
 from suricate.base.notice import NOTICE
 
-SPINS = 2000  #: times that a request is asked for without a pause
-PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between questions: the first, and the longest
+SPIN = 0.05  #: seconds for which a request is asked for without a pause: MPI carries on within the questions only
+PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between questions from then on: the first, and the longest
 GRACE = 1.0  #: seconds for the notes of others, once the limit has passed
 BEATS = 4  #: notes of a busy process within the limit
 ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
@@ -59,10 +59,11 @@ class Watch:
 
     def wait(self, request: MPI.Request) -> None:
         """Return once the request is done; abort the job if it never will be."""
-        for _ in range(SPINS):
+        began, pause = time.monotonic(), PAUSE
+        while time.monotonic() - began < SPIN:
             if request.Test():
                 return
-        began, pause = time.monotonic(), PAUSE
+            os.sched_yield()
         while not request.Test():
             time.sleep(pause)
             pause = min(2 * pause, LONGEST)
