@@ -1,4 +1,4 @@
-"""Pictures of results: rates over the sizes of batches, the crossover map, curves of streams. Needs matplotlib."""
+"""Pictures of results: rates by batch size, the crossover map, curves of streams, speedups. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from suricate.bench.reports import crossover, streams
+from suricate.bench.reports import crossover, scaling, streams
 from suricate.bench.reports.colours import PANELS, PANELS_IN_A_ROW, colour
 from suricate.bench.reports.results import what
 from suricate.bench.reports.text import backends_of, label
@@ -48,6 +48,8 @@ def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) 
         made["curve"] = curve
     if (memory := streams.memory_picture(rows)) is not None:
         made["memory"] = memory
+    if (speedups := scaling.picture(rows)) is not None:
+        made["scaling"] = speedups
     return made
 
 
@@ -55,7 +57,7 @@ def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
     """Return the rows of each graph, device and operation that was measured with batches of several sizes."""
     panels: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
-        if row["batch"] and row["edges_per_s"] and row.get("suite") not in ("crossover", "stream"):
+        if row["batch"] and row["edges_per_s"] and row.get("suite") not in ("crossover", "stream", "scaling"):
             panels.setdefault((row["graph"], row["device"], what(row)), []).append(row)
     return {name: group for name, group in panels.items() if len({row["batch"] for row in group}) > 1}
 

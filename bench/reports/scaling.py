@@ -1,4 +1,7 @@
-"""Tables of the suite on scaling: a row per workload and number of ranks, with what was exchanged and expected."""
+"""Tables and picture of the suite on scaling: a row per workload and number of ranks, beside one rank and a model.
+
+The time of one rank and those of the collectives may come from other runs than a row, such as those of other files.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,69 @@ from typing import Any
 from rich.table import Table
 
 from suricate.bench.reports.text import count, new_table, rate, seconds
+from suricate.bench.scaling.model import Model
 
-Rows = list[dict[str, Any]]
+Row = dict[str, Any]
+Rows = list[Row]
 COLUMNS = ("batch", "ranks", "time", "of 1 rank", "model", "collectives", "received", "exchange", "waiting")
+PANELS = {
+    "bulk build and batches": ("scaling build", "scaling insert", "scaling delete"),
+    "from scratch": ("scaling compute",),
+    "kept current": ("scaling update",),
+}  #: of the picture: what is in each
 
 
 def of(rows: Rows) -> list[Table]:
     """Return the tables of collectives, and of each graph, by strong and by weak scaling."""
     groups: dict[str, Rows] = {}
     for row in rows:
-        title = f"{row['graph']}, {row['detail'].partition(',')[0]} scaling" if row["graph"] else "collectives"
+        title = f"{row['graph']}, {_kind(row)} scaling" if row["graph"] else "collectives"
         groups.setdefault(f"{title}, on {row['device']}", []).append(row)
     return [
-        _collectives(title, some) if not some[0]["graph"] else _graph(title, some) for title, some in groups.items()
+        _graph(title, some, rows) if some[0]["graph"] else _collectives(title, some) for title, some in groups.items()
     ]
+
+
+def picture(rows: Rows) -> Any:
+    """Return the speedups of strong scaling over one rank: panels per graph and device; None if there is nothing."""
+    runs = _speedups(rows)
+    if not runs:
+        return None
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(3.9 * len(PANELS), 4.2 * len(runs)), layout="constrained")
+    panels = figure.subplots(len(runs), len(PANELS), squeeze=False)
+    for line, ((graph, device), found) in zip(panels, runs.items(), strict=True):
+        for axes, (title, workloads) in zip(line, PANELS.items(), strict=True):
+            axes.set_title(f"{title}\n{graph} on {device}", fontsize=9)
+            _lines(axes, {key: points for key, points in found.items() if key[0] in workloads})
+    return figure
+
+
+def _speedups(rows: Rows) -> dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]]:
+    """Return the speedup by number of ranks, of each workload, by graph and device."""
+    found: dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]] = {}
+    for row in rows:
+        if row.get("suite") == "scaling" and row["status"] == "ok" and row["graph"] and _kind(row) == "strong":
+            before, ranks = _alone(row, rows), row["extra"]["ranks"]
+            if before is not None and ranks > 1:
+                points = found.setdefault((row["graph"], row["device"]), {}).setdefault(_key(row), {1: 1.0})
+                points[ranks] = before / row["median_s"]
+    return found
+
+
+def _lines(axes: Any, found: dict[tuple[str, str, int], dict[int, float]]) -> None:
+    ranks = sorted({1}.union(*found.values()))
+    axes.set(xscale="log", yscale="log", xlabel="ranks", ylabel="times as fast as 1 rank")
+    axes.set_xticks(ranks, [str(each) for each in ranks], minor=False)
+    axes.set_yticks([0.125, 0.25, 0.5, 1, 2, 4, 8], ["1/8", "1/4", "1/2", "1", "2", "4", "8"])
+    axes.minorticks_off()
+    axes.plot(ranks, ranks, color="black", linestyle="--", linewidth=1, label="as many times as ranks")
+    for (workload, algorithm, batch), points in sorted(found.items()):
+        name = algorithm or workload.removeprefix("scaling ")
+        label = f"{name}, {count(batch)} edges" if batch else name
+        axes.plot(*zip(*sorted(points.items()), strict=True), marker="o", markersize=3, label=label)
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.16))
 
 
 def _collectives(title: str, rows: Rows) -> Table:
@@ -31,20 +83,62 @@ def _collectives(title: str, rows: Rows) -> Table:
     return table
 
 
-def _graph(title: str, rows: Rows) -> Table:
+def _graph(title: str, rows: Rows, every: Rows) -> Table:
     table = new_table(title, "workload", COLUMNS)
-    alone = {_key(row): row["median_s"] for row in rows if row["extra"]["ranks"] == 1}
     for row in sorted(rows, key=lambda row: (_key(row), row["extra"]["ranks"])):
-        extra, before = row["extra"], alone.get(_key(row))
-        speedup = "" if before is None else f"{before / row['median_s']:.2f}x"
+        extra, before = row["extra"], _alone(row, every)
+        model = _model(row, before, every)
         table.add_row(
             f"{row['workload']} {row['algorithm'] or ''}".strip(), count(row["batch"]), str(extra["ranks"]),
-            f"{seconds(row['median_s'])} ({rate(row['edges_per_s'])})", speedup,
-            "" if extra.get("model_s") is None else seconds(extra["model_s"]), count(extra["collectives"]),
-            f"{extra['comm_bytes'] / 1e6:.4g} MB", seconds(extra["comm_s"]), seconds(extra["wait_s"]),
+            f"{seconds(row['median_s'])} ({rate(row['edges_per_s'])})",
+            "" if before is None else f"{before / row['median_s']:.2f}x", "" if model is None else seconds(model),
+            count(extra["collectives"]), f"{extra['comm_bytes'] / 1e6:.4g} MB", seconds(extra["comm_s"]),
+            seconds(extra["wait_s"]),
         )  # fmt: skip
     return table
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str, int]:
+def _alone(row: Row, rows: Rows) -> float | None:
+    """Return the seconds of one rank for as many edges as ``row`` has, None if unknown.
+
+    Weak scaling: those for a part of the graph, times the parts; None with a batch, which is not the part of a graph.
+    """
+    if _kind(row) == "weak" and row["batch"]:
+        return None
+    graph = row["graph"].removesuffix(f" x {row['extra']['ranks']}") if _kind(row) == "weak" else row["graph"]
+    found = [other for other in _beside(row, rows, 1) if other["graph"] == graph and _key(other) == _key(row)]
+    return float(found[-1]["median_s"]) * row["items"] / found[-1]["items"] if found else None
+
+
+def _model(row: Row, before: float | None, rows: Rows) -> float | None:
+    """Return what the model expects: that of the run itself, else by what other runs measured."""
+    extra = row["extra"]
+    if extra.get("model_s") is not None or before is None or extra["ranks"] == 1:
+        return extra.get("model_s")
+    shares = {}
+    for other in _beside(row, rows, extra["ranks"]):
+        call, _, rest = other["detail"].partition(", ")
+        if call == "share" and not other["graph"]:
+            shares[int(rest.partition(" ")[0])] = other["median_s"]
+    if len(shares) < 2:
+        return None
+    return Model.of(shares, extra["ranks"]).expected(before, extra["ranks"], extra["collectives"], extra["comm_bytes"])
+
+
+def _kind(row: Row) -> str:
+    """Return "strong" or "weak"."""
+    return str(row["detail"].partition(",")[0])
+
+
+def _beside(row: Row, rows: Rows, ranks: int) -> Rows:
+    """Return the rows of so many ranks on the same backend and device, those of the same file last."""
+    found = [
+        other for other in rows
+        if (other["backend"], other["device"]) == (row["backend"], row["device"])
+        and other["extra"].get("ranks") == ranks and other.get("suite") == "scaling"
+    ]  # fmt: skip
+    return sorted(found, key=lambda other: other.get("file") == row.get("file"))
+
+
+def _key(row: Row) -> tuple[str, str, int]:
     return row["workload"], row["algorithm"] or "", row["batch"] or 0

@@ -2,7 +2,8 @@
 
 Of a row ``median_s`` is the time of the slowest rank. ``extra`` has the communication of one run more, in which ranks
 meet ahead of every collective: ``comm_s`` and ``wait_s`` (seconds), ``comm_bytes`` (received, of the rank that received
-most) and ``collectives``; and what is expected: see :class:`Model`.
+most) and ``collectives``; and ``model_s``, what a :class:`~suricate.bench.scaling.model.Model` expects, where the
+results file has the row of one rank by then.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from suricate.bench.drawn import DrawnInput
 from suricate.bench.machine.environment import environment
 from suricate.bench.reports.results import ResultsFile, Row, new_run, read, to_line
 from suricate.bench.scaling.metering import Metered, Spent
+from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Job, Update, Workload
 from suricate.bench.verify.edges import Mismatch
 from suricate.parallel import Comm
@@ -30,24 +32,6 @@ from suricate.plugins import algorithms
 
 SIZES = (8 << 10, 2 << 20, 32 << 20, 512 << 20)  #: bytes of all ranks that collectives are measured with
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Model:
-    """What collectives take: ``latency`` seconds each, and ``seconds_per_byte`` that is received.
-
-    A row is expected to take the time on one rank, divided by the ranks, and its collectives; ``model_s`` in its
-    ``extra``, where the results file has the row of one rank.
-    """
-
-    latency: float = 0.0
-    seconds_per_byte: float = 0.0
-
-    def expected(self, alone: float | None, ranks: int, spent: Spent) -> float | None:
-        """Return the seconds that a row should take."""
-        if alone is None:
-            return None
-        return alone / ranks + spent.calls * self.latency + spent.received * self.seconds_per_byte
 
 
 @dataclass(frozen=True)
@@ -137,11 +121,7 @@ class Session:
             ):
                 times[name, size] = seconds = self._time_of(call, repeats)
                 self._note("collective", f"{name}, {size} bytes", seconds, {"bytes_per_s": size / seconds})
-        large = max(size for _, size in times)
-        received = large * (comm.size - 1) / comm.size
-        self.model = Model(
-            times["share", SIZES[0]], max(0.0, times["share", large] - times["share", SIZES[0]]) / received
-        )
+        self.model = Model.of({size: seconds for (name, size), seconds in times.items() if name == "share"}, comm.size)
 
     def _time_of(self, call: Callable[[], Any], repeats: int) -> float:
         """Return the seconds of one of ``repeats`` calls in a row, on the slowest rank."""
@@ -209,7 +189,7 @@ class Session:
             edges_per_s=workload.items / median, extra=extra, suite="scaling",
         )  # fmt: skip
         alone = self._alone(row, detail)
-        extra["model_s"] = self.model.expected(alone, ranks, spent)
+        extra["model_s"] = None if alone is None else self.model.expected(alone, ranks, spent.calls, spent.received)
         if self.results is not None:
             self.results.append(to_line(row))
         beside = "" if alone is None else f"; {alone / median:.2f}x of 1 rank, model {extra['model_s']:.4g} s"

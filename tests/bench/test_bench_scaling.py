@@ -14,10 +14,12 @@ from suricate import parallel
 from suricate.base.devices import CPU
 from suricate.bench import drawn, scaling
 from suricate.bench.commands import bench
+from suricate.bench.reports import plot
+from suricate.bench.reports import scaling as report
 from suricate.bench.reports.results import read
 from suricate.bench.scaling import workloads
 from suricate.bench.scaling.metering import Metered
-from suricate.bench.scaling.session import Model
+from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Compute
 from suricate.errors import CapacityError
 
@@ -118,8 +120,64 @@ def test_graphs_grow_with_the_ranks() -> None:
 
 
 def test_the_model_divides_work_and_adds_collectives() -> None:
-    from suricate.bench.scaling.metering import Spent
+    model = Model.of({1000: 1e-3, 10**6: 1.75, 10: 5e-3, 10**7: 7.505}, 4)
+    assert model.latency == 5e-3
+    assert model.seconds_per_byte == pytest.approx(1e-6)  # 7.5 s for three quarters of 10^7 bytes
+    assert Model(1e-3, 1e-6).expected(2.0, 4, calls=10, received=1000) == pytest.approx(0.5 + 0.01 + 0.001)
 
-    model = Model(latency=1e-3, seconds_per_byte=1e-6)
-    assert model.expected(2.0, 4, Spent(calls=10, received=1000)) == pytest.approx(0.5 + 0.01 + 0.001)
-    assert model.expected(None, 4, Spent()) is None
+
+def made(detail: str, ranks: int, graph: str, median: float, **others: Any) -> dict[str, Any]:
+    row = {
+        "suite": "scaling", "status": "ok", "backend": "slabhash", "device": "cuda", "workload": "scaling build",
+        "algorithm": None, "batch": None, "graph": graph, "detail": f"{detail}, {ranks} ranks", "median_s": median,
+        "items": 100, "edges_per_s": 100 / median, **others,
+    }  # fmt: skip
+    extra = {"ranks": ranks, "collectives": 10, "comm_bytes": 1000, "comm_s": 0.5, "wait_s": 0.1, "model_s": None}
+    return {**row, "extra": extra}
+
+
+ROWS = [
+    made("weak", 2, "g x 2", 5.0, items=200),
+    made("strong", 2, "g", 2.5),
+    made("strong", 2, "g", 1.0, device="cpu"),  # nothing on one rank to compare with
+    made("weak", 2, "g x 2", 5.0, batch=100),
+    made("share, 10 bytes", 2, "", 1e-3),
+    made("share, 2000 bytes", 2, "", 1.001),
+    made("strong", 1, "g", 4.0),
+]
+
+
+def test_speedup_and_model_do_not_depend_on_the_order_of_runs() -> None:
+    found = {
+        table.title: [[*column.cells] for column in table.columns if column.header in ("of 1 rank", "model")]
+        for table in report.of(ROWS)
+    }
+    assert found["g, strong scaling, on cuda"] == [["1.00x", "1.60x"], ["", "3.01 s"]]  # 4 / 2, 10 x 1 ms, 1 s
+    assert found["g x 2, weak scaling, on cuda"] == [["1.60x", ""], ["5.01 s", ""]]
+    assert found["g, strong scaling, on cpu"] == [[""], [""]]
+
+
+def test_the_model_of_the_run_itself_comes_first() -> None:
+    row = made("strong", 2, "g", 2.5)
+    row["extra"]["model_s"] = 7.0
+    table = report.of([*ROWS[4:], row])[-1]
+    assert "7 s" in [*next(column for column in table.columns if column.header == "model").cells]
+
+
+def test_rows_are_compared_with_those_of_their_file() -> None:
+    rows = [{**row, "file": name} for name in ("first", "second") for row in ROWS]
+    rows[6] = {**rows[6], "median_s": 8.0}
+    (table,) = (table for table in report.of(rows) if table.title == "g, strong scaling, on cuda")
+    speedups = [*next(column for column in table.columns if column.header == "of 1 rank").cells]
+    assert speedups == ["1.00x", "1.00x", "3.20x", "1.60x"]
+
+
+def test_a_picture_of_speedups(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert plot.plot(ROWS, tmp_path / "scaling.png") == [tmp_path / "scaling.png"]
+    assert plot.plot(ROWS[:-1], tmp_path / "none.png") == []  # without the row on one rank
+    axes = report.picture(ROWS).axes
+    lines = {line.get_label(): [*zip(*line.get_data(), strict=True)] for line in axes[0].lines}
+    assert lines["build"] == [(1, 1), (2, 1.6)]
+    assert axes[0].get_title() == "bulk build and batches\ng on cuda"
+    assert len(axes) == 3

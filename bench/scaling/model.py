@@ -1,0 +1,25 @@
+"""What a row of several ranks is expected to take: the work of one rank divided, and the collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Model:
+    """What collectives take: ``latency`` seconds each, and ``seconds_per_byte`` that is received."""
+
+    latency: float = 0.0
+    seconds_per_byte: float = 0.0
+
+    @classmethod
+    def of(cls, shares: Mapping[int, float], ranks: int) -> Model:
+        """Return the model of the seconds that ``share`` took, by the bytes of all ``ranks``: two sizes or more."""
+        small, large = min(shares), max(shares)
+        received = large * (ranks - 1) / ranks
+        return cls(shares[small], max(0.0, shares[large] - shares[small]) / received)
+
+    def expected(self, alone: float, ranks: int, calls: int, received: int) -> float:
+        """Return the seconds that a row should take, of which one rank takes ``alone``."""
+        return alone / ranks + calls * self.latency + received * self.seconds_per_byte
