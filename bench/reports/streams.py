@@ -140,11 +140,13 @@ def memory(rows: Rows) -> list[Table]:
     tables = []
     for row in rows:
         extra = row["extra"]
-        spread = f"second half within {100 * extra['spread']:.1f} %, the process {100 * extra['process_spread']:.1f} %"
+        spread = f"second half within {100 * extra['spread']:.1f} %"
+        if "process_spread" in extra:  # early files have none
+            spread += f", the process {100 * extra['process_spread']:.1f} %"
         columns = ["rate", *(f"MiB {words}" for words in HELD.values())]
         table = new_table(f"{_title(row)}: {spread}", "events so far", columns)
         for moment in extra["moments"]:
-            sizes = (f"{moment[name] / 2**20:.1f}" if moment[name] else "" for name in HELD)
+            sizes = (f"{moment[name] / 2**20:.1f}" if moment.get(name) else "" for name in HELD)
             table.add_row(f"{moment['edges']:,}", rate(moment["updates_per_s"]), *sizes)
         tables.append(table)
     return tables
@@ -163,7 +165,7 @@ def memory_picture(rows: Rows) -> Any:
         axes.set(xlabel="events", ylabel="MiB")
         axes.set_title(_title(row), fontsize=9)
         for name, words in HELD.items():
-            if all(moment[name] for moment in moments):
+            if all(moment.get(name) for moment in moments):
                 sizes = [moment[name] / 2**20 for moment in moments]
                 axes.plot([moment["edges"] for moment in moments], sizes, label=words)
         axes.set_ylim(bottom=0)
