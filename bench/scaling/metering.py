@@ -38,9 +38,8 @@ class Metered(Comm):
     def gather(self, name: str, value: Any) -> list[Any]:
         """Gather."""
         found = self._timed(lambda: self.inner.gather(name, value))
-        self.spent.received += sum(
-            getattr(part, "nbytes", 0) for part in (*found[: self.rank], *found[self.rank + 1 :])
-        )
+        others = (*found[: self.rank], *found[self.rank + 1 :])
+        self.spent.received += sum(part.nbytes for part in others if getattr(part, "ndim", 0))  # no scalars of NumPy
         return found
 
     def joined(self, array: Array) -> Array:
