@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,8 @@ from suricate.store import Store
 os.environ.pop("COLUMNS", None)  # workers of pytest have it; tables of tests are as wide as they need
 os.environ.setdefault("SURICATE_AHEAD", "0")  # they count launches, and what is compiled
 os.environ.setdefault("SURICATE_QUIET", "1")  # tests look at stderr, whether kernels are compiled already or not
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what runs in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 if emulated_cuda.WANTED:
     emulated_cuda.install()
 BUILT_IN_BACKENDS = ("slabhash", "hornet_like", "csr_baseline", "blocked", "gpma")

@@ -113,7 +113,7 @@ def test_templates_are_modules(file):
     data, out, ids = graph.view().data, np.zeros(3), np.empty(3, np.uint32)
     assert module.__doc__
     if template == "neighbor_reduce":
-        module.neighbor_reduce(data, data, 3, ids, True, 0, 3, out, 1, ids, 0, ids, ids)
+        module.neighbor_reduce((data, data, 3), ids, True, 0, 3, (out, 1, ids), 0, (ids, ids))
         assert out.tolist() == [3, 4, 0]
     if template == "reduce_updated":
         module.neighbor_reduce(data, 3, out)
