@@ -28,13 +28,12 @@ from suricate.backends.blocked.layout import (
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.program import Program
-from suricate.cuda.structs import constants, joined
-from suricate.primitives import cuda as shared
+from suricate.cuda.structs import joined
 from suricate.primitives.changing import Scratch, address
-from suricate.primitives.cuda import bits_of, launch, packed, weight_bits
-from suricate.primitives.located import LOCATED, LOOKUP, PRELUDE, LocatedBatch, Report
+from suricate.primitives.cuda import launch, packed, store_program, weight_bits
+from suricate.primitives.located import LOCATED, LOOKUP, LocatedBatch, Report
 from suricate.store import Store, sorter
 
 HERE = Path(__file__).parent
@@ -46,18 +45,15 @@ WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the de
 @cache
 def program(name: str, bits: int) -> Program:
     """Return the program of a source for weights of this many bits."""
-    structs = "\n".join(['#include "bits.cuh"', GRAPH.declaration, PACKET.declaration, UPDATE.declaration])
-    prelude = f"{constants(CONSTANTS)}\n{PRELUDE}\n{structs}"
-    source = HERE / "device" / f"{name}.cu"
-    defines = (("WEIGHT_BITS", bits),)
-    return Program(source, prelude, defines, include=(shared.HERE,), cooperative=name == "update")
+    source, structs = HERE / "device" / f"{name}.cu", (GRAPH, PACKET, UPDATE)
+    return store_program(source, bits, CONSTANTS, structs, cooperative=name == "update")
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
     bits = weight_bits(store.weight_dtype)
     own = [program(name, bits) for name in ("update", "blocks")]
-    return [*own, *sorter.programs(store.weight_dtype), *shared.programs(store.weight_dtype)]
+    return [*own, *sorter.programs(store.weight_dtype)]
 
 
 @dataclass(slots=True)
@@ -116,8 +112,7 @@ class BlockedCuda:
         kernel, size, vertices = self._kernel, len(batch), len(graph.head)
         if kernel is None:
             kernel = self._kernel = StructKernel(program("update", self._bits), "update_blocks", ARGUMENTS.size)
-            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
-            self._blocks = processors * kernel.resident(UPDATE_BLOCK)
+            self._blocks = multiprocessors(self._device) * kernel.resident(UPDATE_BLOCK)
         scanned = vertices if is_scanned(size, edges, vertices) else 0
         found = 4 * scanned or 16 * pieces(size, graph.blocks, graph.shift)
         (kind, slot, rank, ends, *scratch, places), memory = self._scratch(
@@ -146,78 +141,47 @@ class BlockedCuda:
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """See :meth:`BlockedKernels.free_vertices`."""
-        free_vertices(graph, vertices)
+        count = len(vertices)
+        self._launch_blocks("free_vertices", 32 * count, packed_graph(graph), np.uint32(count), vertices)
 
     def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
         """See :meth:`BlockedKernels.repack`."""
-        repack(graph, fresh, first)
+        count = len(first)
+        graphs = packed_graph(graph), packed_graph(fresh)
+        self._launch_blocks("repack", 32 * count, *graphs, np.int64(count), first)
 
     def unpack(self, graph: Graph, packet: Packet) -> None:
-        """See :meth:`BlockedKernels.unpack`."""
-        unpack(graph, packet)
+        """See :meth:`BlockedKernels.unpack`; the packet may lie in pinned memory."""
+        threads = max(256, len(packet.block) << graph.shift)
+        self._launch_blocks("unpack", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def pack(self, graph: Graph, packet: Packet) -> None:
         """See :meth:`BlockedKernels.pack`."""
-        pack(graph, packet)
+        threads = max(256, len(packet.block) << graph.shift)
+        self._launch_blocks("pack_marked", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def count_marked(self, graph: Graph) -> tuple[int, int]:
         """See :meth:`BlockedKernels.count_marked`."""
-        return count_marked(graph)
+        blocks, vertices = self._list_marked(graph, None, None).get().tolist()
+        return blocks, vertices
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
         """See :meth:`BlockedKernels.list_marked`."""
-        list_marked(graph, packet)
+        self._list_marked(graph, packet.block, packet.vertex)
+
+    def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:
+        """Write the numbers of what is marked, unless None; return how many blocks and vertices that are."""
+        counts, vertices = self._device.xp.zeros(2, np.uint64), np.int64(len(graph.head))
+        self._launch_blocks("list_marked", WORKERS, packed_graph(graph), vertices, counts, block, vertex)
+        return counts
+
+    def _launch_blocks(self, name: str, threads: int, *args: Any) -> None:
+        launch(program("blocks", self._bits), name, threads, *args)
 
 
 def is_scanned(size: int, edges: int, vertices: int) -> bool:
     """Return whether a batch is so large for the graph that one pass over the pool locates it."""
     return SCANNED * size >= max(edges, vertices)
-
-
-def free_vertices(graph: Graph, vertices: Array) -> None:
-    """See :meth:`BlockedKernels.free_vertices`."""
-    code, count = program("blocks", bits_of(graph.weight)), len(vertices)
-    launch(code, "free_vertices", 32 * count, packed_graph(graph), np.uint32(count), vertices)
-
-
-def repack(graph: Graph, fresh: Graph, first: Array) -> None:
-    """See :meth:`BlockedKernels.repack`."""
-    code, count = program("blocks", bits_of(graph.weight)), len(first)
-    launch(code, "repack", 32 * count, packed_graph(graph), packed_graph(fresh), np.int64(count), first)
-
-
-def unpack(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.unpack`; the packet may lie in pinned memory."""
-    code, threads = program("blocks", bits_of(graph.weight)), max(256, len(packet.block) << graph.shift)
-    launch(code, "unpack", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
-
-
-def pack(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.pack`."""
-    code, threads = program("blocks", bits_of(graph.weight)), max(256, len(packet.block) << graph.shift)
-    launch(code, "pack_marked", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
-
-
-def count_marked(graph: Graph) -> tuple[int, int]:
-    """See :meth:`BlockedKernels.count_marked`."""
-    import cupy
-
-    counts = cupy.zeros(2, np.uint64)
-    _list_marked(graph, counts, None, None)
-    blocks, vertices = counts.get().tolist()
-    return blocks, vertices
-
-
-def list_marked(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.list_marked`."""
-    import cupy
-
-    _list_marked(graph, cupy.zeros(2, np.uint64), packet.block, packet.vertex)
-
-
-def _list_marked(graph: Graph, counts: Array, block: Array | None, vertex: Array | None) -> None:
-    code, vertices = program("blocks", bits_of(graph.weight)), np.int64(len(graph.head))
-    launch(code, "list_marked", WORKERS, packed_graph(graph), vertices, counts, block, vertex)
 
 
 def packed_graph(graph: Graph) -> Any:

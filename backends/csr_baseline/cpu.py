@@ -18,7 +18,7 @@ DELETES_IN_PLACE = True
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """See :meth:`CsrKernels.locate`."""
+    """See :meth:`CpuKernels.locate`."""
     given = (graph.offsets, graph.dst, batch.keys, batch.kind, batch.slot, kind)
     batch.most = sum(threads.over(len(batch), loops.locate, *given))
 
@@ -44,7 +44,7 @@ def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: R
 
 
 def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`CsrKernels.find`; many edges are sorted, so that the graph is read in order."""
+    """See :meth:`CpuKernels.find`; many edges are sorted, so that the graph is read in order."""
     if not can_sort(len(src), (len(graph.offsets) - 1).bit_length()):
         threads.over(len(src), loops.find_edges, *graph, src, dst, found, weight)
         return

@@ -1,4 +1,4 @@
-"""``csr_baseline`` on CUDA: launches of the kernels in ``csr.cu`` and ``merge.cu``; see ``kernels.py``."""
+"""``csr_baseline`` on CUDA: launches of the kernels in ``merge.cu`` and ``both.cu``; see ``kernels.py``."""
 
 from __future__ import annotations
 
@@ -11,41 +11,29 @@ import numpy as np
 from suricate.backends.csr_baseline.layout import CONSTANTS, MERGE, MERGE_BOTH, Graph, Rebuild
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.program import Program
-from suricate.cuda.structs import constants
-from suricate.primitives import cuda as shared
 from suricate.primitives.changing import CHANGE_BLOCK, CHANGING, Scratch, scratch_offsets, values
-from suricate.primitives.cuda import bits_of, launch, packed_batch, weight_bits
-from suricate.primitives.located import PRELUDE, LocatedBatch, Report
+from suricate.primitives.cuda import store_program, weight_bits
+from suricate.primitives.located import LocatedBatch, Report
 from suricate.store import Store, sorter
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "device"
 BARRIERS = 2  #: of the grid in a merge
-
-
-@cache
-def program(bits: int) -> Program:
-    """Return the kernels of ``csr.cu`` for weights of this many bits."""
-    return Program(HERE / "device" / "csr.cu", PRELUDE, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
 
 
 @cache
 def merge_program(bits: int, *, both: bool = False) -> Program:
     """Return the kernel of ``merge.cu``, or that of ``both.cu``, for weights of this many bits."""
-    structs = CHANGING.declaration, MERGE.declaration, MERGE_BOTH.declaration
-    prelude = "\n".join([constants(CONSTANTS), PRELUDE, '#include "bits.cuh"', *structs])
-    source = HERE / "device" / ("both.cu" if both else "merge.cu")
-    defines = ("WEIGHT_BITS", bits), ("BOTH", int(both))
-    return Program(source, prelude, defines, include=(shared.HERE,), cooperative=True)
+    source, structs = HERE / ("both.cu" if both else "merge.cu"), (CHANGING, MERGE, MERGE_BOTH)
+    return store_program(source, bits, CONSTANTS, structs, cooperative=True, defines=(("BOTH", int(both)),))
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that ``store`` launches."""
     dtype = store.weight_dtype
     bits = weight_bits(dtype)
-    own = [program(bits), merge_program(bits), merge_program(bits, both=True)]
-    return [*own, *sorter.programs(dtype), *shared.programs(dtype)]
+    return [merge_program(bits), merge_program(bits, both=True), *sorter.programs(dtype)]
 
 
 class CsrCuda:
@@ -57,11 +45,6 @@ class CsrCuda:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
         self._kernels: dict[bool, tuple[StructKernel, int]] = {}  # with the blocks of a launch
-
-    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """See :meth:`CsrKernels.locate`; a merge does so itself, so this is for those that must know more before."""
-        launch(program(bits_of(graph.weight)), "locate", len(batch), packed_batch(batch), graph.offsets, graph.dst)
-        shared.rank(batch, kind)
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """See :meth:`CsrKernels.insert`."""
@@ -101,8 +84,7 @@ class CsrCuda:
         if both not in self._kernels:
             name, struct = ("merge_both", MERGE_BOTH) if both else ("merge_batch", MERGE)
             kernel = StructKernel(merge_program(self._bits, both=both), name, struct.size)
-            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
-            self._kernels[both] = kernel, processors * kernel.resident(CHANGE_BLOCK)
+            self._kernels[both] = kernel, multiprocessors(self._device) * kernel.resident(CHANGE_BLOCK)
         return self._kernels[both]
 
     def _values(
@@ -117,9 +99,3 @@ class CsrCuda:
             self._barrier.address, self._barrier.expected(blocks, BARRIERS), deleting,
             len(graph.offsets) - 1, new.offsets.data.ptr, new.dst.data.ptr, new.weight.data.ptr, scratch[5],
         )  # fmt: skip
-
-    def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """See :meth:`CsrKernels.find`."""
-        m = len(src)
-        code = program(bits_of(graph.weight))
-        launch(code, "find_edges", m, np.uint32(m), src, dst, *graph, found, weight)

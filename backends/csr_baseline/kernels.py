@@ -17,14 +17,18 @@ class CsrKernels(Protocol):
 
     DELETES_IN_PLACE: bool
 
-    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in kinds, slots and ranks: the slot is the first in the order of all edges not below the edge."""
-
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Merge ``graph`` and the absent entries into the target, replace weights, and report."""
 
     def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
         """Copy ``graph`` without the entries that are present to the target, and report."""
+
+
+class CpuKernels(CsrKernels, Protocol):
+    """Those of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
+
+    def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
+        """Fill in kinds and slots (the first, in the order of all edges, not below the edge), and count a kind."""
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
         """Look edges up in the order given; ``weight`` is written where they are stored."""

@@ -1,4 +1,4 @@
-"""Loops of ``csr_baseline`` on the CPU: a binary search per edge, one linear merge; the specification of ``csr.cu``."""
+"""Loops of ``csr_baseline`` on the CPU: a binary search per edge, a linear merge; the specification of ``merge.cu``."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
     from suricate.backends.csr_baseline.cuda import CsrCuda
+    from suricate.backends.csr_baseline.kernels import CpuKernels
     from suricate.intake.batches import StoreBatch
     from suricate.store.sorter import Sorter
 
@@ -117,16 +118,14 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         if self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
-        self.kernels.locate(self.pool.graph, batch, kind)
+        cast("CpuKernels", self.kernels).locate(self.pool.graph, batch, kind)
         return batch
 
     def _exactly(self, batch: LocatedBatch, kind: int) -> int:
         """Return how many entries of a batch are of a kind; on CUDA waits for the device."""
         if not self.device.is_cuda:
             return batch.most
-        located = self.new_batch(batch.keys, batch.order, batch.guard)
-        self.kernels.locate(self.pool.graph, located, kind)
-        return located.count()
+        return super().locate(batch.keys, batch.order, batch.guard, kind).count()
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`; updates then swap two pairs of arrays until they are full."""
@@ -216,8 +215,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """See :meth:`suricate.store.Store.find`; a binary search per edge."""
+        if self.device.is_cuda:
+            return super().find(src, dst)
         found, weight = self.new_answer(len(src))
-        self.kernels.find(self.pool.graph, src, dst, found, self.bits(weight))
+        cast("CpuKernels", self.kernels).find(self.pool.graph, src, dst, found, self.bits(weight))
         return found, weight
 
     def rows(self) -> tuple[Array | int, ...]:

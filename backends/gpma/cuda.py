@@ -11,7 +11,7 @@ from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS, 
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UnvalidatedBatch
 from suricate.primitives import cuda as shared
@@ -45,7 +45,7 @@ class GpmaCuda:
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
         self._kernels: dict[Any, StructKernel] = {}
         self._resident: dict[StructKernel, int] = {}
-        self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+        self._multiprocessors = multiprocessors(device)
         self._graph: Graph | None = None  # that of the last launch,
         self._words: tuple[int, ...] = ()  # the values of its struct,
         self._struct: Any = None  # and that struct

@@ -7,14 +7,12 @@ from pathlib import Path
 
 from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, UPDATE, WORK
 from suricate.cuda.program import Program
-from suricate.cuda.structs import constants, joined
+from suricate.cuda.structs import joined
 from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, sample_variants
-from suricate.primitives import cuda as shared
-from suricate.primitives.cuda import weight_bits
-from suricate.primitives.located import PRELUDE
+from suricate.primitives.cuda import BLOCK, store_program, weight_bits
 from suricate.store import Store, sorter
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parent / "device"
 UPDATE_ARGUMENTS = joined(GRAPH.packer, UPDATE.packer)
 TAKING_ARGUMENTS = joined(COPIES.packer, GRAPH.packer, TAKING.packer, UNVALIDATED)
 
@@ -22,17 +20,9 @@ TAKING_ARGUMENTS = joined(COPIES.packer, GRAPH.packer, TAKING.packer, UNVALIDATE
 @cache
 def program(source: str, bits: int, variant: BatchKind | None = None, *, cooperative: bool = False) -> Program:
     """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
-    structs = (WORK, GRAPH, UPDATE, CHANGES, TAKING)
-    prelude = "\n".join(
-        [
-            constants({**CONSTANTS, "THREADS": shared.BLOCK}),
-            PRELUDE,
-            '#include "bits.cuh"',
-            *(struct.declaration for struct in structs),
-        ]
-    )
-    defines = (("WEIGHT_BITS", bits), *(variant.defines() if variant else ()))
-    return Program(HERE / "device" / source, prelude, defines, include=(shared.HERE,), cooperative=cooperative)
+    numbers, structs = {**CONSTANTS, "THREADS": BLOCK}, (WORK, GRAPH, UPDATE, CHANGES, TAKING)
+    defines = variant.defines() if variant else ()
+    return store_program(HERE / source, bits, numbers, structs, cooperative=cooperative, defines=defines)
 
 
 def programs(store: Store) -> list[Program]:
@@ -46,4 +36,4 @@ def programs(store: Store) -> list[Program]:
         for variant in (plain[0], mirrored)
         for together in (False, True)
     ]
-    return [*own, *taking, *sorter.programs(dtype), *shared.programs(dtype)]
+    return [*own, *taking, *sorter.programs(dtype)]

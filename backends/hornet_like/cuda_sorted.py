@@ -8,19 +8,12 @@ from typing import Any
 import numpy as np
 
 from suricate.backends.hornet_like.kernels import Plan
-from suricate.backends.hornet_like.layout import (
-    CLASSES,
-    COUNTS,
-    GRAPH,
-    NEED,
-    UPDATE,
-    PlacedGraph,
-)
+from suricate.backends.hornet_like.layout import CLASSES, COUNTS, GRAPH, NEED, UPDATE, PlacedGraph
 from suricate.backends.hornet_like.ledger import move_chunks
 from suricate.backends.hornet_like.programs import program, sorted_program
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.primitives.changing import CHANGE_BLOCK, Scratch, scratch_offsets, values
@@ -101,8 +94,7 @@ class HornetSorted:
         kernel, batch = self._kernel, plan.batch
         if kernel is None:
             kernel = self._kernel = StructKernel(sorted_program(self._bits), "update_sorted", ARGUMENTS.size)
-            processors = self._device.xp.cuda.Device(self._device.index).attributes["MultiProcessorCount"]
-            self._blocks = processors * kernel.resident(CHANGE_BLOCK)
+            self._blocks = multiprocessors(self._device) * kernel.resident(CHANGE_BLOCK)
         size, resumed = len(batch), plan.scratch is not None
         if plan.scratch is None:
             rows, chunks = min(size, len(graph.begin)) + 1, move_chunks(plan.edges) + 1 + MORE_CHUNKS & -MORE_CHUNKS

@@ -7,36 +7,28 @@ from pathlib import Path
 
 from suricate.backends.hornet_like.layout import CONSTANTS, GRAPH, MIGRATIONS, SORTED_CONSTANTS, UPDATE
 from suricate.cuda.program import Program
-from suricate.cuda.structs import constants
-from suricate.primitives import cuda as shared
 from suricate.primitives.changing import CHANGING
-from suricate.primitives.cuda import weight_bits
-from suricate.primitives.located import PRELUDE
+from suricate.primitives.cuda import store_program, weight_bits
 from suricate.store import Store, sorter
 
 FOLDER = Path(__file__).parent / "device"
-BITS = '#include "bits.cuh"'
 
 
 @cache
 def program(bits: int) -> Program:
     """Return the kernels of ``hornet.cu`` for weights of this many bits."""
-    prelude = "\n".join([constants(CONSTANTS), PRELUDE, BITS, GRAPH.declaration, MIGRATIONS.declaration])
-    return Program(FOLDER / "hornet.cu", prelude, defines=(("WEIGHT_BITS", bits),), include=(shared.HERE,))
+    return store_program(FOLDER / "hornet.cu", bits, CONSTANTS, (GRAPH, MIGRATIONS))
 
 
 @cache
 def sorted_program(bits: int) -> Program:
     """Return the kernel of ``sorted.cu`` for weights of this many bits."""
-    numbers = constants(CONSTANTS), constants(SORTED_CONSTANTS)
-    structs = (struct.declaration for struct in (GRAPH, CHANGING, UPDATE))
-    prelude = "\n".join([*numbers, PRELUDE, BITS, *structs])
-    defines = (("WEIGHT_BITS", bits),)
-    return Program(FOLDER / "sorted.cu", prelude, defines, include=(shared.HERE,), cooperative=True)
+    numbers, structs = {**CONSTANTS, **SORTED_CONSTANTS}, (GRAPH, CHANGING, UPDATE)
+    return store_program(FOLDER / "sorted.cu", bits, numbers, structs, cooperative=True)
 
 
 def programs(store: Store) -> list[Program]:
     """Return all programs that stores of these weights launch, whether their adjacencies are ascending or not."""
     dtype = store.weight_dtype
     own = [program(weight_bits(dtype)), sorted_program(weight_bits(dtype))]
-    return [*own, *sorter.programs(dtype), *shared.programs(dtype)]
+    return [*own, *sorter.programs(dtype)]

@@ -8,6 +8,12 @@ from suricate.base.devices import Device
 from suricate.cuda.program import Program
 
 
+def multiprocessors(device: Device) -> int:
+    """Return the number of multiprocessors of a CUDA device."""
+    count: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+    return count
+
+
 def wait_for(device: Device) -> None:
     """Wait for all streams of a CUDA device, whichever is current."""
     device.xp.cuda.Device(device.index).synchronize()

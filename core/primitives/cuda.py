@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import EdgeList
 from suricate.cuda.program import Program
-from suricate.cuda.structs import Struct
+from suricate.cuda.structs import Struct, constants
 from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch, Report
 
 HERE = Path(__file__).parent
@@ -24,6 +25,19 @@ WEIGHT_BITS = {1: 0, 4: 32, 8: 64}  #: the macro by the bytes of a bit pattern; 
 def weight_bits(weight_dtype: np.dtype | None) -> int:
     """Return the macro ``WEIGHT_BITS``: 0 where there are no weights."""
     return 0 if weight_dtype is None else 8 * weight_dtype.itemsize
+
+
+def store_program(
+    source: Path, bits: int, numbers: Mapping[str, int], structs: Iterable[Struct], *, cooperative: bool = False,
+    defines: tuple[tuple[str, int | str], ...] = (),
+) -> Program:  # fmt: skip
+    """Return a program of a store whose weights have this many bits: kernels that may take located batches.
+
+    ``numbers`` and ``structs`` are what Python and C++ share; headers are found beside the source, and in this folder.
+    """
+    declared = (struct.declaration for struct in structs)
+    prelude = "\n".join([constants(numbers), PRELUDE, '#include "bits.cuh"', *declared])
+    return Program(source, prelude, (("WEIGHT_BITS", bits), *defines), include=(HERE,), cooperative=cooperative)
 
 
 @cache

@@ -18,7 +18,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
 from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
@@ -96,13 +96,13 @@ def finding_program(variant: BatchKind, bits: int) -> Program:
 
 
 def programs(weight_dtype: np.dtype | None) -> list[Program]:
-    """Return representative programs for the batches of a store."""
+    """Return representative programs for the batches of a store, the building blocks of all backends among them."""
     plain = sample_variants(None)
     weighted = [] if weight_dtype is None else sample_variants(weight_dtype.name)
     variants = [plain[0], *weighted[:2]]
     taking = (taking_program(variant, cooperative=together) for variant in variants for together in (True, False))
     finding = (finding_program(variant, cuda.weight_bits(weight_dtype)) for variant in plain[:2])
-    return [sorting_program(), *taking, *finding]
+    return [sorting_program(), *taking, *finding, *cuda.programs(weight_dtype)]
 
 
 class SortMemory(NamedTuple):
@@ -134,7 +134,7 @@ class Sorter:
         self._resident: dict[StructKernel, int] = {}
         self._kept: dict[tuple[int, str], Taking] = {}
         self._kept_sorting: dict[tuple[int, int, str], tuple[StructKernel, SortMemory]] = {}
-        self._multiprocessors: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+        self._multiprocessors = multiprocessors(device)
 
     def takes(self, size: int, num_vertices: int) -> bool:
         """Return whether unvalidated batches can be taken: huge ones only if their words have 64 bits at most."""

@@ -84,10 +84,11 @@ def test_exchange_with_a_mirror(launched: list[str], weight_dtype: np.dtype | No
         **arrays, dst=array(slots, np.uint32), weight=bits(slots, weight_dtype), free=array(2, np.uint32),
         counters=array(COUNTERS, np.int64), lowest=7,
     )  # fmt: skip
-    assert cuda.count_marked(graph) == (0, 0)
-    cuda.list_marked(graph, packet)
-    cuda.pack(graph, packet)
-    cuda.unpack(graph, packet)
+    kernels = cuda.BlockedCuda(fake_device(), weight_dtype)
+    assert kernels.count_marked(graph) == (0, 0)
+    kernels.list_marked(graph, packet)
+    kernels.pack(graph, packet)
+    kernels.unpack(graph, packet)
     assert launched == ["list_marked", "list_marked", "pack_marked", "unpack"]
     packed = cuda.packed_packet(packet)
     assert (packed["blocks"], packed["vertices"], packed["frees"], packed["lowest"]) == (4, 9, 2, 7)

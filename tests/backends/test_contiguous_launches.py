@@ -49,7 +49,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
-    for module in (cuda, csr, hornet, cuda_sorted):
+    for module in (cuda, hornet, cuda_sorted):
         monkeypatch.setattr(module, "launch", launch)
     for module in (csr, cuda_sorted, sorter):
         monkeypatch.setattr(module, "StructKernel", FakeStructKernel)
@@ -77,11 +77,6 @@ def test_csr(launched: list[str], weight_dtype: np.dtype | None, size: int) -> N
     kernels.change(graph, rebuild, batch, size // 2, bits(size, weight_dtype), report)
     assert launched == ["merge_batch", "merge_batch", "merge_both"]
     assert kernels._barrier.arrived == 3 * 8 * csr.BARRIERS
-    launched.clear()
-    ids = array(size, np.uint32)
-    kernels.find(graph, ids, ids, array(size, bool), bits(size, weight_dtype))
-    kernels.locate(graph, batch, ABSENT)
-    assert launched == ["find_edges", "locate", *ranked(size)]
 
 
 def unvalidated(operation: str, size: int) -> UnvalidatedBatch:
@@ -207,12 +202,13 @@ def test_rows_of_counts_are_where_the_kernels_look(launched: list[str]) -> None:
 
 def test_a_module_for_each_device_has_the_functions_of_its_protocol() -> None:
     from suricate.backends.csr_baseline import cpu as csr_cpu
-    from suricate.backends.csr_baseline.kernels import CsrKernels
+    from suricate.backends.csr_baseline.kernels import CpuKernels, CsrKernels
     from suricate.backends.hornet_like.cpu import HornetCpu
     from suricate.backends.hornet_like.kernels import HornetKernels
 
     pairs: list[tuple[type, tuple[ModuleType | type, ...]]] = [
         (CsrKernels, (csr_cpu, csr.CsrCuda)),
+        (CpuKernels, (csr_cpu,)),
         (HornetKernels, (HornetCpu, hornet, cuda_sorted.HornetSorted)),
     ]
     for protocol, modules in pairs:

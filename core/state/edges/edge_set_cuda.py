@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 from suricate.state.edges.edge_table import DECLARATIONS, EdgeTable
@@ -85,8 +85,7 @@ class _Kernels(threading.local):
         if found is None:
             source, struct = _KERNELS[name]
             kernel = StructKernel(program(source), name, struct.size)
-            count = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
-            found = self.made[device.index, name] = kernel, count * kernel.resident(THREADS)
+            found = self.made[device.index, name] = kernel, multiprocessors(device) * kernel.resident(THREADS)
         return found
 
 
