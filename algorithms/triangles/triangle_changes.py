@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_suffix(".cu")
 TEMPLATE = Path(__file__).with_name("triangle_changes_cpu.py")
 BLOCK, BLOCKS = 256, 4  #: threads of a block, blocks of a multiprocessor at most
-FREEDOM, SPARE = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
+FREEDOM, EXTRA = 3, 8  #: slots of a table per entry, and besides: a warp waits for the longest of its searches
 COUNTERS = 4  #: of which the kernel uses three
 VIEW, GONE, COME, MEMORY, TRIANGLES, DEGREES = range(6)  # places of the arguments
 
@@ -141,8 +141,8 @@ class TriangleChanges:
 
     def _take_memory(self, gone: int, come: int) -> None:
         """Prepare memory for launches with this number of arcs: each launch initialises what the next one needs."""
-        pairs, slots = (gone + come) // 2, FREEDOM * gone + SPARE if gone else 0
-        gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + SPARE if arcs else 0 for arcs in (gone, come))
+        pairs, slots = (gone + come) // 2, FREEDOM * gone + EXTRA if gone else 0
+        gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + EXTRA if arcs else 0 for arcs in (gone, come))
         rows = gone + min(gone, self.graph.num_vertices)
         lengths = {  # in words; numbers of 8 bytes lie at multiples of 8 bytes
             "counter": COUNTERS, "heavy": 2, "gone_key": 2 * gone_capacity, "come_key": 2 * come_capacity,

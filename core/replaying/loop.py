@@ -79,13 +79,13 @@ def ask(out, into, has_into, undirected, src, dst, i):
 
 @kernel
 def run(
-    out, into, has_into, graph, state, src, dst, kind, weight, old_weight, units, before, spare, status, begin, end, at,
-    records, recorded, changed, counts, report,
+    out, into, has_into, graph, state, src, dst, kind, weight, old_weight, units, before, discarded, status, begin, end,
+    at, records, recorded, changed, counts, report,
 ):  # fmt: skip
     """Make the events from ``begin`` to ``end`` of a piece; return where it ended.
 
     ``units`` and ``before`` are ``weight`` and ``old_weight``, the weights that events replaced or deleted, as the
-    store takes them; ``spare`` is as long. ``status`` says what each event did. ``report``: see above.
+    store takes them; ``discarded`` is as long. ``status`` says what each event did. ``report``: see above.
     """
     undirected = graph.undirected
     report[WHY] = OVER
@@ -111,9 +111,9 @@ def run(
             work, moved = step(graph, state, change, u, v, w, counts)
             if work < 0:
                 if change == INSERTED:
-                    delete(out, into, has_into, undirected, u, v, spare, i)
+                    delete(out, into, has_into, undirected, u, v, discarded, i)
                 else:
-                    insert(out, into, has_into, undirected, u, v, before, spare, i)
+                    insert(out, into, has_into, undirected, u, v, before, discarded, i)
                 status[i] = UNCHANGED
                 report[WHY] = REFUSED
                 return i

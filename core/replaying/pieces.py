@@ -167,7 +167,7 @@ class _Piece:
         reached: int = prepared.loop.run(
             singles[0].arrays, singles[-1].arrays, len(singles) > 1, prepared.graph, step.state,
             edges.src, edges.dst, arrays.kind, weight, arrays.old, as_units(weight), as_units(arrays.old),
-            as_units(arrays.spare), arrays.status, made, self.size, at if records else NO_IDS, records,
+            as_units(arrays.discarded), arrays.status, made, self.size, at if records else NO_IDS, records,
             arrays.recorded, arrays.changed, not records, self.report,
         )  # fmt: skip
         return reached
@@ -211,7 +211,7 @@ class _Arrays(NamedTuple):
     edges: EdgeList
     kind: np.ndarray
     old: np.ndarray
-    spare: np.ndarray
+    discarded: np.ndarray
     status: np.ndarray
     recorded: tuple[np.ndarray, ...]
     changed: np.ndarray

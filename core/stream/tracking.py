@@ -22,7 +22,7 @@ from suricate.stream.naming import VertexNames
 class JobTracker:
     """The result of an algorithm on the window; has what a ``Tracker`` has once the first slide has closed.
 
-    With ``every`` above 1 the result is computed anew after so many slides, and stays as it is meanwhile.
+    With ``every`` above 1 the result is computed from scratch after so many slides, and stays as it is meanwhile.
     """
 
     def __init__(self, algorithm: Any, params: dict[str, Any], every: int, symmetric: bool = False) -> None:

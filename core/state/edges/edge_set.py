@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 OWNERS["edges"] = Owner("suricate.state.edges.edge_table", ("contains", "value_of"), "edge_table.cuh")
 MOST_ARCS = 1 << 30
-SPARE = 8  # slots that a table has besides
+EXTRA = 8  # slots that a table has besides
 VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))
 
 
@@ -144,7 +144,7 @@ class EdgeSet:
     @property
     def _table_words(self) -> int:
         """Words of the table: a key of two and an entry in each place."""
-        return 3 * (7 * self._most // 4 + SPARE)
+        return 3 * (7 * self._most // 4 + EXTRA)
 
     def _filled_table(self, words: Array) -> EdgeTable:
         """Return the table in ``words``, all bits of which are set."""
@@ -181,7 +181,7 @@ class EdgeSet:
         from suricate.state.edges.edge_rows import EdgeRows, rows_view
 
         kernels, size = _kernels(self.device), self.size
-        slots, before = size + size // 2 + SPARE, 0 if self._table is not None else self._table_words
+        slots, before = size + size // 2 + EXTRA, 0 if self._table is not None else self._table_words
         counted = 2 * slots + 2  # words of the sources, their rows and two counters
         words = kernels.all_bits_set(self.device, before + counted + size + min(size, self.num_vertices))
         if self._table is None:

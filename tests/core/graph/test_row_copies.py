@@ -1,4 +1,4 @@
-"""Gathered rows: the same results to the last bit, and nothing of them is left behind."""
+"""Row copies: the same results to the last bit, and nothing of them is left behind."""
 
 import threading
 
