@@ -33,6 +33,7 @@ from suricate.graph.edge_columns import columns_by_edge, table_of
 from suricate.graph.naming import are_texts, nodes_of
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.names import Names
+from suricate.intake.tables import as_numpy, column_names
 from suricate.state.attributes import as_values, dtype_of
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
@@ -295,8 +296,8 @@ def from_pandas_edgelist(
         DTypeError: ids or weights are no numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
     """
-    names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
-    if names is None or not hasattr(frame, "__getitem__"):
+    names = None if isinstance(frame, Mapping) else column_names(frame)
+    if names is None:
         raise ParameterError(f"frame must be a data frame of pandas, got {_described(frame)}")
     _check_names(source=source, target=target, weight=weight)
     further = [] if edge_columns is None else [*edge_columns]
@@ -305,28 +306,18 @@ def from_pandas_edgelist(
         columns = ", ".join(map(str, names))
         raise ShapeError(f"the data frame has no column {missing[0]!r}; it has: {columns}")
     _refuse_weight_dtype(options, weight, "column")
-    src, dst = (_values(frame, column) for column in (source, target))
+    src, dst = (as_numpy(frame[column]) for column in (source, target))
     if not (are_texts(src) and are_texts(dst)):
         src, dst = as_ids(src, f"column {source!r}"), as_ids(dst, f"column {target!r}")
-    weights: Any = None if weight is None else _values(frame, weight)
+    weights: Any = None if weight is None else as_numpy(frame[weight])
     if edge_columns is not None:
-        weights = _edge_columns(edge_columns, weight, weights, options, lambda name: _values(frame, name))
+        weights = _edge_columns(edge_columns, weight, weights, options, lambda name: as_numpy(frame[name]))
     return from_coo(cls, src, dst, weights, **options)
-
-
-def _values(frame: Any, column: str) -> Any:
-    """Return a column as a NumPy array."""
-    values = frame[column]
-    return values.to_numpy(zero_copy_only=False) if _library_of(values) == "pyarrow" else values.to_numpy()
-
-
-def _library_of(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
 
 
 def _described(value: Any) -> str:
     """Return the type of an argument that a function does not take and, if it is a graph, how to convert it."""
-    advice = _CONVERSIONS.get(_library_of(value))
+    advice = _CONVERSIONS.get(type(value).__module__.partition(".")[0])
     return type(value).__name__ + ("" if advice is None else f": use Graph.{advice}")
 
 

@@ -10,6 +10,7 @@ from suricate.base.devices import CPU, Array, Device
 from suricate.base.errors import DTypeError, ShapeError, require
 from suricate.base.parameters import shown
 from suricate.intake.arrays import as_array, on_host
+from suricate.intake.tables import as_numpy
 
 TEXT = np.dtype(object)  #: of columns of ``str``, which are in host memory
 _DEFAULTS = {"f": np.nan, "i": 0, "u": 0, "b": False, "O": ""}  # what is missing, by kind of dtype
@@ -127,8 +128,7 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
         ShapeError: another number of values.
         DTypeError: they are neither numbers nor bools nor texts.
     """
-    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):  # of pandas, polars and Arrow
-        values = values.to_numpy(zero_copy_only=False) if hasattr(values, "null_count") else values.to_numpy()
+    values = as_numpy(values)
     if isinstance(values, str) or (isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values)):
         made = np.empty(() if isinstance(values, str) else len(values), object)  # NumPy would cut zeros at the end off
         made[...] = values

@@ -15,6 +15,7 @@ from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
+from suricate.intake.tables import column_names
 from suricate.state.attributes import as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
 from suricate.stream.naming import VertexNames
@@ -198,7 +199,7 @@ class VertexColumn:
     """
 
     def __init__(self, name: str, frame: Any, on: str, missing: Any) -> None:
-        known = [str(each) for each in getattr(frame, "column_names", getattr(frame, "columns", frame))]
+        known = [str(each) for each in column_names(frame) or frame]
         for column in (name, on):
             if column not in known:
                 raise ParameterError(f"vertices: the frame has no column {shown(column)}; it has {', '.join(known)}")

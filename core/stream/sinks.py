@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.files import as_path, replacing
 from suricate.base.parameters import shown
+from suricate.intake.tables import column_names
 from suricate.stream.outputs import cut_to, drop_parts, has_content, part_name, size_on_disk
 
 if TYPE_CHECKING:
@@ -55,13 +56,11 @@ class Sink:
 
 def columns_of_table(table: Any) -> dict[str, np.ndarray]:
     """Return the columns of a dict, a frame or an Arrow table; scalars count as one row."""
-    if hasattr(table, "to_pydict"):
-        table = table.to_pydict()
-    elif not isinstance(table, Mapping) and hasattr(table, "columns"):
-        table = {name: table[name] for name in table.columns}
-    if not isinstance(table, Mapping):
+    table = table.to_pydict() if hasattr(table, "to_pydict") else table
+    names = column_names(table)
+    if names is None:
         raise ParameterError(f"a sink takes a dict of columns or a frame, got {shown(table)}")
-    columns = {str(name): np.atleast_1d(column) for name, column in table.items()}
+    columns = {str(name): np.atleast_1d(table[name]) for name in names}
     if len({len(column) for column in columns.values()}) > 1:
         raise ShapeError(f"columns differ in length: { {name: len(column) for name, column in columns.items()} }")
     return columns

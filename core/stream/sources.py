@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
+from suricate.intake.tables import column_names
 from suricate.stream.columns import in_order, part_of
 from suricate.stream.times import demand_unit, ticks_of
 
@@ -40,23 +41,17 @@ class Source:
     Attributes:
         time_unit: the unit of times that are numbers, None if it is not known.
         resumes: whether :meth:`read` can start at a position.
+        reads_ahead: whether chunks may be read in a thread ahead of the loop unless the window says otherwise.
     """
 
     time_unit: str | None = None
     resumes = False
+    reads_ahead = False
     attributes: Sequence[str] = ()  #: further columns that chunks must have
-
-    @property
-    def reads_ahead(self) -> bool:
-        """Whether chunks may be read in a thread ahead of the loop unless the window says otherwise."""
-        sources = getattr(self, "_sources", ())
-        return bool(sources) and all(source.reads_ahead for source in sources)
 
     def want(self, attributes: Sequence[str]) -> None:
         """Have chunks bring these columns, too."""
         self.attributes = attributes
-        for source in getattr(self, "_sources", ()):
-            source.want(attributes)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield (position behind it, chunk or ``MARK``), from ``position`` on; None is the start."""
@@ -70,38 +65,6 @@ class Source:
     def describe(self) -> str:
         """Return what tells this source from others, for checkpoints."""
         return type(self).__name__
-
-
-class Chunks(Source):
-    """An iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``.
-
-    Args:
-        chunks: the iterable, or one such chunk.
-        columns: the names of the columns by role, where they differ from ``COLUMNS``; extra columns are left out.
-        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: what times that are numbers count.
-
-    Raises:
-        ParameterError: an unknown role or unit.
-    """
-
-    def __init__(self, chunks: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> None:
-        self._chunks = [chunks] if _is_chunk(chunks) else chunks
-        if not isinstance(self._chunks, Iterable):
-            raise ParameterError(
-                f"a source must be an iterable of chunks, st.scan(...) or st.source(...), got {shown(chunks)}"
-            )
-        self._columns, self.time_unit = checked_columns(columns), demand_unit(time_unit)
-        self.resumes = isinstance(self._chunks, list | tuple)
-
-    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunks; only those of a list or tuple can be read again."""
-        if position is not None and not self.resumes:
-            raise RequirementError(
-                f"this source cannot go on from chunk {position}: st.source takes a function of a position"
-            )
-        for number, chunk in enumerate(self._chunks):
-            if position is None or number >= position:
-                yield number + 1, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
 
 class Function(Source):
@@ -125,13 +88,61 @@ class Function(Source):
             yield after, chunk if chunk is MARK else columns_of(chunk, self._columns, self.attributes)
 
 
-class Chain(Source):
-    """Sources one after the other; the watermark goes on."""
+class Chunks(Function):
+    """An iterable of chunks: dicts of arrays, frames, Arrow tables, or ``MARK``; a list or tuple can be read again.
+
+    Args:
+        chunks: the iterable, or one such chunk.
+        columns: the names of the columns by role, where they differ from ``COLUMNS``; extra columns are left out.
+        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: what times that are numbers count.
+
+    Raises:
+        ParameterError: an unknown role or unit.
+    """
+
+    def __init__(self, chunks: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> None:
+        self._chunks = [chunks] if _is_chunk(chunks) else chunks
+        if not isinstance(self._chunks, Iterable):
+            raise ParameterError(
+                f"a source must be an iterable of chunks, st.scan(...) or st.source(...), got {shown(chunks)}"
+            )
+        super().__init__(self._numbered, columns, time_unit)
+        self.resumes = isinstance(self._chunks, list | tuple)
+
+    def _numbered(self, position: int | None) -> Iterator[tuple[int, Any]]:
+        if position is not None and not self.resumes:
+            raise RequirementError(
+                f"this source cannot go on from chunk {position}: st.source takes a function of a position"
+            )
+        yield from ((number, chunk) for number, chunk in enumerate(self._chunks, 1) if number > (position or 0))
+
+
+class Several(Source):
+    """A source made of others."""
 
     def __init__(self, *sources: Any) -> None:
         self._sources = [as_source(each) for each in sources]
         self.time_unit = common_unit(self._sources)
         self.resumes = all(source.resumes for source in self._sources)
+        self.reads_ahead = bool(self._sources) and all(source.reads_ahead for source in self._sources)
+
+    def want(self, attributes: Sequence[str]) -> None:
+        """Have the chunks of its parts bring these columns, too."""
+        for source in self._sources:
+            source.want(attributes)
+
+    @property
+    def refusals(self) -> Sequence[Any]:
+        """Those of its parts."""
+        return [each for source in self._sources for each in source.refusals]
+
+    def describe(self) -> str:
+        """Return the descriptions of its parts."""
+        return f"{type(self).__name__}({', '.join(source.describe() for source in self._sources)})"
+
+
+class Chain(Several):
+    """Sources one after the other; the watermark goes on."""
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of each source in turn; a position is (number of the source, its position)."""
@@ -141,23 +152,12 @@ class Chain(Source):
                 yield (at, after), chunk
             inside = None
 
-    @property
-    def refusals(self) -> Sequence[Any]:
-        """Those of its parts."""
-        return [each for source in self._sources for each in source.refusals]
 
-    def describe(self) -> str:
-        """Return the descriptions of its parts."""
-        return f"Chain({', '.join(source.describe() for source in self._sources)})"
-
-
-class Merge(Source):
+class Merge(Several):
     """Two sources side by side: always the earlier of the two next events, of equal times that of the first source."""
 
     def __init__(self, first: Any, second: Any) -> None:
-        self._sources = as_source(first), as_source(second)
-        self.time_unit = common_unit(self._sources)
-        self.resumes = all(source.resumes for source in self._sources)
+        super().__init__(first, second)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield merged chunks; a position is two pairs: where a chunk begins, and how many of its events are used."""
@@ -180,15 +180,6 @@ class Merge(Source):
                 rest = head.rest
                 head.use(len(head.ticks))
                 yield tuple(each.position for each in heads), rest
-
-    @property
-    def refusals(self) -> Sequence[Any]:
-        """Those of its parts."""
-        return [each for source in self._sources for each in source.refusals]
-
-    def describe(self) -> str:
-        """Return the descriptions of its parts."""
-        return f"Merge({', '.join(source.describe() for source in self._sources)})"
 
 
 @kernel
@@ -292,7 +283,7 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 
 
 def _is_chunk(value: Any) -> bool:
-    return isinstance(value, Mapping) or hasattr(value, "__arrow_c_stream__") or hasattr(value, "columns")
+    return hasattr(value, "__arrow_c_stream__") or column_names(value) is not None
 
 
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
@@ -302,25 +293,19 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
         ParameterError: it is no table, or ``src`` or ``dst`` is missing.
         ShapeError: columns differ in length.
     """
-    if hasattr(chunk, "column_names"):  # of Arrow
-        names, get = set(chunk.column_names), lambda name: np.asarray(chunk.column(name))
-    elif isinstance(chunk, Mapping) or hasattr(chunk, "columns"):
-        names, get = (
-            set(chunk.keys() if isinstance(chunk, Mapping) else chunk.columns),
-            lambda name: np.asarray(chunk[name]),
-        )
-    elif hasattr(chunk, "__arrow_c_stream__"):
+    names = column_names(chunk)
+    if names is None and hasattr(chunk, "__arrow_c_stream__"):
         from suricate.io.tables import load_pyarrow
 
         return columns_of(load_pyarrow().table(chunk), columns, attributes)
-    else:
+    if names is None:
         raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
     wanted = {role: columns.get(role, role) for role in (*COLUMNS, *attributes)}
     needed = {"src", "dst", *columns, *attributes}
     missing = [name for role, name in wanted.items() if name not in names and role in needed]
     if missing:
         raise ParameterError(f"a chunk has no column {missing[0]!r}; it has {', '.join(sorted(map(str, names)))}")
-    found = {role: get(name) for role, name in wanted.items() if name in names}
+    found = {role: np.asarray(chunk[name]) for role, name in wanted.items() if name in names}
     lengths = {role: len(column) for role, column in found.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from suricate.graph.interop import library
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_ids, on_host
 from suricate.intake.names import Names
+from suricate.intake.tables import as_numpy, column_names
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -123,8 +125,8 @@ def _plain(values: np.ndarray) -> Any:
 
 def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the columns of a table by name, as arrays; missing values are refused."""
-    names = getattr(table, "column_names", None) or getattr(table, "columns", None)
-    if names is None or not hasattr(table, "__getitem__"):
+    names = None if isinstance(table, Mapping) else column_names(table)
+    if names is None:
         raise ParameterError(f"{label} must be a table of Arrow or a frame of polars, got {type(table).__name__}")
     found = {}
     for name in names:
@@ -132,8 +134,7 @@ def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str
         count = column.null_count
         if (count() if callable(count) else count) and name not in may_miss:
             raise ParameterError(f"{label}: column {name!r} has missing values: fill them, or leave their rows out")
-        has_nulls = type(column).__module__.startswith("pyarrow")
-        found[str(name)] = column.to_numpy(zero_copy_only=False) if has_nulls else column.to_numpy()
+        found[str(name)] = as_numpy(column)
     return found
 
 
