@@ -49,22 +49,17 @@ def joined(parts: Sequence[Events]) -> Events:
     """Return events one after the other; a part without kinds has insertions."""
     if len(parts) == 1:
         return parts[0]
-    time, src, dst = (np.concatenate(columns) for columns in list(zip(*parts, strict=True))[:3])
-    weight = None if parts[0].weight is None else np.concatenate([part.weight for part in parts])
-    kind = None
     if any(part.kind is not None for part in parts):
-        kind = np.concatenate(
-            [np.full(part.number, INSERT, np.int8) if part.kind is None else part.kind for part in parts]
-        )
-    attributes = None if parts[0].attributes is None else np.concatenate([part.attributes for part in parts])
-    return Events(time, src, dst, weight, kind, attributes)
+        parts = [part._replace(kind=np.full(part.number, INSERT, np.int8)) if part.kind is None else part
+                 for part in parts]  # fmt: skip
+    columns = zip(*parts, strict=True)
+    return Events(*(None if column[0] is None else np.concatenate(column) for column in columns))  # type: ignore[arg-type]
 
 
 def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
     """Return no events."""
-    ids = np.empty(0, np.uint32)
-    weight, further = (None if dtype is None else np.empty(0, dtype) for dtype in (weight_dtype, attributes))
-    return Events(np.empty(0, np.int64), ids, ids, weight, None, further)
+    dtypes = np.int64, np.uint32, np.uint32, weight_dtype, None, attributes
+    return Events(*(None if dtype is None else np.empty(0, dtype) for dtype in dtypes))  # type: ignore[arg-type]
 
 
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:

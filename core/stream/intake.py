@@ -177,16 +177,10 @@ class Intake:
                 "a window of time needs a column of times: time='...' names it; a number as size counts events"
             )
         times, bad = np.asarray(chunk["time"]), None
-        missing = (
-            np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times) if times.dtype.kind == "f" else None
-        )
-        if missing is not None and missing.any():
-            bad, times = (
-                missing,
-                np.where(missing, times.dtype.type(0), times)
-                if times.dtype.kind == "f"
-                else np.where(missing, np.datetime64(0, "s").astype(times.dtype), times),
-            )
+        if times.dtype.kind in "Mf":
+            bad = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
+            bad = bad if bad.any() else None
+            times = times if bad is None else np.where(bad, np.zeros((), times.dtype), times)
         ticks, has_unit = ticks_of(times, self._unit)
         if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")

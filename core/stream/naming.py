@@ -55,27 +55,23 @@ def cancel(pair, kind, head, before, lives, misses):
 
 
 @kernel
-def list_tokens(src, dst, lives, ids, wanted, others):
+def list_tokens(src, dst, lives, ids, listed):
     """List the tokens of events, each once, in their order: those of live events, then those that only others have.
 
-    ``ids`` by token is :data:`UNSEEN`, and :data:`LISTED` afterwards. Returns the two numbers.
+    ``ids`` by token is :data:`UNSEEN`, and :data:`LISTED` afterwards. Returns the number of the former, and of all.
     """
-    count = further = 0
-    for i in range(len(src)):
-        if lives[i] != 0:
-            for token in (src[i], dst[i]):
-                if ids[token] == UNSEEN:
-                    ids[token] = LISTED
-                    wanted[count] = token
-                    count += 1
-    for i in range(len(src)):
-        if lives[i] == 0:
-            for token in (src[i], dst[i]):
-                if ids[token] == UNSEEN:
-                    ids[token] = LISTED
-                    others[further] = token
-                    further += 1
-    return count, further
+    counts = 0, 0
+    for lists_live in (True, False):
+        count = counts[1]
+        for i in range(len(src)):
+            if (lives[i] != 0) == lists_live:
+                for token in (src[i], dst[i]):
+                    if ids[token] == UNSEEN:
+                        ids[token] = LISTED
+                        listed[count] = token
+                        count += 1
+        counts = counts[1], count
+    return counts
 
 
 class VertexNames:
@@ -117,15 +113,13 @@ class VertexNames:
         lives, misses = self._survivors(events)
         if self._tokens.num_ids > len(self._ids):
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
-        ids, (wanted, others) = self._ids, np.empty((2, 2 * events.number), np.uint32)
-        count, further = list_tokens(events.src, events.dst, lives, ids, wanted, others)
-        wanted, others = wanted[:count], others[:further]
-        if count:
-            ids[wanted] = self.names.intern(self._tokens.values_of(wanted))
-        if further:
-            ids[others] = self.names.find(self._tokens.values_of(others))
+        ids, listed = self._ids, np.empty(2 * events.number, np.uint32)
+        count, number = list_tokens(events.src, events.dst, lives, ids, listed)
+        for tokens, look_up in ((listed[:count], self.names.intern), (listed[count:number], self.names.find)):
+            if len(tokens):
+                ids[tokens] = look_up(self._tokens.values_of(tokens))
         src, dst = ids[events.src], ids[events.dst]
-        ids[wanted] = ids[others] = UNSEEN
+        ids[listed[:number]] = UNSEEN
         known = (src >= 0) & (dst >= 0)
         self.drop(events)
         self._tokens.next_slide()

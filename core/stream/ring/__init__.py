@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from suricate.base.errors import CheckFailed, WeightError
 from suricate.base.types import ends_of
+from suricate.intake.arrays import converted_weights
 from suricate.stream.events import Events
 from suricate.stream.ring import loops
 from suricate.stream.ring.attributes import EdgeValues
 from suricate.stream.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
 
-EXACT = 2**53  #: up to here float64 holds every whole number
+EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
+ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
 _LEAST = 1024  #: entries of a new ring
 _ROW = 8  # numbers in a row of a pair: 64 bytes
 
@@ -61,18 +63,10 @@ class Ring:
         self._weighted = weight_dtype is not None or combine == "count"
         self._exact = combine == "sum" and weight_dtype == np.int64  # sums of integers are kept
         sums_floats, held = combine == "sum" and not self._exact, np.int64 if combine == "count" else weight_dtype
-        time, pair, alive, before, after = (
-            np.empty(_LEAST, dtype) for dtype in (np.int64, np.uint32, np.uint8, np.int64, np.int64)
-        )
-        self._kept = Kept(
-            time,
-            pair,
-            alive,
-            before,
-            after,
-            np.empty(_LEAST if sums_floats or (attributes and attributes.sums_floats) else 0, np.int64),
-            np.empty(0 if weight_dtype is None else _LEAST, weight_dtype or np.float64),
-        )
+        entered = _LEAST if sums_floats or (attributes and attributes.sums_floats) else 0
+        sizes = *[_LEAST] * 5, entered, 0 if weight_dtype is None else _LEAST
+        dtypes = np.int64, np.uint32, np.uint8, np.int64, np.int64, np.int64, weight_dtype or np.float64
+        self._kept = Kept(*map(np.empty, sizes, dtypes))
         self._pairs = Pairs(
             _rows(_LEAST), np.zeros(_LEAST if self._weighted else 0, held or np.float64),
             np.full(2 * _LEAST, FREE, np.uint64), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
@@ -146,35 +140,14 @@ class Ring:
         """Make space for so many further events, and as many new pairs."""
         wanted = len(self) + more
         if wanted > len(self._kept.time):
-            size = 1 << (wanted - 1).bit_length()
-            if self.attributes is not None:
-                self.attributes.events = self._unrolled(self.attributes.events, size)
-            self._kept = Kept(*(self._unrolled(old, size) for old in self._kept))
+            self._place_events(self._events(), 1 << (wanted - 1).bit_length())
         needed = int(self._state[PAIRS]) + max(more - int(self._state[FREED]), 0)
         if needed > len(self._pairs.row):
-            self._grow_pairs(1 << (needed - 1).bit_length())
+            self._place_pairs(self._listed(), 1 << (needed - 1).bit_length(), self._pairs.table)
         most = self.num_pairs + more
         if 2 * most > len(self._pairs.table):
             self._pairs = self._pairs._replace(table=np.full(1 << (2 * most - 1).bit_length(), FREE, np.uint64))
             loops.fill_table(self._pairs, int(self._state[PAIRS]))
-
-    def _unrolled(self, old: np.ndarray, size: int) -> np.ndarray:
-        """Return a column of the ring with more space."""
-        grown = np.empty(size if len(old) else 0, old.dtype)
-        if len(old):
-            numbers = np.arange(self._state[FRONT], self._state[BACK])
-            grown[numbers & (size - 1)] = old[numbers & (len(old) - 1)]
-        return grown
-
-    def _grow_pairs(self, size: int) -> None:
-        old, number = self._pairs, int(self._state[PAIRS])
-        row, held = _rows(size), np.zeros(size if self._weighted else 0, old.held.dtype)
-        row[:number], held[:number] = old.row[:number], old.held[:number]
-        if self.attributes is not None:
-            self.attributes.grow(size)
-        free = np.empty(size, np.uint32)
-        free[: self._state[FREED]] = old.free[: self._state[FREED]]
-        self._pairs = Pairs(row, held, old.table, free, np.empty(size, np.uint32))
 
     def used_attributes(self) -> Collection[np.ndarray]:
         """Return structured arrays that have all attributes of live events, and those that the graph has."""
@@ -187,36 +160,49 @@ class Ring:
 
     def save(self) -> dict[str, np.ndarray]:
         """Return everything that :meth:`load` needs, as arrays."""
-        kept = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
-        columns = {name: column[kept] for name, column in self._kept._asdict().items() if len(column)}
-        number, freed = int(self._state[PAIRS]), int(self._state[FREED])
-        pairs = {"row": self._pairs.row[:number], "held": self._pairs.held[:number], "free": self._pairs.free[:freed]}
-        if self.attributes is not None:
-            pairs |= {"attributes": self.attributes.events[kept], "attributes_held": self.attributes.held[:number]}
-        return {**columns, **pairs, "state": self._state, "slide": np.array(self._slide)}
+        return {**self._events(), **self._listed(), "state": self._state, "slide": np.array(self._slide)}
 
-    def load(self, saved: Any) -> None:
+    def load(self, saved: Mapping[str, np.ndarray]) -> None:
         """Take the place of the ring that was saved; one of the same options."""
         self._state, self._slide = saved["state"].copy(), int(saved["slide"])
-        size = max(_LEAST, 1 << max(len(self) - 1, 0).bit_length())
+        self._place_events(saved, max(_LEAST, 1 << max(len(self) - 1, 0).bit_length()))
+        size = max(_LEAST, 1 << max(int(self._state[PAIRS]) - 1, 0).bit_length())
+        self._place_pairs(saved, size, np.full(2 * size, FREE, np.uint64))
+        loops.fill_table(self._pairs, int(self._state[PAIRS]))
+
+    def _events(self) -> dict[str, np.ndarray]:
+        """Return the columns of the events, the oldest first."""
+        places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
+        further = {} if self.attributes is None else {ATTRIBUTES: self.attributes.events}
+        columns = self._kept._asdict() | further
+        return {name: column[places] for name, column in columns.items() if len(column)}
+
+    def _place_events(self, columns: Mapping[str, np.ndarray], size: int) -> None:
+        """Put the events of :meth:`_events` into a ring of ``size`` entries."""
         places = np.arange(self._state[FRONT], self._state[BACK]) & (size - 1)
-        columns = {}
-        for name, old in self._kept._asdict().items():
-            columns[name] = np.empty(size if len(old) else 0, old.dtype)
-            if len(old):
-                columns[name][places] = saved[name]
-        self._kept = Kept(**columns)
-        number, freed = int(self._state[PAIRS]), int(self._state[FREED])
-        size = max(_LEAST, 1 << max(number - 1, 0).bit_length())
-        row, held = _rows(size), np.zeros(size if self._weighted else 0, self._pairs.held.dtype)
-        free, table = np.empty(size, np.uint32), np.full(2 * size, FREE, np.uint64)
-        row[:number], held[:number], free[:freed] = saved["row"], saved["held"], saved["free"]
-        self._pairs = Pairs(row, held, table, free, np.empty(size, np.uint32))
+        kept = {name: np.empty(size if len(old) else 0, old.dtype) for name, old in self._kept._asdict().items()}
+        self._kept = Kept(**kept)
         if self.attributes is not None:
-            self.attributes.reserve(len(self._kept.time), size)
-            self.attributes.events[places] = saved["attributes"]
-            self.attributes.held[:number] = saved["attributes_held"]
-        loops.fill_table(self._pairs, number)
+            kept[ATTRIBUTES] = self.attributes.events = np.empty(size, self.attributes.events.dtype)
+        for name, column in kept.items():
+            if len(column):
+                column[places] = columns[name]
+
+    def _listed(self) -> dict[str, np.ndarray]:
+        """Return the columns of the pairs, by number, and the numbers that are free."""
+        number, pairs = int(self._state[PAIRS]), self._pairs
+        listed = {"row": pairs.row[:number], "held": pairs.held[:number], "free": pairs.free[: self._state[FREED]]}
+        return listed if self.attributes is None else listed | {VALUES: self.attributes.held[:number]}
+
+    def _place_pairs(self, listed: Mapping[str, np.ndarray], size: int, table: np.ndarray) -> None:
+        """Put the pairs of :meth:`_listed` into arrays of ``size`` entries."""
+        row, held = _rows(size), np.zeros(size if self._weighted else 0, self._pairs.held.dtype)
+        self._pairs = Pairs(row, held, table, np.empty(size, np.uint32), np.empty(size, np.uint32))
+        columns = {"row": row, "held": held, "free": self._pairs.free}
+        if self.attributes is not None:
+            columns[VALUES] = self.attributes.held = np.zeros(size, self.attributes.held.dtype)
+        for name, column in columns.items():
+            column[: len(listed[name])] = listed[name]
 
     def held(self) -> Change:
         """Return the pairs that the graph holds, with their weights and attributes."""
@@ -263,18 +249,11 @@ def _rows(count: int) -> np.ndarray:
 
 def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: np.ndarray) -> np.ndarray:
     """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
-    if dtype.kind == "f":
-        limit = EXACT if dtype == np.float64 else 2**24
-        wrong = np.abs(value) > limit if value.dtype.kind == "i" else np.zeros(len(value), bool)
-        if dtype == np.float32 and value.dtype.kind == "f":
-            wrong = np.abs(value) > np.finfo(np.float32).max
-    else:
-        bounds = np.iinfo(dtype)
-        wrong = (value < bounds.min) | (value > bounds.max) | (value != np.floor(value))
-    if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
-        ends_text = f"({ends[0][at]}, {ends[1][at]})"
-        raise WeightError(
-            f"weight {value[at]} of edge {ends_text} does not fit weight_dtype={dtype.name!r} of the graph"
-        )
-    return value.astype(dtype)
+    found, at = converted_weights(value, dtype)
+    if at is None and dtype.kind == "f" and value.dtype.kind == "i":  # whole numbers stay exact
+        inexact = np.abs(value) > EXACT[dtype.itemsize]
+        at = int(inexact.argmax()) if inexact.any() else None
+    if at is not None:
+        edge = f"({ends[0][at]}, {ends[1][at]})"
+        raise WeightError(f"weight {value[at]} of edge {edge} does not fit weight_dtype={dtype.name!r} of the graph")
+    return found

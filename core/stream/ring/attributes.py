@@ -16,20 +16,7 @@ from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
 from suricate.state.attributes import TEXT
 from suricate.stream.columns import as_codes, as_numbers, has_texts
-from suricate.stream.ring.loops import (
-    COMBINE,
-    COUNT,
-    FIRST,
-    HEAD,
-    LAST,
-    LIVE,
-    MIN,
-    SUM,
-    TAIL,
-    extreme,
-    overflows,
-    sum_by_slides,
-)  # fmt: skip
+from suricate.stream.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
 from suricate.stream.sources import COLUMNS
 
 TEXTS = 1 << 16  #: texts of an attribute that are kept although nothing has them
@@ -155,12 +142,6 @@ class EdgeValues:
         self.events = np.empty(events, self.events.dtype)
         self.held = np.zeros(pairs, self.held.dtype)
 
-    def grow(self, pairs: int) -> None:
-        """Make space for so many pairs."""
-        held = np.zeros(pairs, self.held.dtype)
-        held[: len(self.held)] = self.held
-        self.held = held
-
     def kinds(self) -> dict[str, np.dtype]:
         """Return the dtypes of the columns of edges."""
         return {name: TEXT if name in self._texts else self.held.dtype[name] for name in self.rules}
@@ -189,25 +170,17 @@ class EdgeValues:
 @kernel
 def combine_values(kept, pairs, values, listed, combine, whole, out):
     """Write the value of each listed pair, which has live events; return False if a sum of whole numbers overflows."""
-    mask, fits = len(kept.time) - 1, True
+    fits = True
     for i in range(len(listed)):
         row = pairs.row[listed[i]]
-        if combine == COUNT:
-            out[i] = row[LIVE]
-        elif combine == LAST:
-            out[i] = values[row[TAIL] & mask]
-        elif combine == FIRST:
-            out[i] = values[row[HEAD] & mask]
-        elif combine == SUM and whole:
-            at, total = row[HEAD], np.int64(0)
-            while at >= 0:
-                number = np.int64(values[at & mask])
-                fits = fits and not overflows(total, number)
-                total += number
-                at = kept.after[at & mask]
-            out[i] = total
-        elif combine == SUM:
-            out[i] = sum_by_slides(kept, values, row[HEAD], mask)
-        else:
-            out[i] = extreme(kept, values, row[HEAD], mask, combine == MIN)
+        if combine != SUM or not whole:
+            out[i] = value_of(kept, values, row, combine, out.dtype.type)
+            continue
+        at, total = row[HEAD], np.int64(0)
+        while at >= 0:
+            number = np.int64(values[at & (len(kept.time) - 1)])
+            fits = fits and not overflows(total, number)
+            total += number
+            at = kept.after[at & (len(kept.time) - 1)]
+        out[i] = total
     return fits

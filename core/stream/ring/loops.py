@@ -252,19 +252,18 @@ def extreme(kept, values, at, mask, least):
 
 
 @inner
-def weight_of(kept, pairs, pair, combine, sums):
-    """Return the weight of a pair that has live events."""
-    row, mask = pairs.row[pair], len(kept.time) - 1
-    kind = pairs.held.dtype.type
+def value_of(kept, values, row, combine, kind):
+    """Return the value of a pair that has live events, as a number of a ``kind``; sums are those of floats."""
+    mask = len(kept.time) - 1
     if combine == COUNT:
         return kind(row[LIVE])
     if combine == LAST:
-        return kind(kept.weight[row[TAIL] & mask])
+        return kind(values[row[TAIL] & mask])
     if combine == FIRST:
-        return kind(kept.weight[row[HEAD] & mask])
+        return kind(values[row[HEAD] & mask])
     if combine == SUM:
-        return kind(row[TOTAL]) if sums else kind(sum_by_slides(kept, kept.weight, row[HEAD], mask))
-    return kind(extreme(kept, kept.weight, row[HEAD], mask, combine == MIN))
+        return kind(sum_by_slides(kept, values, row[HEAD], mask))
+    return kind(extreme(kept, values, row[HEAD], mask, combine == MIN))
 
 
 @kernel
@@ -295,7 +294,8 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
             continue
         same = row[HELD] != 0
         if weighted:
-            now = weight_of(kept, pairs, pair, combine, sums)
+            kind = value.dtype.type
+            now = kind(row[TOTAL]) if sums else value_of(kept, kept.weight, row, combine, kind)
             same = row[HELD] != 0 and now == pairs.held[pair]
         if same and not lists_all:
             continue
