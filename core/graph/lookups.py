@@ -11,7 +11,7 @@ from suricate.base.errors import ParameterError, ShapeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import Adjacency, Direction
 from suricate.graph.naming import known_edges, vertices_of
-from suricate.intake.arrays import absent_weight, as_ids, bits
+from suricate.intake.arrays import as_ids, as_weights, bits
 from suricate.state.locks import capacity_error, on_graph_device
 
 if TYPE_CHECKING:
@@ -127,3 +127,19 @@ def _vertex(graph: Graph, vertex: Any) -> int | None:
         vertex = graph.names.find([vertex])[0]
     ids = as_ids([vertex], "vertex")
     return int(ids[0]) if 0 <= int(ids[0]) < graph.num_vertices else None
+
+
+def absent_weight(default: Any, dtype: np.dtype) -> np.ndarray:
+    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
+
+    Raises:
+        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
+        ShapeError, DTypeError: it is not one number.
+    """
+    if default is None:
+        default = np.nan if dtype.kind == "f" else 0
+    if np.ndim(default):
+        raise ShapeError("default is not a single number")
+    if dtype.kind == "f" and isinstance(default, (float, np.floating)) and not np.isfinite(default):
+        return np.asarray(default, dtype)
+    return np.asarray(as_weights(default, dtype, "default"), dtype)

@@ -35,11 +35,8 @@ from suricate.cpu import threads
 Scalar = np.generic
 
 LOOPS = {"drop": 0, "allow": 1, "error": 2}  #: self-loop policies, and what ``ingest.cu`` does about self-loops
-PARTS = (
-    "",
-    "delete.",
-    "insert.",
-)  #: put in front of an argument in messages: the batch is all of a call, or a part of it
+#: put in front of an argument in messages: the batch is all of a call, or a part of it
+PARTS = ("", "delete.", "insert.")
 ARGUMENTS = tuple((f"{part}src", f"{part}dst", f"{part}weight") for part in PARTS)
 
 STREAM = 1 / 16  #: work per entry, in units of ``suricate.cpu.threads``, of what NumPy does while it reads or copies
@@ -388,22 +385,6 @@ def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, 
     return result, None if fine.all() else int(np.argmin(fine))
 
 
-def absent_weight(default: Any, dtype: np.dtype) -> np.ndarray:
-    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
-
-    Raises:
-        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
-        ShapeError, DTypeError: it is not one number.
-    """
-    if default is None:
-        default = np.nan if dtype.kind == "f" else 0
-    if np.ndim(default):
-        raise ShapeError("default is not a single number")
-    if dtype.kind == "f" and isinstance(default, (float, np.floating)) and not np.isfinite(default):
-        return np.asarray(default, dtype)
-    return np.asarray(as_weights(default, dtype, "default"), dtype)
-
-
 def on_device(array: Array, device: Device, argument: str) -> Array:
     """Return ``array`` contiguous on a CUDA ``device``; host memory is copied there.
 
@@ -419,30 +400,45 @@ def on_device(array: Array, device: Device, argument: str) -> Array:
     return xp.asarray(np.ascontiguousarray(array, array.dtype.newbyteorder("=")))
 
 
-def placed(array: Array, device: Device, argument: str) -> Array:
+def placed(array: Array, device: Device, argument: str, holder: str = "graph") -> Array:
     """Return ``array`` contiguous on ``device``; host memory is copied to a CUDA device, but not the other way.
 
     Raises:
-        DeviceError: it lies on another CUDA device, or on any if ``device`` is the CPU.
+        DeviceError: it lies on another CUDA device, or on any if ``device`` is the CPU, that of the ``holder``.
     """
     if device.is_cuda:
         return on_device(array, device, argument)
     if not isinstance(array, np.ndarray):
-        raise DeviceError(f"{argument} is on a CUDA device, the graph is on the CPU: pass a NumPy array")
+        raise DeviceError(f"{argument} is on a CUDA device, the {holder} is on the CPU: pass a NumPy array")
     return np.ascontiguousarray(array)
 
 
-def checked_on_device(ids: Array, device: Device, num_vertices: int, argument: str) -> Array:
-    """Return ``ids``, which lie on a CUDA ``device``, as ``uint32``; waits for it.
+def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: str = "graph") -> Array:
+    """Return ids as ``uint32`` on ``device``, those of the host checked there; waits for ids that lie on the device.
 
     Raises:
-        VertexRangeError: an id is negative or not below ``num_vertices``.
+        VertexRangeError: an id is negative or not below ``bound``.
+        DTypeError, ShapeError, DeviceError: as :func:`as_ids` and :func:`placed` raise.
     """
-    if len(ids):
-        low, high = device.to_numpy(device.xp.stack((ids.min(), ids.max())))
-        if low < 0 or high >= num_vertices:
-            wrong = int(low if low < 0 else high)
-            raise VertexRangeError(range_message(argument, int((ids == wrong).argmax()), wrong, num_vertices))
+    ids = as_ids(given, argument)
+    if isinstance(ids, np.ndarray):
+        return placed(checked_ids(ids, bound, argument), device, argument)
+    return checked_on_device(placed(ids, device, argument, holder), bound, argument)
+
+
+def checked_on_device(ids: Array, bound: int, argument: str) -> Array:
+    """Return ``ids``, which lie on a CUDA device, as ``uint32``; waits for it.
+
+    Raises:
+        VertexRangeError: an id is negative or not below ``bound``.
+    """
+    wide = (
+        ids if ids.dtype.name in ("uint32", "int64", "uint64") else ids.astype(np.int64)
+    )  # so that it holds the bound
+    is_bad = (wide < 0) | (wide >= bound)
+    if bool(is_bad.any()):
+        at = int(is_bad.argmax())
+        raise VertexRangeError(range_message(argument, at, int(ids[at]), bound))
     return ids.astype(np.uint32, copy=False)
 
 

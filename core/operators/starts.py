@@ -9,7 +9,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import DTypeError, RequirementError, ShapeError, WeightError
 from suricate.base.types import ArcList, EdgeList
-from suricate.intake.arrays import as_array, as_ids, checked_ids, checked_on_device, placed, same_length
+from suricate.intake.arrays import as_array, as_ids, placed, placed_ids, same_length
 from suricate.operators.call import Start
 from suricate.operators.checks import belongs
 from suricate.state.edges.edge_set import EdgeSet
@@ -78,12 +78,9 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
     if isinstance(given, Frontier):
         return frontier(graph, given).vertices
     ids = as_ids(given, label)
-    if isinstance(ids, np.ndarray):
-        return placed(checked_ids(ids, graph.num_vertices, label), graph.device, label)
-    ids = placed(ids, graph.device, label)
-    if graph.checks == "deferred":
-        return _noted(graph, ids, label)
-    return checked_on_device(ids, graph.device, graph.num_vertices, label)
+    if graph.checks == "deferred" and not isinstance(ids, np.ndarray):
+        return _noted(graph, placed(ids, graph.device, label), label)
+    return placed_ids(ids, graph.device, graph.num_vertices, label)
 
 
 def _noted(graph: Graph, ids: Array, label: str) -> Array:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
-from suricate.base.errors import DeviceError, ParameterError, VertexRangeError
+from suricate.base.errors import DeviceError, ParameterError
 from suricate.base.parameters import shown
-from suricate.intake.arrays import as_ids, checked_ids, on_device, range_message
+from suricate.intake.arrays import as_ids, checked_ids, placed_ids, sorted_distinct
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -127,27 +127,14 @@ class Frontier:
             VertexRangeError: an id is negative or not below ``graph.num_vertices``.
             DTypeError, ShapeError, DeviceError: not integers, not one-dimensional, on another device.
         """
-        with graph.device.current():
-            return cls._sorted(graph, as_ids(vertices, "vertices"))
-
-    @classmethod
-    def _sorted(cls, graph: Graph, array: Array) -> Frontier:
-        device = graph.device
-        if isinstance(array, np.ndarray):
-            distinct = np.unique(checked_ids(array, graph.num_vertices, "vertices"))
-            return cls(device, device.xp.asarray(distinct), num_vertices=graph.num_vertices)
-        if not device.is_cuda:
-            raise DeviceError("vertices are on a CUDA device, the graph is on the CPU: pass a NumPy array")
-        if not len(array):
-            return cls(device, device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
-        ordered = device.xp.sort(on_device(array, device, "vertices"))
-        ends = ordered[:: max(1, len(ordered) - 1)].tolist()  # the least and the greatest, in one read
-        if ends[0] < 0 or ends[-1] >= graph.num_vertices:
-            wrong = ends[0] if ends[0] < 0 else ends[-1]
-            raise VertexRangeError(range_message("vertices", int((array == wrong).argmax()), wrong, graph.num_vertices))
-        is_first = device.xp.ones(len(ordered), bool)
-        is_first[1:] = ordered[1:] != ordered[:-1]
-        return cls(device, ordered[is_first].astype(np.uint32), num_vertices=graph.num_vertices)
+        device, count = graph.device, graph.num_vertices
+        with device.current():
+            array, xp = as_ids(vertices, "vertices"), device.xp
+            if isinstance(array, np.ndarray):
+                distinct = xp.asarray(sorted_distinct(checked_ids(array, count, "vertices")))
+            else:
+                distinct = sorted_distinct(xp.array(placed_ids(array, device, count, "vertices")), xp)
+            return cls(device, distinct, num_vertices=count)
 
     @property
     def capacity(self) -> int:

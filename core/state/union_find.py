@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import CPU, Array, Device, resolve_device
-from suricate.base.errors import DeviceError, VertexRangeError
+from suricate.base.errors import VertexRangeError
 from suricate.base.parameters import integer
 from suricate.base.types import MAX_VERTICES, ArcList
 from suricate.cpu import threads
 from suricate.cuda.program import Program
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
-from suricate.intake.arrays import as_ids, checked_ids, on_device, range_message, same_length
+from suricate.intake.arrays import as_ids, placed_ids, same_length
 from suricate.state.frontier import Frontier
 
 OWNERS["sets"] = Owner("suricate.state.union_find_cpu", ("unite",), "union_find.cuh")
@@ -207,16 +207,4 @@ class UnionFind:
         return self._checked(a, names[0]), self._checked(b, names[1])
 
     def _checked(self, ids: Any, name: str) -> Array:
-        """Return ``ids`` as a ``uint32`` array on the device, all of them below ``num_elements``."""
-        ids = as_ids(ids, name)
-        if isinstance(ids, np.ndarray):
-            checked = checked_ids(ids, self.num_elements, name)
-            return on_device(checked, self.device, name) if self.device.is_cuda else checked
-        if not self.device.is_cuda:
-            raise DeviceError(f"{name} is on a CUDA device, the union-find on the CPU: pass a NumPy array")
-        ids = on_device(ids, self.device, name)
-        is_bad = (ids < 0) | (ids >= self.num_elements)
-        if bool(is_bad.any()):
-            at = int(is_bad.argmax())
-            raise VertexRangeError(range_message(name, at, int(ids[at]), self.num_elements))
-        return ids.astype(np.uint32, copy=False)
+        return placed_ids(ids, self.device, self.num_elements, name, "union-find")

@@ -22,7 +22,7 @@ from suricate.cpu import threads
 from suricate.cuda.program import Program
 from suricate.edgefn.layout import FIELD_DTYPES, HALF, Field, Layout, layout_of
 from suricate.edgefn.parameters import Argument
-from suricate.intake.arrays import as_ids, checked_ids, fill, on_device, range_message
+from suricate.intake.arrays import fill, placed_ids
 
 BLOCK = 256  #: threads of a block on CUDA
 PROGRAM = Program(Path(__file__).with_name("words.cu"))
@@ -172,7 +172,7 @@ class Words:
             VertexRangeError, DTypeError, ShapeError: bad ids or values; nothing was changed.
         """
         with self.device.current():
-            chosen = ids if trusted else self._checked(ids)
+            chosen = ids if trusted else placed_ids(ids, self.device, len(self), "ids", "array of words")
             self._put(chosen, self._encoded(values, len(chosen)))
 
     def resize(self, n: int) -> None:
@@ -271,21 +271,6 @@ class Words:
                 shifted = bits >> np.uint64(-shift) if shift < 0 else bits << np.uint64(shift)
                 target = self._half(half)
                 target[at] = (target[at] & kept) | shifted
-
-    def _checked(self, ids: Any) -> Array:
-        """Return ``ids`` on the device, all of them below the number of elements; waits for ids of the device."""
-        ids = as_ids(ids, "ids")
-        if isinstance(ids, np.ndarray):
-            checked = checked_ids(ids, len(self), "ids")
-            return on_device(checked, self.device, "ids") if self.device.is_cuda else checked
-        if not self.device.is_cuda:
-            raise DeviceError("ids are on a CUDA device, the words on the CPU: pass a NumPy array")
-        ids = on_device(ids, self.device, "ids")
-        is_bad = (ids < 0) | (ids >= len(self))
-        if bool(is_bad.any()):
-            at = int(is_bad.argmax())
-            raise VertexRangeError(range_message("ids", at, int(ids[at]), len(self)))
-        return ids.astype(np.uint32, copy=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (self.layout, self.device, self.device.to_numpy(self.data).copy())

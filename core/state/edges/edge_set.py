@@ -12,24 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.devices import Array, Device, resolve_device
-from suricate.base.errors import (
-    CapacityError,
-    DTypeError,
-    RequirementError,
-)
+from suricate.base.errors import CapacityError, DTypeError, RequirementError
 from suricate.base.parameters import one_of
 from suricate.base.types import REMOVED, ArcList, Change, EdgeList, StoreView
 from suricate.edgefn.parameters import OWNERS, Argument, Owner
-from suricate.intake.arrays import (
-    as_array,
-    as_ids,
-    both_arcs,
-    checked_ids,
-    checked_on_device,
-    picked,
-    placed,
-    same_length,
-)
+from suricate.intake.arrays import as_array, both_arcs, picked, placed, placed_ids, same_length
 from suricate.state.locks import Lock, graph_lock
 
 if TYPE_CHECKING:
@@ -257,7 +244,8 @@ def _kernels(device: Device) -> Any:
 
 def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
     """Return copies or views of valid arrays on the graph's device."""
-    sources, targets = _ids(graph, src, "src"), _ids(graph, dst, "dst")
+    ends = ((src, "src"), (dst, "dst"))
+    sources, targets = (placed_ids(ids, graph.device, graph.num_vertices, name) for ids, name in ends)
     if values is None:
         same_length(sources, targets)
         return EdgeList(sources, targets)
@@ -266,10 +254,3 @@ def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
         raise DTypeError(f"values has dtype {values.dtype}: use one of {', '.join(map(str, VALUE_DTYPES))}")
     same_length(sources, targets, values)
     return EdgeList(sources, targets, placed(values, graph.device, "values"))
-
-
-def _ids(graph: Graph, given: Any, name: str) -> Array:
-    ids = as_ids(given, name)
-    if isinstance(ids, np.ndarray):
-        return placed(checked_ids(ids, graph.num_vertices, name), graph.device, name)
-    return checked_on_device(placed(ids, graph.device, name), graph.device, graph.num_vertices, name)
