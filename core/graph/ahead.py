@@ -70,19 +70,8 @@ class Kind:
 
     def graph(self) -> Graph:
         """Return an empty graph of this kind, without a limit of memory."""
-        options = self.options
-        return self.graph_type(
-            VERTICES,
-            backend=options.backend,
-            device=self.device,
-            directed=options.directed,
-            weight_dtype=options.weight_dtype,
-            in_edges=options.in_edges,
-            self_loops=options.self_loops,
-            checks=options.checks,
-            threads=options.threads,
-            **options.backend_options,
-        )
+        arguments = self.options.arguments(memory_limit=None, edge_columns=None)
+        return self.graph_type(VERTICES, device=self.device, **arguments)
 
     def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
         """Return random edges without self-loops, a third of them of one vertex, with weights if the graph has any."""

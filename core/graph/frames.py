@@ -96,6 +96,11 @@ def fields_of(result: Any) -> dict[str, Any]:
     return result._asdict() if hasattr(result, "_asdict") else {"value": result}
 
 
+def of_fields(result: Any, fields: dict[str, Any]) -> Any:
+    """Return a result with these parts in place of its own, given as :func:`fields_of` returns them."""
+    return result._replace(**fields) if hasattr(result, "_asdict") else fields["value"]
+
+
 def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
     """Return the arrays of a result that have an entry per vertex, on the graph's device or the host."""
     parts = {name: part if hasattr(part, "shape") else np.asarray(part) for name, part in fields_of(result).items()}
@@ -128,13 +133,13 @@ def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
 def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: Array) -> Any:
     """Return a result with its entries at vertices only."""
     picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
-    return result._replace(**picked) if hasattr(result, "_asdict") else picked["value"]
+    return of_fields(result, picked)
 
 
 def of_one(result: Any) -> Any:
     """Return the result at one vertex with plain numbers in place of arrays."""
     parts = {name: part[0].item() if np.ndim(part) else part for name, part in fields_of(result).items()}
-    return result._replace(**parts) if hasattr(result, "_asdict") else parts["value"]
+    return of_fields(result, parts)
 
 
 def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
@@ -228,7 +233,7 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
     was, differs = np.zeros((2, len(now.live)), bool)
     was[:size] = before.live
     for name, part in now.fields.items():
-        differs[:size] |= to_numpy(_differ(graph, part[:size], before.fields[name], atol))
+        differs[:size] |= to_numpy(differ(graph, part[:size], before.fields[name], atol))
     if graph.names is not None and graph.names.version > before.version:
         is_other = graph.names.since(np.arange(len(was))) > before.version  # the id was given to another name
         differs, was = differs | is_other, was & ~(is_other & now.live)
@@ -259,7 +264,7 @@ def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: n
     return column
 
 
-def _differ(graph: Graph, a: Array, b: Array, atol: float) -> Array:
+def differ(graph: Graph, a: Array, b: Array, atol: float = 0.0) -> Array:
     """Return where entries differ by more than ``atol``; two NaN, and equal infinities, do not."""
     differ = (a != b) & ((a == a) | (b == b))
     if not atol:

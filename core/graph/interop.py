@@ -29,7 +29,7 @@ from suricate.base.errors import (
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList
 from suricate.graph.delta import both_directions
-from suricate.graph.edge_columns import columns_by_edge, table_of
+from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.naming import are_texts, nodes_of
 from suricate.intake.arrays import as_array, as_ids, on_host
 from suricate.intake.names import Names
@@ -327,10 +327,15 @@ def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight
     Raises:
         ShapeError: another shape.
     """
-    index = as_array(edge_index, "edge_index")
+    src, dst = ends_of_index(as_array(edge_index, "edge_index"))
+    return from_coo(cls, src, dst, weight, num_vertices=num_vertices, **options)
+
+
+def ends_of_index(index: Array) -> Array:
+    """Return an ``edge_index`` if it has the right shape, two arrays of ids; raises ``ShapeError`` otherwise."""
     if index.ndim != 2 or index.shape[0] != 2:
         raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
-    return from_coo(cls, index[0], index[1], weight, num_vertices=num_vertices, **options)
+    return index
 
 
 @on_graph_device
@@ -389,15 +394,10 @@ def to_networkx(graph: Graph) -> Any:
         known = np.empty(graph.num_vertices, object)
         known[live] = nodes
         src, dst = known[src], known[dst]
-    if graph.edge_table is not None:
-        columns = {name: part.array.tolist() for name, part in columns_by_edge(graph, edges.weight).items()}
-        attributes = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-        result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))
-    elif edges.weight is None:
-        result.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
-    else:
-        weight = graph.device.to_numpy(edges.weight)
-        result.add_weighted_edges_from(zip(src.tolist(), dst.tolist(), weight.tolist(), strict=True))
+    columns = attributes_of(graph, edges.weight)
+    rows = zip(*(part.tolist() for part in columns.values()), strict=True)
+    attributes = [dict(zip(columns, row, strict=True)) for row in rows] if columns else [{}] * len(src)
+    result.add_edges_from(zip(src.tolist(), dst.tolist(), attributes, strict=True))
     return result
 
 
@@ -415,15 +415,11 @@ def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "targ
     if len({source, target, weight}) < 3:
         raise ParameterError(f"source, target and weight must differ, got {source!r}, {target!r} and {weight!r}")
     edges = graph.edges()
-    if graph.edge_table is not None:
-        columns = {name: part.array for name, part in columns_by_edge(graph, edges.weight).items()}
-        if {source, target} & columns.keys():
-            raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
-        ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
-        return pandas.DataFrame({**ends, **columns})
-    parts = (None if part is None else graph.device.to_numpy(part) for part in edges)
-    named = zip((source, target, weight), parts, strict=True)
-    return pandas.DataFrame({column: part for column, part in named if part is not None})
+    columns = attributes_of(graph, edges.weight, weight)
+    if {source, target} & columns.keys():
+        raise ParameterError(f"source={source!r} and target={target!r} must differ from the columns of edges")
+    ends = {source: graph.device.to_numpy(edges.src), target: graph.device.to_numpy(edges.dst)}
+    return pandas.DataFrame({**ends, **columns})
 
 
 @on_graph_device

@@ -10,7 +10,7 @@ import numbers
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,11 @@ class GraphOptions:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
+
+    def arguments(self, **changed: Any) -> dict[str, Any]:
+        """Return these options as arguments of ``Graph``, some of them changed."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**own.pop("backend_options"), **own, **changed}
 
     def make_stores(
         self, num_vertices: Any, device: Device, degree_hints: Any = None, in_degree_hints: Any = None

@@ -23,7 +23,7 @@ from suricate.graph.delta import Delta
 from suricate.graph.interface import hints, html
 from suricate.plugins.algorithm import Algorithm
 from suricate.plugins.pace import Pace
-from suricate.state.locks import on_graph_device
+from suricate.state.locks import on_device_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -256,15 +256,17 @@ class Tracker(Generic[R]):
         return self._kept.stale
 
     @property
+    @on_device_of("graph")
     def result(self) -> R:
         """The algorithm's result for the graph as it is now (or was when the tracker was closed).
 
         Changing it never changes the state of the tracker: NumPy arrays are read-only views, whose contents change with
         the graph, and CuPy arrays, which cannot be read-only, are copies. Copy a NumPy array to keep its values.
         """
-        found: R = _result(self.graph, self)
+        found: R = self._kept.result()
         return found
 
+    @on_device_of("graph")
     def at(self, ids: Any = None, *, names: Any = None) -> Any:
         """Return the result at vertices: its arrays with ``k`` entries, on the graph's device; the rest as it is.
 
@@ -277,8 +279,13 @@ class Tracker(Generic[R]):
             ParameterError: the algorithm gives no value per vertex.
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
-        return _at(self.graph, self, ids, names)
+        vertices, is_one = frames.chosen(self.graph, ids, names)
+        found = self._kept.at(vertices)
+        if found is None:
+            found = frames.at(self.graph, self._current(), self.algorithm, vertices)
+        return frames.of_one(found) if is_one else found
 
+    @on_device_of("graph")
     def top(self, k: int = 10, by: str | None = None, *, largest: bool = True) -> frames.Frame:
         """Return the ``k`` live vertices with the largest values, or all, with columns rank, vertex and the result's.
 
@@ -293,8 +300,9 @@ class Tracker(Generic[R]):
         Raises:
             ParameterError: an argument is invalid, or the algorithm gives no value per vertex.
         """
-        return _top(self.graph, self, k, by, largest)
+        return frames.top(self.graph, self._current(), self.algorithm, k, by, largest)
 
+    @on_device_of("graph")
     def changed(self, atol: float = 0.0) -> frames.Frame:
         """Return the vertices whose values changed since the last call; all live ones at the first.
 
@@ -305,7 +313,11 @@ class Tracker(Generic[R]):
         Raises:
             ParameterError: ``atol`` is invalid, or the algorithm gives no value per vertex.
         """
-        return _changed(self.graph, self, real("atol", atol, low=0))
+        atol = real("atol", atol, low=0)
+        now = frames.seen(self.graph, self._current(), self.algorithm)
+        frame = frames.changed(self.graph, self.algorithm, self._seen, now, atol)
+        self._seen = now
+        return frame
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame`` of live vertices: vertex, name (if the graph has names), the result's arrays.
@@ -314,19 +326,31 @@ class Tracker(Generic[R]):
             MissingLibraryError: pandas is not installed.
             ParameterError: the algorithm gives no value per vertex.
         """
-        return _full(self.graph, self).to_pandas()
+        return self._frame().to_pandas()
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table`` of the same columns; raises likewise."""
-        return _full(self.graph, self).to_arrow()
+        return self._frame().to_arrow()
 
+    @on_device_of("graph")
+    def _frame(self) -> frames.Frame:
+        return frames.full(self.graph, self._current(), self.algorithm)
+
+    def _current(self) -> R:
+        """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""
+        if self.closed and self.version != self.graph.version:
+            raise ParameterError("the tracker is closed, and the graph has changed since then: read its result")
+        return self.result
+
+    @on_device_of("graph")
     def refresh(self) -> None:
         """Compute from scratch."""
-        _refresh(self.graph, self)
+        self._kept.compute()
 
+    @on_device_of("graph")
     def close(self) -> None:
         """Stop following the graph. The last result stays readable; it is copied if other trackers share the state."""
-        _close(self.graph, self)
+        self.closed, self._kept = True, self._kept.close(self)
 
     _repr_html_ = html.of_tracker
     __dir__ = hints.names_of
@@ -345,56 +369,6 @@ class Tracker(Generic[R]):
     def __repr__(self) -> str:
         state = "closed" if self.closed else "stale" if self.stale else "current"
         return f"<Tracker: {self.name}, {state}, version {self.version}, {self.updates}>"
-
-
-@on_graph_device
-def _result(graph: Graph, tracker: Tracker[Any]) -> Any:
-    return tracker._kept.result()
-
-
-def _current(graph: Graph, tracker: Tracker[Any]) -> Any:
-    """Return the result; raises ``ParameterError`` if it is not that of the graph as it is now."""
-    if tracker.closed and tracker.version != graph.version:
-        raise ParameterError("the tracker is closed, and the graph has changed since then: read its result")
-    return tracker.result
-
-
-@on_graph_device
-def _at(graph: Graph, tracker: Tracker[Any], ids: Any, names: Any) -> Any:
-    vertices, is_one = frames.chosen(graph, ids, names)
-    found = tracker._kept.at(vertices)
-    if found is None:
-        found = frames.at(graph, _current(graph, tracker), tracker.algorithm, vertices)
-    return frames.of_one(found) if is_one else found
-
-
-@on_graph_device
-def _top(graph: Graph, tracker: Tracker[Any], k: int, by: str | None, largest: bool) -> frames.Frame:
-    return frames.top(graph, _current(graph, tracker), tracker.algorithm, k, by, largest)
-
-
-@on_graph_device
-def _full(graph: Graph, tracker: Tracker[Any]) -> frames.Frame:
-    return frames.full(graph, _current(graph, tracker), tracker.algorithm)
-
-
-@on_graph_device
-def _changed(graph: Graph, tracker: Tracker[Any], atol: float) -> frames.Frame:
-    before, now = tracker._seen, frames.seen(graph, _current(graph, tracker), tracker.algorithm)
-    frame = frames.changed(graph, tracker.algorithm, before, now, atol)
-    tracker._seen = now
-    return frame
-
-
-@on_graph_device
-def _refresh(graph: Graph, tracker: Tracker[Any]) -> None:
-    tracker._kept.compute()
-
-
-@on_graph_device
-def _close(graph: Graph, tracker: Tracker[Any]) -> None:
-    tracker.closed = True
-    tracker._kept = tracker._kept.close(tracker)
 
 
 def protected(result: Any, *, copies: bool = False) -> Any:

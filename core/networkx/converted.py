@@ -9,7 +9,9 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from suricate.base.types import EdgeList
 from suricate.graph import Graph
+from suricate.graph.delta import both_directions
 from suricate.networkx.answers import Answers
 from suricate.networkx.conversion import Arcs, structure
 from suricate.networkx.table import Column, Rows, Values, table
@@ -124,11 +126,8 @@ class Converted:
 
     def arcs(self, attribute: Any = None) -> Arcs:
         """Return all arcs on the host: edges if directed, both directions of undirected ones, a self-loop once."""
-        src, dst, weight = self.host_edges(self.graph(attribute))
-        if not self._directed:
-            others = src != dst
-            src, dst = np.concatenate([src, dst[others]]), np.concatenate([dst, src[others]])
-            weight = None if weight is None else np.concatenate([weight, weight[others]])
+        edges = EdgeList(*self.host_edges(self.graph(attribute)))
+        src, dst, weight = edges if self._directed else both_directions(np, edges)
         return Arcs(src, dst, None if attribute is None else weight, self.whole.get(attribute, True))
 
     def original(self) -> Any:

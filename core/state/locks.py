@@ -55,23 +55,32 @@ def on_graph_device(function: Function) -> Function:
 
     Other threads wait at the graph's lock meanwhile. A ``MemoryError`` becomes a ``CapacityError``.
     """
+    return on_device_of("")(function)
 
-    @wraps(function)
-    def call(graph: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            exclusive = graph.exclusive
-        except AttributeError:
-            raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}") from None
-        try:
-            with exclusive():
-                result = function(graph, *args, **kwargs)
-                if bounds.CHECKED:
-                    bounds.raise_pending(graph.device)
-                return result
-        except MemoryError as error:
-            raise capacity_error(graph.device, error) from error
 
-    return call  # type: ignore[return-value]
+def on_device_of(attribute: str) -> Callable[[Function], Function]:
+    """Return what makes a method run as :func:`on_graph_device` says, on the graph in an attribute of its object."""
+
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            graph = getattr(owner, attribute) if attribute else owner
+            try:
+                exclusive = graph.exclusive
+            except AttributeError:
+                raise ParameterError(f"graph must be a Graph, got {type(graph).__name__}") from None
+            try:
+                with exclusive():
+                    result = function(owner, *args, **kwargs)
+                    if bounds.CHECKED:
+                        bounds.raise_pending(graph.device)
+                    return result
+            except MemoryError as error:
+                raise capacity_error(graph.device, error) from error
+
+        return call  # type: ignore[return-value]
+
+    return decorate
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:

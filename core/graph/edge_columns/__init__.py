@@ -13,8 +13,8 @@ from suricate.base.types import edge_keys
 from suricate.graph.naming import are_texts, known_edges
 from suricate.intake.arrays import as_ids, on_host
 from suricate.state.attributes import TEXT, Column
-from suricate.state.edge_table import EdgeTable
-from suricate.state.locks import on_graph_device
+from suricate.state.edge_table import WEIGHT, EdgeTable
+from suricate.state.locks import on_device_of
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -33,14 +33,20 @@ class EdgeColumns(Mapping[str, Array]):
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
 
+    @on_device_of("_graph")
     def __getitem__(self, name: str) -> Array:
         """Return a column, one value per edge, ordered by source and then by destination. Waits for the device.
 
         Raises:
             UnknownNameError: there is none of this name.
         """
-        return _values(self._graph, name)
+        graph, table = self._graph, table_of(self._graph)
+        table.column(name)
+        edges = graph.edges()
+        order = graph.device.xp.argsort(edge_keys(edges.src, edges.dst))
+        return table.values(name, edges.weight[order])  # type: ignore[index]
 
+    @on_device_of("_graph")
     def at(self, name: str, src: Any, dst: Any) -> Array:
         """Return the values of ``n`` edges, given as ids or names; of those that are not stored, the missing one.
 
@@ -48,8 +54,21 @@ class EdgeColumns(Mapping[str, Array]):
             UnknownNameError: there is no such column.
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
-        return _at(self._graph, name, src, dst)
+        graph, table = self._graph, table_of(self._graph)
+        column = table.column(name)
+        src, dst, known = known_edges(graph, src, dst)
+        found, rows = graph._updater.find(src, dst)
+        assert rows is not None
+        stored = on_host(found) if column.device.is_cuda != graph.device.is_cuda else found
+        rows = on_host(rows) if column.device.is_cuda != graph.device.is_cuda else rows
+        xp = column.device.xp
+        values = xp.full(len(rows) if known is None else len(known), column.missing, column.dtype)
+        places = xp.flatnonzero(stored)
+        places = places if known is None else xp.asarray(np.flatnonzero(known))[places]
+        values[places] = table.values(name, rows[stored])
+        return values
 
+    @on_device_of("_graph")
     def at_rows(self, name: str, rows: Any) -> Array:
         """Return the values at rows, as the weights of ``edges()`` and of deltas are; those of deleted edges and of
         ``replaced_old`` until the next change of the graph.
@@ -57,8 +76,9 @@ class EdgeColumns(Mapping[str, Array]):
         Raises:
             UnknownNameError: there is no such column.
         """
-        return _at_rows(self._graph, name, rows)
+        return table_of(self._graph).values(name, as_ids(rows, "rows"))
 
+    @on_device_of("_graph")
     def put(self, name: str, src: Any, dst: Any, values: Any) -> None:
         """Set the values of ``n`` edges, given as ids or names, to one for each or one for all.
 
@@ -69,7 +89,20 @@ class EdgeColumns(Mapping[str, Array]):
             UnknownNameError: there is no such column.
             VertexRangeError, DTypeError, ShapeError: the ids or values are invalid.
         """
-        _put(self._graph, name, src, dst, values)
+        graph, table = self._graph, table_of(self._graph)
+        src, dst, known = known_edges(graph, src, dst)
+        count = len(src) if known is None else len(known)
+        given = table.checked({name: values}, count)
+        found, rows = graph._updater.find(src, dst)
+        stored = on_host(found) if known is None else known.copy()
+        if known is not None:
+            stored[known] = on_host(found)
+        if not stored.all():
+            at = int(np.argmin(stored))
+            raise ParameterError(f"edge {at} is not stored: insert_edges() takes the columns of new edges")
+        assert rows is not None
+        kept = {other: table.values(other, rows) for other in table.columns if other != name}
+        graph._update(None, (src, dst, {**kept, **given}))
 
     def missing(self, name: str) -> Any:
         """Return the value of edges without one; raises as ``edge_columns[name]`` does."""
@@ -103,53 +136,6 @@ def table_of(graph: Graph) -> EdgeTable:
     if table.is_lost:
         table.recover(on_host(graph._stores[0].edges().weight))
     return table
-
-
-@on_graph_device
-def _values(graph: Graph, name: str) -> Array:
-    table_of(graph).column(name)
-    edges = graph.edges()
-    order = graph.device.xp.argsort(edge_keys(edges.src, edges.dst))
-    return table_of(graph).values(name, edges.weight[order])  # type: ignore[index]
-
-
-@on_graph_device
-def _at_rows(graph: Graph, name: str, rows: Any) -> Array:
-    return table_of(graph).values(name, as_ids(rows, "rows"))
-
-
-@on_graph_device
-def _at(graph: Graph, name: str, src: Any, dst: Any) -> Array:
-    table = table_of(graph)
-    column = table.column(name)
-    src, dst, known = known_edges(graph, src, dst)
-    found, rows = graph._updater.find(src, dst)
-    assert rows is not None
-    stored = on_host(found) if column.device.is_cuda != graph.device.is_cuda else found
-    rows = on_host(rows) if column.device.is_cuda != graph.device.is_cuda else rows
-    xp = column.device.xp
-    values = xp.full(len(rows) if known is None else len(known), column.missing, column.dtype)
-    places = xp.flatnonzero(stored)
-    values[places if known is None else xp.asarray(np.flatnonzero(known))[places]] = table.values(name, rows[stored])
-    return values
-
-
-@on_graph_device
-def _put(graph: Graph, name: str, src: Any, dst: Any, values: Any) -> None:
-    table = table_of(graph)
-    src, dst, known = known_edges(graph, src, dst)
-    count = len(src) if known is None else len(known)
-    given = table.checked({name: values}, count)
-    found, rows = graph._updater.find(src, dst)
-    stored = on_host(found) if known is None else known.copy()
-    if known is not None:
-        stored[known] = on_host(found)
-    if not stored.all():
-        at = int(np.argmin(stored))
-        raise ParameterError(f"edge {at} is not stored: insert_edges() takes the columns of new edges")
-    assert rows is not None
-    kept = {other: table.values(other, rows) for other in table.columns if other != name}
-    graph._update(None, (src, dst, {**kept, **given}))
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
@@ -194,6 +180,13 @@ def undo(graph: Graph, rows: np.ndarray | None, error: BaseException) -> None:
     """Take note that an update failed that was to give ``rows`` to edges."""
     if graph.edge_table is not None:
         graph.edge_table.undo(rows, error)
+
+
+def attributes_of(graph: Graph, weight: Array | None, label: str = WEIGHT) -> dict[str, np.ndarray]:
+    """Return the attributes of edges with these weights, on the host, by name; plain weights are called ``label``."""
+    if graph.edge_table is not None:
+        return {name: column.array for name, column in columns_by_edge(graph, weight).items()}
+    return {} if weight is None else {label: graph.device.to_numpy(weight)}
 
 
 def columns_by_edge(graph: Graph, rows: Array) -> dict[str, Column]:

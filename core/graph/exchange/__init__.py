@@ -12,7 +12,7 @@ import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
-from suricate.graph.edge_columns import columns_by_edge
+from suricate.graph.edge_columns import attributes_of
 from suricate.graph.interop import from_coo
 from suricate.graph.naming import names_of
 from suricate.intake.names import Names
@@ -59,9 +59,7 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
     _refuse_deleted_ends(src, dst, parts.deleted)
     edges = {name: _column(values) for name, values in parts.edges.items()}
     if options.setdefault("directed", parts.directed) is True and not parts.directed:
-        other = src != dst
-        edges = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
-        src, dst = np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]])
+        src, dst, edges = both_arcs(src, dst, edges)
     weight: Any = edges or None
     if [*edges] == [WEIGHT] and edges[WEIGHT].dtype.kind in "iuf":
         weight = edges[WEIGHT]
@@ -77,18 +75,19 @@ def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
 
 def parts_of(graph: Graph) -> Parts:
     """Return ``graph`` in arrays on the host; columns of texts are lists."""
-    host, edges = graph.device.to_numpy, graph.edges()
-    attributes: dict[str, Any] = {}
-    if graph.edge_table is not None:
-        attributes = {name: column.array for name, column in columns_by_edge(graph, edges.weight).items()}
-    elif edges.weight is not None:
-        attributes = {WEIGHT: host(edges.weight)}
-    every = np.arange(graph.num_vertices)
+    host, edges, every = graph.device.to_numpy, graph.edges(), np.arange(graph.num_vertices)
     return Parts(
-        graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes,
+        graph.num_vertices, host(edges.src), host(edges.dst), graph.directed, attributes_of(graph, edges.weight),
         {name: column.to_numpy() for name, column in graph._columns.items()},
         None if graph.names is None else names_of(graph.names, every).tolist(), host(graph.deleted_vertices),
     )  # fmt: skip
+
+
+def both_arcs(src: np.ndarray, dst: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+    """Return the arcs of undirected edges that are listed once, self-loops once, and their attributes."""
+    other = src != dst
+    attributes = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
+    return np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]]), attributes
 
 
 def refuse_attributes(library: str, parts: Parts, names: tuple[str, ...]) -> None:

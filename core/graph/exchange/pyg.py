@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.graph.exchange import Parts, graph_of, parts_of, refuse_attributes
-from suricate.graph.interop import library
+from suricate.graph.exchange import Parts, both_arcs, graph_of, parts_of, refuse_attributes
+from suricate.graph.interop import ends_of_index, library
 from suricate.intake.arrays import as_array, on_host
 from suricate.state.edge_table import WEIGHT
 from suricate.state.locks import on_graph_device
@@ -41,9 +41,7 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
         raise ParameterError(f"data must be a Data of PyTorch Geometric, got {type(data).__name__}")
     if data.edge_index is None:
         raise ParameterError("data has no edge_index: of a graph without edges it is of shape [2, 0]")
-    index = np.asarray(on_host(as_array(data.edge_index, INDEX)))
-    if index.ndim != 2 or index.shape[0] != 2:
-        raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
+    index = ends_of_index(np.asarray(on_host(as_array(data.edge_index, INDEX))))
     size, count = int(data.num_nodes), index.shape[1]
     names: list[Any] | None = None
     vertices: dict[str, Any] = {}
@@ -111,9 +109,7 @@ def to_pyg(graph: Graph) -> Any:
         raise RequirementError("to PyTorch Geometric: vertices and edges have columns of one name: rename one")
     src, dst, edges = parts.src.astype(np.int64), parts.dst.astype(np.int64), parts.edges
     if not parts.directed:
-        other = src != dst
-        edges = {name: np.concatenate([values, values[other]]) for name, values in edges.items()}
-        src, dst = np.concatenate([src, dst[other]]), np.concatenate([dst, src[other]])
+        src, dst, edges = both_arcs(src, dst, edges)
     columns = {EDGE_WEIGHT if name == WEIGHT else name: values for name, values in edges.items()} | parts.vertices
     values = {
         name: column.tolist() if column.dtype == object else torch.as_tensor(column) for name, column in columns.items()
