@@ -13,14 +13,9 @@ edges. The names alternate, so that a snapshot is whole until the next one is.
 
 from __future__ import annotations
 
-import errno
 import io
-import json
 import os
 import secrets
-import struct
-import zipfile
-import zlib
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_archive, state_in
 from suricate.base.devices import CPU, Device
 from suricate.base.errors import (
     CapacityError,
@@ -51,7 +47,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.parallel.comm import Comm
 
-FORMAT = "suricate graph"
+FORMAT, HEADER = "suricate graph", "header"
 FORMAT_VERSION = 4
 NAMES, COLUMNS, EDGES = "names.", "columns.", "edge_columns."  #: what the arrays of these states begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
@@ -61,9 +57,6 @@ OF_EDGES = ("src", "dst", "weight")  #: what the parts hold
 GENERATIONS = "ab"  #: what the names of the parts of one snapshot and the next have in them
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
-#: what reading a damaged archive may raise
-DAMAGE = (ValueError, LookupError, TypeError, ArithmeticError, EOFError, RuntimeError, MemoryError, struct.error,
-          zipfile.BadZipFile, zlib.error)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -161,7 +154,7 @@ def to_bytes(graph: Graph) -> bytes:
         np.savez(file, **arrays)
         return file.getvalue()
     except (MemoryError, ValueError) as error:  # NumPy stumbles over the file that it could not write
-        raise CapacityError(f"memory does not suffice to pickle the graph: {_one_line(error)}") from error
+        raise CapacityError(f"memory does not suffice to pickle the graph: {one_line(error)}") from error
 
 
 def load(
@@ -218,22 +211,9 @@ def _read(file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)) -> tuple
     ``share``: the rank, and how many there are.
     """
     try:
-        if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it
-            raise ValueError("it is no zip archive")
-        file.seek(0)
-        archive = np.load(file, allow_pickle=False)
-        arrays = {name: archive[name] for name in archive.files}
-        fields = json.loads(bytes(arrays.pop("header")))
-        if not isinstance(fields, dict):
-            raise ValueError("its header is no dictionary")
-        if fields.pop("format") != FORMAT:
-            raise ValueError("of another format")
-        version = fields.pop("version")
-        _demand("version", version, type(version) is int and version > 0)
-    except (*DAMAGE, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a position before the file
-            raise
-        reason = f"this is no snapshot of a graph, or a damaged one ({_one_line(error)})"
+        version, fields, arrays = read_archive(file, HEADER, FORMAT)
+    except DAMAGE as error:
+        reason = f"this is no snapshot of a graph, or a damaged one ({one_line(error)})"
         raise FileFormatError(path, None, reason) from error
     if version > FORMAT_VERSION:
         reason = f"the snapshot has format version {version}, this suricate reads up to {FORMAT_VERSION}"
@@ -241,7 +221,7 @@ def _read(file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)) -> tuple
     try:
         header = Header(**fields)
     except (TypeError, ValueError) as error:
-        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {one_line(error)}") from error
     parts = arrays.pop(PARTS, None)
     if parts is not None:
         arrays |= _edges_of_parts(path, parts.tolist()[share[0] :: share[1]], arrays.pop(STAMP), header)
@@ -267,7 +247,7 @@ def _edges_of_parts(path: Path, names: list[str], stamp: np.ndarray, header: Hea
         except FileNotFoundError:
             raise FileFormatError(path, None, f"its part {name} is missing") from None
         except DAMAGE as error:
-            raise FileFormatError(path, None, f"its part {name} is damaged ({_one_line(error)})") from error
+            raise FileFormatError(path, None, f"its part {name} is damaged ({one_line(error)})") from error
     return {column: np.concatenate(found) for column, found in columns.items()}
 
 
@@ -293,14 +273,9 @@ def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
     return {name for name in arrays if not name.startswith((NAMES, COLUMNS, EDGES))}
 
 
-def _state(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a state, by the names that they have in it."""
-    return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}
-
-
 def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names | None:
     """Return the names in a snapshot, None if there are none."""
-    state = _state(arrays, NAMES)
+    state = state_in(arrays, NAMES)
     if not state:
         return None
     try:
@@ -308,15 +283,15 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
             raise ValueError("there are more names than vertices")
         return Names.restore(state)
     except DAMAGE as error:
-        raise FileFormatError(path, None, f"the names of the snapshot are damaged: {_one_line(error)}") from error
+        raise FileFormatError(path, None, f"the names of the snapshot are damaged: {one_line(error)}") from error
 
 
 def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> dict[str, tuple[Any, Any]]:
     """Return the columns of vertices, or edges, in a snapshot: values and the missing one."""
     try:
-        return columns_of_state(_state(arrays, prefix), size)
+        return columns_of_state(state_in(arrays, prefix), size)
     except DAMAGE as error:
-        raise FileFormatError(path, None, f"the columns of the snapshot are damaged: {_one_line(error)}") from error
+        raise FileFormatError(path, None, f"the columns of the snapshot are damaged: {one_line(error)}") from error
 
 
 def _check_backend(path: Path, header: Header, device: str | Device) -> None:
@@ -324,12 +299,12 @@ def _check_backend(path: Path, header: Header, device: str | Device) -> None:
     try:
         backend, place = choose_backend(header.backend, device)
     except UnknownNameError as error:
-        raise FileFormatError(path, None, f"{_one_line(error)}; choose one with load(..., backend=...)") from None
+        raise FileFormatError(path, None, f"{one_line(error)}; choose one with load(..., backend=...)") from None
     try:
         options = GraphOptions(backend, backend_options=header.options)
         options.make_stores(0, CPU if "cpu" in backend.devices else place)
     except SuricateError as error:
-        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {_one_line(error)}") from error
+        raise FileFormatError(path, None, f"the header of the snapshot is damaged: {one_line(error)}") from error
 
 
 def _arrays(graph: Graph) -> dict[str, Any]:
@@ -346,16 +321,15 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         options=graph.store("out").options(),
         graph_version=graph.version,
     )
-    states = {COLUMNS + name: part for name, part in state_of(graph._columns).items()}
+    states = prefixed(COLUMNS, state_of(graph._columns))
     if graph.names is not None:
-        states.update({NAMES + name: part for name, part in graph.names.state().items()})
+        states |= prefixed(NAMES, graph.names.state())
     version = 4 if graph.partition is not None else 2 if states else 1
     if options.edge_columns:
         version, columns = 3, columns_by_edge(graph, edges.weight)
-        states.update({EDGES + name: part for name, part in state_of(columns).items()})
-    text = json.dumps({"format": FORMAT, "version": version, **asdict(header)})
+        states |= prefixed(EDGES, state_of(columns))
     arrays: dict[str, Any] = {
-        "header": np.frombuffer(text.encode(), np.uint8),
+        HEADER: as_member({"format": FORMAT, "version": version, **asdict(header)}),
         "src": to_numpy(edges.src),
         "dst": to_numpy(edges.dst),
         "deleted": graph.deleted_vertices,
@@ -385,7 +359,7 @@ def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.nd
     except (CapacityError, DeviceError):
         raise
     except SuricateError as error:  # weights that are not finite, self-loops where there are none
-        raise FileFormatError(path, None, f"the snapshot is damaged: {_one_line(error)}") from error
+        raise FileFormatError(path, None, f"the snapshot is damaged: {one_line(error)}") from error
     updater = graph._updater
     deleted = np.setdiff1d(arrays["deleted"], np.concatenate((src, dst)))  # an end of an edge is live
     if graph.partition is not None:
@@ -413,7 +387,3 @@ def _degrees(header: Header, src: np.ndarray, dst: np.ndarray) -> dict[str, Any]
     if not header.directed:
         return {"degree_hints": out + into - np.bincount(src[src == dst], minlength=n)}
     return {"degree_hints": out, "in_degree_hints": into} if header.in_edges else {"degree_hints": out}
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -8,28 +8,26 @@ is on the disk.
 
 from __future__ import annotations
 
-import errno
-import json
 import numbers
 import time
 import warnings
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_archive, state_in
 from suricate.base.errors import FileFormatError, ParameterError, RequirementError
 from suricate.base.files import as_path, replacing
 from suricate.base.parameters import shown
-from suricate.graph.frames import fields_of
-from suricate.graph.snapshot import DAMAGE
+from suricate.intake.names import Names
 from suricate.stream.events import Events
 from suricate.stream.times import duration
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
 
-FORMAT, VERSION = "suricate stream", 1
+FORMAT, VERSION, ABOUT = "suricate stream", 1, "about"
 GRAPH = {"directed": True, "weight_dtype": "by default", "self_loops": "allow"}  #: options that must not change
 KEPT = 2  #: checkpoints that a folder has: the one before is there if the newest is damaged
 
@@ -72,15 +70,15 @@ class Checkpoints:
             ParameterError: the source's position is not made of numbers, texts, None, tuples, lists and dicts.
         """
         about, arrays = state_of(job)
-        members: dict[str, Any] = {**arrays}
-        text = json.dumps({"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about})
+        fields = {"format": FORMAT, "version": VERSION, "slides": slides, "arrays": [*arrays], **about}
+        members: dict[str, Any] = {ABOUT: as_member(fields), **arrays}
         self._folder.mkdir(parents=True, exist_ok=True)
         found = self._files()
         if found and found[-1][0] > self._newest:
             raise RequirementError(f"checkpoint: another job has gone on from {self._folder}; this one cannot, too")
         number = self._newest = found[-1][0] + 1 if found else 1
         with replacing(self._folder / f"{number:08}.npz") as file:
-            np.savez(file, about=np.frombuffer(text.encode(), np.uint8), **members)
+            np.savez(file, **members)
         kept = [path for _, path in found if path not in self._damaged][1 - KEPT :]
         for _, path in found:
             if path not in kept:
@@ -98,16 +96,16 @@ class Checkpoints:
         for _, path in reversed(found):
             try:
                 with open(path, "rb") as file:
-                    about, arrays = _read(file)
-            except (*DAMAGE, OSError) as error:
-                if isinstance(error, OSError) and error.errno != errno.EINVAL:  # that is a place before the file
-                    raise
-                reason = f"{path} is no checkpoint, or a damaged one ({' '.join(str(error).split())[:100]})"
+                    version, about, arrays = read_archive(file, ABOUT, FORMAT)
+                if version <= VERSION and about["arrays"] != [*arrays]:
+                    raise ValueError("arrays are missing")
+            except DAMAGE as error:
+                reason = f"{path} is no checkpoint, or a damaged one ({one_line(error)})"
                 warnings.warn(f"{reason}: the one before is used", stacklevel=4)
                 self._damaged.append(path)
                 continue
-            if about["version"] > VERSION:
-                reason = f"the checkpoint has format version {about['version']}, this suricate reads up to {VERSION}"
+            if version > VERSION:
+                reason = f"the checkpoint has format version {version}, this suricate reads up to {VERSION}"
                 raise FileFormatError(path, None, reason)
             self._saved_slides = int(about["slides"])
             return about, arrays
@@ -119,17 +117,6 @@ class Checkpoints:
         """Return the checkpoints with their numbers, ascending."""
         paths = self._folder.glob("*.npz") if self._folder.is_dir() else ()
         return sorted((int(path.stem), path) for path in paths if path.stem.isdecimal())
-
-
-def _read(file: IO[bytes]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    archive = np.load(file, allow_pickle=False)
-    arrays = {name: archive[name] for name in archive.files}
-    about = json.loads(bytes(arrays.pop("about")))
-    if about["format"] != FORMAT or not isinstance(about["version"], int):
-        raise ValueError("of another format")
-    if about["version"] <= VERSION and about["arrays"] != [*arrays]:
-        raise ValueError("arrays are missing")
-    return about, arrays
 
 
 # -- what a job is and where it stands ---------------------------------------------------------------------------------
@@ -154,14 +141,13 @@ def identity_of(job: Window) -> dict[str, list[str]]:
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the state of a job between two slides, as JSON and arrays."""
     intake, ring, graph = job._intake, job._ring, job.graphs.graph
-    texts, tables = intake.attributes.save()
     about: dict[str, Any] = {
         "job": identity_of(job),
         "position": as_json(job._position),
         "intake": [intake.position, intake.has_unit, intake.begun,
                    None if intake.weight_dtype is None else intake.weight_dtype.name,
                    None if intake.attributes.dtype is None else intake.attributes.dtype.descr],
-        "texts": texts,
+        "texts": [*intake.attributes.texts],
         "late": job._late.save(),
         "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
         "last": job.rule.last,
@@ -171,20 +157,16 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     }  # fmt: skip
     none = np.empty(0, np.uint32)
     arrays = {"rule": job.rule.state, "deleted": none if graph is None else graph.deleted_vertices}
-    arrays.update({f"text{name}": part for name, part in tables.items()})
-    arrays.update({f"history.{name}": part for name, part in job.past.save().items()})
+    arrays |= prefixed("history.", job.past.save())
+    for number, table in enumerate(intake.attributes.texts.values()):
+        arrays |= prefixed(f"text{number}.", table.state())
     if job._names is not None:
-        arrays.update(job._names.save())
+        arrays |= job._names.save()
     if ring is not None:
-        arrays.update({f"ring.{name}": part for name, part in ring.save().items()})
-        columns = job._by_time()._asdict().items()
-        arrays.update({f"waiting.{name}": part for name, part in columns if part is not None})
+        waiting = {name: part for name, part in job._by_time()._asdict().items() if part is not None}
+        arrays |= prefixed("ring.", ring.save()) | prefixed("waiting.", waiting)
     for number, tracker in enumerate(job.graphs.trackers):
-        arrays.update({f"state{number}.{name}": part for name, part in tracker.state.items()})
-        if tracker.kept is not None:
-            fields = {name: job.graph.device.to_numpy(part) if hasattr(part, "device") else np.asarray(part)
-                      for name, part in fields_of(tracker.kept).items()}  # fmt: skip
-            arrays.update({f"tracker{number}.{name}": part for name, part in fields.items()})
+        arrays |= prefixed(f"state{number}.", tracker.state) | prefixed(f"tracker{number}.", tracker.kept)
     return about, arrays
 
 
@@ -209,27 +191,22 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
     intake.weight_dtype = None if dtype is None else np.dtype(dtype)
     if attributes is not None:
         intake.attributes.dtype = np.dtype([(name, kind) for name, kind in attributes])
-    texts = about.get("texts", ())
-    intake.attributes.load(texts, [parts_of(arrays, f"text{at}.") for at in range(len(texts))])
+    texts = enumerate(about.get("texts", ()))
+    intake.attributes.texts = {name: Names.restore(state_in(arrays, f"text{at}.")) for at, name in texts}
     job._late.load(about["late"])
     for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)
-    job.past.load(parts_of(arrays, "history."))
+    job.past.load(state_in(arrays, "history."))
     if job._names is not None:
-        job._names.load(parts_of(arrays, "names."), parts_of(arrays, "tokens."), arrays["reserved"])
-    saved = parts_of(arrays, "ring.")
+        job._names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
+    saved = state_in(arrays, "ring.")
     if saved:
         job._begin()
         job._ring.load(saved)  # type: ignore[union-attr]  # _begin makes it
-        waiting = parts_of(arrays, "waiting.")
+        waiting = state_in(arrays, "waiting.")
         events = Events(*(waiting.get(name) for name in Events._fields))  # type: ignore[arg-type]
         job._waiting = [events] if events.number else []
     job.rule.load(arrays["rule"], about["last"])
-
-
-def parts_of(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays whose names begin with ``prefix``, without it."""
-    return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}
 
 
 def as_json(position: Any) -> Any:

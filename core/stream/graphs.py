@@ -161,12 +161,9 @@ class Twin:
     """An undirected, unweighted graph with an edge wherever a directed one has an arc, in either direction."""
 
     def __init__(self, graph: Graph) -> None:
-        options, part = graph.options, graph.partition
-        self.graph = Graph(
-            graph.num_vertices, backend=options.backend, device=graph.device, directed=False, threads=options.threads,
-            memory_limit=options.memory_limit, self_loops=options.self_loops, comm=None if part is None else part.comm,
-            **options.backend_options,
-        )  # fmt: skip
+        comm = None if graph.partition is None else graph.partition.comm
+        options = graph.options.arguments(directed=False, weight_dtype=None, edge_columns=None)
+        self.graph = Graph(graph.num_vertices, device=graph.device, comm=comm, **options)
         self._version = graph.version
 
     def follow(self, graph: Graph, delta: Delta, before: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.archives import prefixed
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
@@ -181,9 +182,8 @@ class VertexNames:
 
     def save(self) -> dict[str, np.ndarray]:
         """Return everything that :meth:`load` needs, as arrays."""
-        maps = {"names": self.names, "tokens": self._tokens}
-        arrays = {f"{label}.{name}": part for label, each in maps.items() for name, part in each.state().items()}
-        return {**arrays, "reserved": self.reserved}
+        maps = prefixed("names.", self.names.state()) | prefixed("tokens.", self._tokens.state())
+        return {**maps, "reserved": self.reserved}
 
     def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
         """Take over what :meth:`save` returned of both maps."""

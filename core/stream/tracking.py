@@ -13,7 +13,7 @@ from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
 from suricate.graph import Graph, naming
 from suricate.graph.edge_columns.weighing import track_from, weighing
-from suricate.graph.frames import fields_of
+from suricate.graph.frames import fields_of, of_fields
 from suricate.graph.tracker import Tracker
 from suricate.plugins.algorithm import Algorithm
 from suricate.stream.naming import VertexNames
@@ -87,9 +87,12 @@ class JobTracker:
                 for name, part in found.items()}  # fmt: skip
 
     @property
-    def kept(self) -> Any:
-        """The result of an earlier slide that a checkpoint has to hold, None if there is none."""
-        return self._result
+    def kept(self) -> dict[str, np.ndarray]:
+        """The fields of the result of an earlier slide that a checkpoint has to hold; none if there is no such."""
+        if self._result is None:
+            return {}
+        parts, to_numpy = fields_of(self._result).items(), self._graph.device.to_numpy
+        return {name: to_numpy(part) if hasattr(part, "device") else np.asarray(part) for name, part in parts}
 
     def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
         """Go on after so many slides, with the fields of the result of an earlier one."""
@@ -101,7 +104,7 @@ class JobTracker:
             is_array = hasattr(part, "shape") and part.shape
             value = fields[name] if isinstance(part, np.ndarray) or not is_array else xp.asarray(fields[name])
             fields[name] = value if is_array else value.item()
-        self._result = pattern._replace(**fields) if hasattr(pattern, "_replace") else fields["value"]
+        self._result = of_fields(pattern, fields)
 
     def advance(self) -> None:
         """Take note of a slide."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.archives import state_in
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
@@ -20,7 +21,7 @@ from suricate.intake.names import Names
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.background import ReadAhead, Threaded
-from suricate.stream.checkpoint import Checkpoints, parts_of, restore
+from suricate.stream.checkpoint import Checkpoints, restore
 from suricate.stream.columns import in_order
 from suricate.stream.events import Events, joined, nothing
 from suricate.stream.graphs import Graphs, VertexColumn
@@ -478,11 +479,11 @@ class Window(Threaded):
         self._make_graph()
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
         goes_on = [each.identity == identity for each, (identity, _) in zip(self.graphs.trackers, saved, strict=False)]
-        states = [parts_of(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
+        states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
         self.graphs.restore(self._ring.held(), about["num_vertices"], arrays["deleted"], states)
         for number, tracker in enumerate(self.graphs.trackers):
             if goes_on[number]:
-                tracker.load(saved[number][1], parts_of(arrays, f"tracker{number}."))
+                tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))
 
     def _make_graph(self) -> Graph:
         weighted = self._intake.weight_dtype is not None or self._options.combine == "count"

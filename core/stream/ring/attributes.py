@@ -5,7 +5,7 @@ Texts are ids of a table here, of which those that nothing has any more are forg
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,17 +103,6 @@ class AttributeIntake:
                 names.next_slide()
                 names.next_slide()  # nobody asks for what was forgotten
                 self._most[name] = max(TEXTS, 2 * len(names))
-
-    def save(self) -> tuple[list[str], dict[str, np.ndarray]]:
-        """Return the names of attributes that are texts, and their tables as arrays."""
-        tables = [table.state() for table in self.texts.values()]
-        return [*self.texts], {
-            f"{at}.{part}": array for at, table in enumerate(tables) for part, array in table.items()
-        }
-
-    def load(self, texts: Sequence[str], tables: Sequence[Mapping[str, np.ndarray]]) -> None:
-        """Take over the tables that :meth:`save` returned."""
-        self.texts = {name: Names.restore(table) for name, table in zip(texts, tables, strict=True)}
 
     @property
     def memory(self) -> int:
