@@ -112,20 +112,14 @@ class Answers:
         done, answers = work.done, None
         if self.at is not None:
             parts = {name: part[:done] for name, part in self.parts.items()}
-            answers = self._form._replace(**parts) if hasattr(self._form, "_asdict") else parts["value"]
+            answers = frames.of_fields(self._form, parts)
         changed = None if self.changed is None else self.changed[:done]
         counts = work.compiled, dict(work.reasons), work.most_work, work.most_work_at
         return Replayed(done, answers, changed, *counts)
 
 
-def count_changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> int:
+def count_changed(graph: Graph, before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> int:
     """Return how many vertices have other values after an event than before it, added vertices included."""
     size = len(next(iter(before.values())))
-    differ = np.zeros(size, bool)
-    for name, old in before.items():
-        new = after[name][:size]
-        is_other = old != new
-        if old.dtype.kind == "f":
-            is_other &= ~(np.isnan(old) & np.isnan(new))
-        differ |= is_other
-    return int(differ.sum()) + len(next(iter(after.values()))) - size
+    differs = [frames.differ(graph, old, after[name][:size]) for name, old in before.items()]
+    return int(np.logical_or.reduce(differs).sum()) + len(next(iter(after.values()))) - size

@@ -75,7 +75,7 @@ class SingleCalls:
         before = held[1] if held is not None and held[0] == self.graph.version else answers.values()
         self._change(i)
         after = answers.values()
-        answers.changed[i] = count_changed(before, after)
+        answers.changed[i] = count_changed(self.graph, before, after)
         self._values = self.graph.version, after
 
     def _change(self, i: int) -> None:

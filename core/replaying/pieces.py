@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,13 +15,12 @@ from suricate.plugins.step import Step, Walked
 from suricate.replaying.answers import Answers, DegreeResult, Work
 from suricate.replaying.events import Events
 from suricate.replaying.net import net_delta
-from suricate.replaying.report import ADDED, FULL, INSERT, MOST, MOST_AT, REFUSED, TAKEN, WHY
+from suricate.replaying.report import ADDED, FULL, INSERT, MOST, MOST_AT, REFUSED, TAKEN, WHY, Piece, Stores
 from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.tracker import Kept
-    from suricate.store.single import SingleEdges
 
 PIECE = 1 << 16  #: events of a piece: the graph's lock and interrupts are served between two of them
 VALUES = 1 << 22  #: values that a piece writes at most, where there are many vertices to answer at
@@ -42,7 +40,8 @@ class Prepared(NamedTuple):
 
     loop: Any
     graph: Walked
-    singles: list[SingleEdges]
+    stores: Stores
+    unit: Any  #: the dtype of weights as the stores take them
 
 
 class Pieces:
@@ -110,16 +109,18 @@ class _Piece:
 
     def run(self) -> str:
         """Make the events; return why the next one must be a single call, or ""."""
-        arrays, made, kept = self._arrays(self.step), 0, self.pieces.kept
+        made, kept = 0, self.pieces.kept
         with self.graph._updater.whole():
             prepared = self._prepared(made)
             if isinstance(prepared, str):
                 return prepared
+            arrays = self._arrays(prepared.unit)
             if kept is not None:
                 kept.distrust()
             try:
                 while True:
-                    reached = self._run(prepared, arrays, made)
+                    given = prepared.stores, prepared.graph, self.step.state, arrays
+                    reached: int = prepared.loop.run(*given, made, self.size, self.report)
                     moved, made = reached > made, reached
                     if self.report[WHY] != FULL or not moved:
                         return {FULL: SHORT, REFUSED: self.step.refusal}.get(int(self.report[WHY]), "")
@@ -130,15 +131,19 @@ class _Piece:
             finally:
                 self._finish(arrays, made)
 
-    def _arrays(self, step: Step) -> _Arrays:
+    def _arrays(self, unit: Any) -> Piece:
         """Return the events of the piece, and new arrays for what the loop reports."""
         part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
         events, at, changed = self.events, self.answers.at, self.answers.changed
         old = np.empty(0 if dtype is None else size, dtype or np.uint8)
-        return _Arrays(
-            EdgeList(events.src[part], events.dst[part], None if events.weight is None else events.weight[part]),
-            events.kind[part], old, np.empty_like(old), np.zeros(size, np.uint8),
-            step.recorded(0 if at is None else size, 0 if at is None else len(at)),
+        weight = old if events.weight is None else events.weight[part]
+        units, before, discarded = (
+            each.view(unit) if len(old) else np.empty(0, unit) for each in (weight, old, np.empty_like(old))
+        )
+        recorded = self.step.recorded(*(0, 0) if at is None else (size, len(at)))
+        return Piece(
+            events.src[part], events.dst[part], events.kind[part], weight, old, units, before, discarded,
+            np.zeros(size, np.uint8), at is not None, NO_IDS if at is None else at, recorded,
             NO_IDS if changed is None else changed[part],
         )  # fmt: skip
 
@@ -157,20 +162,9 @@ class _Piece:
         out = stores[0].view().data
         into = stores[1].view().data if len(stores) > 1 else out
         loop = loop_over(singles[0].module, self.step.module.__name__, graph.weight_dtype is not None)
-        return Prepared(loop, Walked(out, into, graph.has_in_edges, not graph.directed), singles)
-
-    def _run(self, prepared: Prepared, arrays: _Arrays, made: int) -> int:
-        step, singles, edges = self.step, prepared.singles, arrays.edges
-        weight = arrays.old[:0] if edges.weight is None else edges.weight
-        unit, at, records = singles[0].unit, self.answers.at, self.answers.at is not None
-        as_units = partial(np.ndarray.view, dtype=unit) if len(weight) else lambda _: np.empty(0, unit)
-        reached: int = prepared.loop.run(
-            singles[0].arrays, singles[-1].arrays, len(singles) > 1, prepared.graph, step.state,
-            edges.src, edges.dst, arrays.kind, weight, arrays.old, as_units(weight), as_units(arrays.old),
-            as_units(arrays.discarded), arrays.status, made, self.size, at if records else NO_IDS, records,
-            arrays.recorded, arrays.changed, not records, self.report,
-        )  # fmt: skip
-        return reached
+        undirected, has_into = not graph.directed, len(singles) > 1
+        given = Stores(singles[0].arrays, singles[-1].arrays, has_into, undirected)
+        return Prepared(loop, Walked(out, into, graph.has_in_edges, undirected), given, singles[0].unit)
 
     def _end_singles(self) -> None:
         """Tell the stores what was inserted and deleted since they were last told."""
@@ -181,14 +175,15 @@ class _Piece:
         self.graph._updater._added += added << arcs
         self.report[ADDED : TAKEN + 1] = 0
 
-    def _finish(self, arrays: _Arrays, made: int) -> None:
+    def _finish(self, arrays: Piece, made: int) -> None:
         """Write the answers of the events that were made, and have the graph and its trackers know of them."""
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version
         graph._drop_views()
         done, kind = slice(0, made), arrays.kind[:made]
-        edges = EdgeList(*(None if part is None else part[done] for part in arrays.edges))
+        weight = None if graph.weight_dtype is None else arrays.weight[done]
+        edges = EdgeList(arrays.src[done], arrays.dst[done], weight)
         if not graph.directed and not updater._had_loops:
             updater._had_loops = bool(((edges.src == edges.dst) & (kind == INSERT)).any())
         updater.version += made > 0
@@ -203,18 +198,6 @@ class _Piece:
             work.most_work, work.most_work_at = int(self.report[MOST]), self.begin + int(self.report[MOST_AT])
         if any(other is not kept and other.trackers for other in graph._kept.values()):
             advance_all(graph._kept, net_delta(graph, edges, kind, arrays.status[done], arrays.old), before)
-
-
-class _Arrays(NamedTuple):
-    """The events of a piece, and what the loop reports; see ``loop.run``."""
-
-    edges: EdgeList
-    kind: np.ndarray
-    old: np.ndarray
-    discarded: np.ndarray
-    status: np.ndarray
-    recorded: tuple[np.ndarray, ...]
-    changed: np.ndarray
 
 
 def _empty_degrees(events: int, vertices: int) -> tuple[np.ndarray, ...]:

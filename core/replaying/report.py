@@ -1,7 +1,50 @@
-"""The numbers by which the compiled loop and the host understand each other."""
+"""What the compiled loop takes besides the graph, and the numbers by which it and the host understand each other."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
 
 NOTHING, INSERT, DELETE = 0, 1, 2  #: kinds of events; NOTHING: a self-loop that is dropped, or an edge at unknown names
 
 #: places of the report: why the run ended, the most work of an event and which that was, edges inserted and deleted
 WHY, MOST, MOST_AT, ADDED, TAKEN = range(5)
 OVER, FULL, REFUSED = range(3)  #: why a run ended: the events are over, memory is short, the step refused an event
+
+
+class Stores(NamedTuple):
+    """What the functions of the stores take: of out-edges (of both arcs if ``undirected``), and of in-edges, if any."""
+
+    out: Any
+    into: Any
+    has_into: bool
+    undirected: bool
+
+
+class Piece(NamedTuple):
+    """The events of a piece, and what the loop writes.
+
+    Attributes:
+        src, dst: ``uint32[n]``. kind: ``uint8[n]``.
+        weight: weights of the events, of length 0 on an unweighted graph, as the four further ones.
+        old: the weights that events replaced or deleted.
+        units, before: ``weight`` and ``old`` as the store takes them. discarded: weights that nobody reads.
+        status: ``uint8[n]``, what each event did.
+        records: whether the answers at the vertices ``at`` (``int64[k]``) are written to ``recorded``; else the number
+            of vertices that each event changed is, to ``changed`` (``int64[n]``).
+    """
+
+    src: np.ndarray
+    dst: np.ndarray
+    kind: np.ndarray
+    weight: np.ndarray
+    old: np.ndarray
+    units: np.ndarray
+    before: np.ndarray
+    discarded: np.ndarray
+    status: np.ndarray
+    records: bool
+    at: np.ndarray
+    recorded: tuple[np.ndarray, ...]
+    changed: np.ndarray
