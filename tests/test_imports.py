@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from graphlib import CycleError, TopologicalSorter
 from importlib import metadata
 from pathlib import Path
@@ -116,13 +115,10 @@ def test_help_loads_nothing_heavy() -> None:
     assert not loaded_by(code) & set(HEAVY)
 
 
-def test_import_is_fast() -> None:
-    def once() -> float:
-        start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import suricate"], check=True, timeout=60)
-        return time.perf_counter() - start
-
-    assert min(once() for _ in range(5)) < 0.3
+def test_import_loads_few_modules() -> None:
+    script = "import sys; before = {*sys.modules}; import suricate; print(len(sys.modules.keys() - before))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 20
 
 
 def test_pytest_and_hypothesis_only_in_the_kits() -> None:

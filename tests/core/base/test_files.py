@@ -33,7 +33,7 @@ def read_while(path: Path, action: Callable[[], object]) -> bytes:
     reader = threading.Thread(target=lambda: received.append(path.read_bytes()), daemon=True)
     reader.start()
     action()
-    reader.join(timeout=10)
+    reader.join(timeout=60)
     return received[0]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,19 +93,20 @@ def write_priority(path: str) -> None:
 
 
 def test_a_process_without_work_ends_and_a_task_that_fails_does_not_end_it(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(workers, "SCRIPT", "from suricate.cpu import workers; workers.IDLE = 0.1; workers.main()")
+    begin = tmp_path / "begin"
+    os.mkfifo(begin)
+    script = f"open({str(begin)!r}).read(); from suricate.cpu import workers; workers.IDLE = 0.1; workers.main()"
+    monkeypatch.setattr(workers, "SCRIPT", script)
     monkeypatch.setattr(workers, "MOST", 1)
     own.submit("one", os.stat, "/no such file")
     own.submit("two", write_priority, str(tmp_path / "two"))
+    begin.write_text("now, since both have been asked")
     process = own._processes[0]
-    for _ in range(600):
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    assert process.returncode == 0
+    assert process.wait(600) == 0  # it has the lowest priority
     assert (tmp_path / "two").exists()
     own.submit("three", write_priority, str(tmp_path / "three"))
     assert own._processes[0].pid != process.pid
+    begin.write_text("now")
     own.wait()
     assert (tmp_path / "three").exists()
 

@@ -60,7 +60,7 @@ def test_a_quick_build_comes_first_and_the_final_one_from_a_process(compiled: li
     one = Compilation(text_of(1), "put.cu", OPTIONS)
     quick, is_final = one.soon(arrived.set)
     assert not is_final
-    assert arrived.wait(60)
+    assert arrived.wait(600)  # its process has the lowest priority
     assert one.ready() not in (None, quick)
     assert compiled == [(*OPTIONS, "-arch=sm_80", *QUICK)], "this process made the quick build only"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +14,7 @@ from suricate.base.devices import CPU
 from suricate.errors import SuricateError
 from suricate.state.locks import CudaLock, graph_lock
 
-N, SECONDS = 400, 1.0
+N, ROUNDS = 400, 12
 
 
 def distance(u, v, w, value):
@@ -31,25 +30,25 @@ def _switch_often():
 
 
 class Crew:
-    """Threads that repeat their task until the time is over; the first exception of any is raised at the end."""
+    """Threads that repeat their task until each has done so a few times; the first exception is raised at the end."""
 
     def __init__(self):
-        self.end, self.errors, self.threads, self.rounds = time.monotonic() + SECONDS, [], [], []
+        self.errors, self.threads, self.rounds = [], [], []
 
     def add(self, task):
         """Repeat ``task(rng)`` in a thread of its own."""
 
-        rng = np.random.default_rng(len(self.threads))
+        number = len(self.threads)
+        rng = np.random.default_rng(number)
+        self.rounds.append(0)
 
         def work():
-            rounds = 0
             try:
-                while time.monotonic() < self.end and not self.errors:
+                while min(self.rounds) < ROUNDS and not self.errors:
                     task(rng)
-                    rounds += 1
+                    self.rounds[number] += 1
             except BaseException as error:
                 self.errors.append(error)
-            self.rounds.append(rounds)
 
         self.threads.append(threading.Thread(target=work))
 
@@ -60,7 +59,6 @@ class Crew:
             thread.join()
         if self.errors:
             raise self.errors[0]
-        assert all(self.rounds)
 
 
 def batch(graph, rng, size=200):
@@ -156,21 +154,19 @@ def test_an_error_leaves_the_graph_free(device):
         graph.degrees("in")
     thread = threading.Thread(target=lambda: graph.insert_edges([0], [1]))
     thread.start()
-    thread.join(10)
+    thread.join(120)
     assert not thread.is_alive()
 
 
-def test_a_free_lock_costs_below_a_microsecond():
-    lock = graph_lock(CPU)
-
-    def once():
-        begun = time.perf_counter()
-        for _ in range(1000):
-            with lock:
-                pass
-        return time.perf_counter() - begun
-
-    assert min(once() for _ in range(20)) < 1e-3
+def test_a_free_lock_runs_no_python():
+    """So that it costs well below a microsecond."""
+    lock, calls = graph_lock(CPU), []
+    sys.setprofile(lambda frame, event, argument: calls.append(event))
+    with lock:
+        pass
+    sys.setprofile(None)
+    assert "c_call" in calls
+    assert "call" not in calls
 
 
 class FakeStream:

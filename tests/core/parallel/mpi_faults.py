@@ -15,6 +15,8 @@ comm = connect()
 graph = su.Graph(30, device="cpu", comm=comm, threads=1)
 graph.insert_edges([comm.rank], [comm.rank + 1])
 fault, last = sys.argv[1], comm.rank == comm.size - 1
+if fault == "stalls":
+    os.environ["SURICATE_TIMEOUT"] = "3"  # from here on: processes do not start at the same time
 if last and fault == "raises":
     raise KeyError("mine")
 if last and fault.startswith("exits"):
@@ -24,7 +26,7 @@ if last and fault == "killed":
 if last and fault == "aborts":
     comm.abort("no more data")
 if last and fault == "stalls":
-    time.sleep(60)
+    time.sleep(600)
 if last and fault == "compiles":
     NOTICE.start()
     time.sleep(2.5 * float(os.environ["SURICATE_TIMEOUT"]))

@@ -78,7 +78,7 @@ def test_a_rank_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
     def job(comm: Comm) -> None:
         try:
             if comm.rank == 0:
-                released.wait(5)
+                released.wait(60)
             comm.barrier()
         finally:
             released.set()

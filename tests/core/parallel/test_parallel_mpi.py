@@ -14,8 +14,7 @@ from test_parallel_operators import OPERATIONS
 
 pytestmark = pytest.mark.plain
 HERE = Path(__file__).parent
-LIMIT = 3  #: seconds that ranks wait for others
-STARTING = 30  #: seconds that a job may take to start, on a busy machine
+STARTING = 120  #: seconds that a job may take to start and to end, on a busy machine; a rank that stalls takes 600
 ALGORITHMS = (
     "bfs directed", "wcc undirected", "pagerank directed", "kcore undirected", "triangles undirected",
     "coloring undirected", "spmv directed", "scc directed", "closeness directed", "sssp undirected",
@@ -57,16 +56,16 @@ def test_processes_of_mpi_have_the_answers_of_one() -> None:
 )  # fmt: skip
 def test_a_job_that_cannot_go_on_ends(fault: str, said: str) -> None:
     began = time.monotonic()
-    done = start("mpi_faults.py", fault, limit=LIMIT)
+    done = start("mpi_faults.py", fault, limit=STARTING)
     assert done.returncode != 0
     assert "done" not in done.stdout
     assert said in done.stderr, done.stderr
     if fault in ("stalls", "elsewhere"):
         assert "mpi_faults.py:" in done.stderr
-    assert time.monotonic() - began < LIMIT + 5 + STARTING
+    assert time.monotonic() - began < STARTING
 
 
 @pytest.mark.slow
 def test_a_rank_that_compiles_is_waited_for() -> None:
-    done = start("mpi_faults.py", "compiles", limit=1)
+    done = start("mpi_faults.py", "compiles", limit=8)
     assert (done.returncode, done.stdout.split()) == (0, ["done"] * 2), done.stderr

@@ -248,13 +248,15 @@ def test_the_clock_of_a_device(device: su.Device) -> None:
     clock = clock_on(device)
     assert clock.seconds() == 0
     for _ in range(3):
+        begun = time.perf_counter()
         assert clock.start()
         device.synchronize()  # a device that others use as well may begin the span late
         assert device.is_cuda or clock.seconds() is None
         time.sleep(0.002)
         clock.stop()
         device.synchronize()
-        assert 0.002 <= clock.seconds() < 1 or clock.seconds() == 0  # 0: the first launch compiles
+        spent = time.perf_counter() - begun
+        assert 0.002 <= clock.seconds() <= 1.01 * spent or clock.seconds() == 0  # 0: the first launch compiles
     assert clock.seconds() > 0
 
 
@@ -275,7 +277,7 @@ def test_a_span_is_over_when_the_device_is_done() -> None:
     clock, x = clock_on(device), cupy.ones(1 << 26)
     for _ in range(3):
         assert clock.start()
-        for _ in range(50):
+        for _ in range(400):  # longer than this thread may be held up
             x += 1
         clock.stop()
         assert clock.seconds() is None

@@ -76,7 +76,7 @@ def test_the_reader_works_while_the_loop_does():
 
     job = st.Window(st.source(read), size=1, slide=1, graph=CPU, prefetch=1)
     for w in job:
-        assert asked[w.end].wait(10)  # the next chunk is being read before the loop asks for it
+        assert asked[w.end].wait(60)  # the next chunk is being read before the loop asks for it
     alone = [threading.Event() for _ in range(6)]
     asked[:] = alone
     for w in st.Window(st.source(read), size=1, slide=1, graph=CPU):
@@ -111,7 +111,7 @@ def test_errors_come_at_their_place_and_threads_end(tmp_path):
     job = st.Window(st.scan(files), size="20s", slide="5s", graph=CPU)
     next(job)
     del job
-    for _ in range(100):
+    for _ in range(1200):
         gc.collect()
         if not readers():
             break
