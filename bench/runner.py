@@ -3,7 +3,8 @@
 A repeat is ``prepare`` (untimed: a fresh batch), ``warm`` (untimed), ``action`` (timed, device work complete),
 ``restore`` (untimed). Inside the timed region are the action and one wait for the device, nothing else, and no garbage
 is collected. The first repeats are verified by the task's oracle; only if they pass is anything timed, and the graph is
-verified once more when the timing is over. A task that fails has no time.
+verified once more when the timing is over. A task that fails has no time. Repeats behind the verified ones wait until
+the final builds of CUDA programs have taken the place of quick ones, which may take 30 times as long.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from suricate.base.devices import CPU, Device
 from suricate.bench import constants
 from suricate.bench.machine.cores import QuietCore
 from suricate.bench.verify.edges import Mismatch
+from suricate.cuda.compiler import POOL
 
 
 class Skipped(Exception):  # noqa: N818 - reads as what it is
@@ -290,6 +292,7 @@ def once(
     task: Task, clock: Callable[[], float] = time.perf_counter, core: AbstractContextManager[Any] | None = None
 ) -> float:
     """Run one repeat, its timed part and the calls before it inside ``core``; return the seconds of its action."""
+    POOL.wait()  # for final builds
     prepared = task.prepare()
     with core or nullcontext():
         for _ in range(constants.WARM_CALLS):

@@ -27,6 +27,7 @@ from suricate.bench.scaling.metering import Metered, Spent
 from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Job, Update, Workload
 from suricate.bench.verify.edges import Mismatch
+from suricate.cuda.compiler import POOL
 from suricate.parallel import Comm
 from suricate.plugins import algorithms
 
@@ -155,6 +156,7 @@ class Session:
         """Return the seconds of one run, on the slowest rank."""
         workload.prepare()
         gc.collect()
+        POOL.wait()  # for final builds
         self.device.synchronize()
         self.comm.inner.barrier()
         begin = time.perf_counter()

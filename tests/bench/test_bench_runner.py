@@ -1,10 +1,11 @@
 """The runner: statistics on a fake clock, and what a failing task leaves behind."""
 
 import math
+from types import SimpleNamespace
 
 import pytest
 
-from suricate.bench import constants
+from suricate.bench import constants, runner
 from suricate.bench.runner import Limits, Skipped, Task, Timing, measure, once
 from suricate.bench.verify.edges import Mismatch
 
@@ -69,6 +70,16 @@ def test_verification_comes_first_and_last():
     assert task.log[-1] == "finish"
     assert task.log.count("check") == 2
     assert task.log.count("action") == 2 + QUICK.warmups + QUICK.min_repeats
+
+
+def test_repeats_wait_for_final_builds(monkeypatch):
+    """Of CUDA programs: what the verified repeats called is a quick build at first."""
+    clock = Clock()
+    task = Fake(clock, [1.0])
+    monkeypatch.setattr(runner, "POOL", SimpleNamespace(wait=lambda: task.log.append("wait")))
+    measure(task, QUICK, clock)
+    repeats = QUICK.warmups + QUICK.min_repeats
+    assert task.log == ["action", "check", *["wait", "action"] * repeats, "finish"]
 
 
 def test_statistics():

@@ -19,6 +19,7 @@ from suricate.bench.fixtures import Fixture, HostBatch
 from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
 from suricate.bench.verify.edges import expect
+from suricate.cuda.compiler import POOL
 from suricate.errors import CapacityError
 from suricate.generate.edge_streams import mixed
 from suricate.graph import Graph
@@ -158,6 +159,7 @@ class LargeGraph:
         Graph(size, **fixture.settings).insert_edges(ids, ids)
 
     def _insert(self, edges: EdgeList, device: Device) -> None:
+        POOL.wait()  # for final builds
         device.synchronize()
         start = time.perf_counter()
         self.graph.insert_edges(*edges[:2])

@@ -19,6 +19,7 @@ from suricate.bench.runner import Skipped
 from suricate.bench.scenarios import bytes_per_edge
 from suricate.bench.verify.edges import digest, expect
 from suricate.bench.workloads.base import FixtureTask
+from suricate.cuda.compiler import POOL
 from suricate.generate.edge_streams import UniformStream
 from suricate.graph.delta import Batch
 
@@ -67,6 +68,7 @@ class LongWindow(FixtureTask):
         xp, end = self.device.xp, begin + self.window
         insert = self.input.edges(end, end + self.slide, xp)
         delete = self.input.edges(begin, begin + self.slide, xp)
+        POOL.wait()  # for final builds
         self.device.synchronize()
         start = time.perf_counter()
         self.graph.apply(Batch(insert=insert, delete=delete))
