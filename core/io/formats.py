@@ -117,9 +117,12 @@ def _body(head: bytes, comment: str) -> Iterator[Line]:
     return (line for line in lines_of(head) if line.text and not pattern.match(line.text))
 
 
-def has_body(head: bytes) -> bool:
-    """Return whether ``head`` has a line that is a comment in no format."""
-    return any(True for _ in _body(head, _ANY_COMMENT))
+def head_of(chunks: Iterator[bytes]) -> bytes:
+    """Return the first chunks of a file, up to one with a line that is a comment in no format."""
+    head = next(chunks, b"")
+    while not any(True for _ in _body(head, _ANY_COMMENT)) and (more := next(chunks, b"")):
+        head += more
+    return head
 
 
 def detect(path: Path, head: bytes) -> str:

@@ -20,7 +20,7 @@ from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import checked_weights
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, Progress
-from suricate.io.formats import BY_SUFFIX, place_columns, usual_columns
+from suricate.io.formats import BY_SUFFIX, STREAM_SUFFIX, place_columns, usual_columns
 from suricate.io.options import ReadOptions
 from suricate.io.times import microseconds
 
@@ -121,7 +121,7 @@ def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
         for each in found:
             if _family(each.values.type) != _family(found[0].values.type):
                 raise each.error(f"has type {each.values.type}, in the first part {found[0].values.type}")
-        with _errors_of(first.path.parent):
+        with errors_of(first.path.parent):
             tables = [pa.table({role: each.values}) for each in found]
             values = pa.concat_tables(tables, promote_options="permissive").column(0)
         columns[role] = column._replace(values=values, parts=tuple((each.path, len(each.values)) for each in found))
@@ -137,7 +137,7 @@ def _family(type: Any) -> str:
 
 
 @contextlib.contextmanager
-def _errors_of(path: Path) -> Iterator[None]:
+def errors_of(path: Path) -> Iterator[None]:
     """Turn what pyarrow raises about a damaged file into a ``FileFormatError``."""
     pa = load_pyarrow()
     try:
@@ -150,8 +150,8 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
     """Return the columns that have a role, and the metadata of the schema."""
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
-    with _errors_of(path):
-        reader, schema = _opened(file, format)
+    with errors_of(path):
+        reader, schema = opened(file, format)
         names = list(schema.names)
         columns = usual_columns(names) if options.columns is None else options.columns
         roles = place_columns(path, names, len(names), columns, None)
@@ -196,18 +196,22 @@ def _attribute(column: _Column) -> np.ndarray:
     return array
 
 
-def _opened(file: IO[bytes], format: str) -> tuple[Any, Any]:
-    """Return the reader of an open file, and its schema; an Arrow file may be of the file or the stream format."""
+def opened(file: IO[bytes] | Path, format: str) -> tuple[Any, Any]:
+    """Return the reader of a file, and its schema; an Arrow file may be of the file or the stream format."""
     pa = load_pyarrow()
     if format == "parquet":
         parquet = pa.parquet.ParquetFile(file)
         return parquet, parquet.schema_arrow
-    stream = pa.PythonFile(file, mode="r")
+    source = file if isinstance(file, Path) else pa.PythonFile(file, mode="r")
+    if source is file and file.suffix == STREAM_SUFFIX:  # it may be a pipe, which is read once
+        reader = pa.ipc.open_stream(source)
+        return reader, reader.schema
     try:
-        reader = pa.ipc.open_file(stream)
+        reader = pa.ipc.open_file(source)
     except pa.ArrowInvalid:
-        stream.seek(0)
-        reader = pa.ipc.open_stream(stream)
+        if source is not file:
+            source.seek(0)
+        reader = pa.ipc.open_stream(source)
     return reader, reader.schema
 
 

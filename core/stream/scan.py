@@ -22,13 +22,13 @@ from suricate.base.files import as_path, is_special
 from suricate.base.parameters import flag, shown
 from suricate.io import events
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import has_body, make_layout, table_format
+from suricate.io.formats import head_of, make_layout, table_format, usual_columns
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
-from suricate.io.parsing.fields import Fields, has_header
+from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.tokenizer import Tokenizer
-from suricate.stream.columns import Texts, as_array, part_of
+from suricate.stream.columns import Texts, part_of
 from suricate.stream.events import DELETE, INSERT, SET
 from suricate.stream.intake import BadLine, Refusals
 from suricate.stream.sources import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
@@ -170,9 +170,7 @@ def _text(
     options = ReadOptions("text" if texts else True, {k: v for k, v in columns.items() if k in PARSED} or None)
     with ByteSource(path, None) as source:
         chunks = source.chunks()
-        head = next(chunks, b"")
-        while not has_body(head) and (more := next(chunks, b"")):
-            head += more
+        head = head_of(chunks)
         chunks, small = rest_of(chunks, head)
         layout = make_layout(path, head, format, options)
         if layout.format == "metis":
@@ -229,31 +227,28 @@ def _copied(pieces: Parsed) -> Parsed:
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
     """Return texts at spans of a chunk; with ``quotes`` a doubled quote stands for one."""
-    column = Texts(np.frombuffer(chunk, np.uint8), spans)
-    if not quotes or b'""' not in chunk:
-        return column
-    return [text.replace('""', '"') for text in as_array(column)]
+    data = np.frombuffer(chunk, np.uint8)
+    return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
 
 
 def _table(path: Path, kind: str, columns: Mapping[str, Any], attributes: Sequence[str]) -> Iterator[Chunk]:
-    from suricate.io.formats import usual_columns
-    from suricate.io.tables import load_pyarrow
+    from suricate.io.tables import errors_of, opened
 
-    pa = load_pyarrow()
-    if kind == "parquet":
-        file = pa.parquet.ParquetFile(path)
-        names, batches = file.schema_arrow.names, lambda wanted: file.iter_batches(ROWS, columns=wanted)
-    else:
-        file = pa.ipc.open_stream(path) if path.suffix == ".arrows" else pa.ipc.open_file(path)
-        names = file.schema.names
-        every = iter(file) if path.suffix == ".arrows" else (file.get_batch(i) for i in range(file.num_record_batches))
-        batches = lambda wanted: every  # noqa: E731
-    chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **columns}
-    chosen |= {name: name for name in attributes if name not in chosen}
-    roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
-    roles = {role: name for role, name in roles.items() if role in COLUMNS or role in attributes}
-    for batch in batches([*dict.fromkeys(roles.values())]):
-        yield columns_of(batch, roles, attributes)
+    with errors_of(path):
+        reader, schema = opened(path, kind)
+        names = schema.names
+        chosen = {**usual_columns(names), **({"kind": "kind"} if "kind" in names else {}), **columns}
+        chosen |= {name: name for name in attributes if name not in chosen}
+        roles = {role: names[name] if isinstance(name, int) else name for role, name in chosen.items()}
+        roles = {role: name for role, name in roles.items() if role in COLUMNS or role in attributes}
+        if kind == "parquet":
+            batches = reader.iter_batches(ROWS, columns=[*dict.fromkeys(roles.values())])
+        elif hasattr(reader, "get_batch"):  # of the file format
+            batches = map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            batches = reader
+        for batch in batches:
+            yield columns_of(batch, roles, attributes)
 
 
 def _steps(path: Path) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from suricate.base.errors import FileFormatError, ParameterError
 from suricate.base.types import MAX_VERTICES
 from suricate.io.edge_file import EdgeFile
 from suricate.io.files import ByteSource, rest_of
-from suricate.io.formats import Layout, has_body, make_layout
+from suricate.io.formats import Layout, head_of, make_layout
 from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.codes import DECIMAL, LARGE, NEGATIVE
@@ -67,7 +67,7 @@ class _Edges:
 def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> EdgeFile:
     """Return the edges of a text file; see ``suricate.read``."""
     chunks = source.chunks()
-    head = _head(chunks)
+    head = head_of(chunks)
     chunks, small = rest_of(chunks, head)
     layout = make_layout(source.path, head, format, options)
     labels = _labels(layout, small=small) if options.relabel else None
@@ -112,17 +112,6 @@ def _attribute(parts: Sequence[np.ndarray]) -> np.ndarray:
     texts = np.concatenate([np.empty(0, object), *parts])
     numbers = numbers_of(texts)
     return texts if numbers is None else numbers
-
-
-def _head(chunks: Iterator[bytes]) -> bytes:
-    """Return the first chunks, up to one with a line that is no comment."""
-    head = next(chunks, b"")
-    while not has_body(head):
-        more = next(chunks, b"")
-        if not more:
-            break
-        head += more
-    return head
 
 
 def _labels(layout: Layout, *, small: bool) -> Labels:

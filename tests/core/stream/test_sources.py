@@ -265,6 +265,21 @@ def _write(path: Path, columns: dict[str, np.ndarray]) -> None:
         writer.write_table(table)
 
 
+def test_scans_of_arrow_streams_by_another_name_and_of_damaged_tables(tmp_path: Path) -> None:
+    """Scans open tables as ``su.read`` does."""
+    columns = {"src": np.arange(3), "dst": np.arange(3) + 1}
+    stream = tmp_path / "stream.arrow"
+    _write(tmp_path / "a.arrows", columns)
+    (tmp_path / "a.arrows").rename(stream)
+    assert [np.asarray(chunk["dst"]).tolist() for _, chunk in st.scan(stream).read()] == [[1, 2, 3]]
+    for form in ("parquet", "arrow"):
+        path = tmp_path / f"whole.{form}"
+        _write(path, columns)
+        (tmp_path / f"cut.{form}").write_bytes(path.read_bytes()[:-30])
+        with pytest.raises(FileFormatError, match=f"cut.{form}"):
+            list(st.scan(tmp_path / f"cut.{form}").read())
+
+
 def test_names_in_files(tmp_path: Path) -> None:
     """Texts stay in the bytes of their chunk, through sorting, merging and going on, quoted ones and no UTF-8, too."""
     first = tmp_path / "a.csv"
