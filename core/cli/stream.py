@@ -17,7 +17,7 @@ import click
 from suricate import plugins
 from suricate.cli.run import literal
 from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
-from suricate.cli.terminal import as_json, console, plain_table, printable, rounded
+from suricate.cli.terminal import console, plain_table, printable_rows, records, rounded
 from suricate.graph.naming import VERTICES
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], 
         if not begun:
             writer.writerow(head)
             begun = True
-        writer.writerows([[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows])
+        writer.writerows(printable_rows(rows))
         sys.stdout.flush()
 
     return show
@@ -259,10 +259,7 @@ def json_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], Non
     """Print an object per slide and line."""
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
-        tables = {
-            name: [dict(zip(frame.columns, map(as_json, row), strict=True)) for row in frame]
-            for name, frame in tops.items()
-        }
+        tables = {name: records(frame.columns, frame) for name, frame in tops.items()}
         click.echo(json.dumps({**facts, **tables}))
         sys.stdout.flush()
 

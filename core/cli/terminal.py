@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,9 +59,7 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
     """
     facts = facts or {}
     if format == "json":
-        tables = {
-            grid.name: [dict(zip(grid.columns, map(as_json, row), strict=True)) for row in grid.rows] for grid in grids
-        }
+        tables = {grid.name: records(grid.columns, grid.rows) for grid in grids}
         content = {**{name: as_json(value) for name, value in facts.items()}, **tables}
         click.echo(json.dumps(next(iter(tables.values())) if len(content) == len(tables) == 1 else content, indent=1))
         return
@@ -73,6 +71,11 @@ def show(format: str, grids: Sequence[Grid], facts: Mapping[str, Any] | None = N
         else:
             click.echo("\n" * bool(number), nl=False)
             _print_table(grid)
+
+
+def records(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return the rows of a table as JSON has them."""
+    return [dict(zip(columns, map(as_json, row), strict=True)) for row in rows]
 
 
 def as_json(value: Any) -> Any:
@@ -90,7 +93,7 @@ def _csv(grid: Grid) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(grid.columns)
-    writer.writerows([[printable(value) if isinstance(value, str) else value for value in row] for row in grid.rows])
+    writer.writerows(printable_rows(grid.rows))
     return text.getvalue()
 
 
@@ -123,6 +126,11 @@ def rounded(value: Any) -> str:
 def printable(value: Any) -> str:
     """Return a text that any stream can print: bytes of a file that were no UTF-8 become question marks."""
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+    """Return rows of numbers and texts with texts that any stream can print."""
+    return [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

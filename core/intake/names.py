@@ -369,19 +369,20 @@ class Names:
     def has(self, ids: Any) -> np.ndarray:
         """Return ``bool[n]``: which ids have a name; ids are integers that are not negative."""
         with self._lock:
-            given = on_host(as_ids(ids, "ids")).astype(np.int64)
-            inside = (given >= 0) & (given < self.num_ids)
-            inside[inside] = self._counts[given[inside]] >= 0
-            return inside
+            return self._at(ids, self._counts, -1) >= 0
 
     def since(self, ids: Any) -> np.ndarray:
         """Return ``int64[n]``: the version in which each id was last given out; 0 for ids that never were."""
         with self._lock:
-            given = on_host(as_ids(ids, "ids")).astype(np.int64)
-            inside = (given >= 0) & (given < self.num_ids)
-            versions = np.zeros(len(given), np.int64)
-            versions[inside] = self._since[given[inside]]
-            return versions
+            return self._at(ids, self._since, 0)
+
+    def _at(self, ids: Any, column: np.ndarray, absent: int) -> np.ndarray:
+        """Return a column by id at any integers, ``absent`` where they are no ids."""
+        given = on_host(as_ids(ids, "ids")).astype(np.int64)
+        inside = (given >= 0) & (given < self.num_ids)
+        found = np.full(len(given), absent, np.int64)
+        found[inside] = column[given[inside]]
+        return found
 
     def forgotten(self, version: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return ids, ``uint32[n]``, and names that were forgotten in this slide or the one before, in that order.
