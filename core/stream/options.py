@@ -83,9 +83,10 @@ class WindowOptions:
             raise ParameterError(
                 f"slide={shown(self.slide)} is longer than size={shown(self.size)}: events would be left out"
             )
-        lateness = 0 if self.lateness == 0 else duration(self.lateness, "lateness", has_unit=has_unit)
+        lateness = duration(self.lateness, "lateness", has_unit=has_unit)
+        origin = duration(self.origin, "origin", has_unit=has_unit)
         ahead = None if self.ahead is None else duration(self.ahead, "ahead", has_unit=has_unit)
-        return Rule(Grid(size, slide, self._origin(has_unit)), lateness, ahead, every=every)
+        return Rule(Grid(size, slide, origin), lateness, ahead, every=every)
 
     def _size(self, has_unit: bool | None) -> int:
         if isinstance(self.size, numbers.Integral):
@@ -93,11 +94,6 @@ class WindowOptions:
                 f"size={self.size} counts events, but slide={shown(self.slide)} is a time: size='{self.size}s', say?"
             )
         return duration(self.size, "size", has_unit=has_unit)
-
-    def _origin(self, has_unit: bool | None) -> int:
-        if isinstance(self.origin, numbers.Integral) and not self.origin:
-            return 0
-        return duration(self.origin, "origin", has_unit=has_unit)
 
 
 def _one_of(label: str, value: Any, allowed: tuple[Any, ...]) -> None:

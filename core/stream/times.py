@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import numbers
 import re
 from typing import Any
 
@@ -32,13 +33,15 @@ def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
 
     Args:
         value: text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python or NumPy; text without a
-            unit (``"100"``) where times have none.
+            unit (``"100"``) where times have none; 0.
         label: the parameter, for messages.
         has_unit: whether times have a unit; None: it is not known yet.
 
     Raises:
         ParameterError: it is no duration, negative, too large, or its unit does not go with the times.
     """
+    if isinstance(value, numbers.Real) and value == 0:
+        return 0
     if isinstance(value, datetime.timedelta):
         value = np.timedelta64(value)
     if isinstance(value, np.timedelta64) and not np.isnat(value):

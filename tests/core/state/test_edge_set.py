@@ -51,8 +51,9 @@ def test_edges_that_do_not_fit_are_refused(device, arguments, error, message):
 
 def test_ids_on_the_device_are_checked_too(device):
     graph = su.Graph(5, device=device)
-    with pytest.raises(VertexRangeError, match=r"dst\[1\]"):
-        su.EdgeSet(graph, device.xp.array([0, 1]), device.xp.array([1, 5]))
+    for dtype in ("int8", "int64"):  # of several bad ids the first one is named
+        with pytest.raises(VertexRangeError, match=r"dst\[1\] is 5"):
+            su.EdgeSet(graph, device.xp.array([0, 1, 2]), device.xp.array([1, 5, -1], dtype))
 
 
 @pytest.mark.parametrize("directed", [True, False])
