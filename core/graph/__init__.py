@@ -311,7 +311,8 @@ class Graph(hints.Hinted):
                     before, given = self._begin_change(), (delete, insert)
                     delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given, parts)
                 except BaseException as error:
-                    edge_columns.undo(self, rows, error)
+                    if self.edge_table is not None:
+                        self.edge_table.undo(rows, error)
                     raise
                 if self.partition is not None:
                     self.partition.even_out()
@@ -383,7 +384,7 @@ class Graph(hints.Hinted):
         """
         if self.partition is not None:
             self.partition.comm.same({"ids": ids})
-        ids = naming.translated(self, ids, "ids")
+        ids = naming.vertices_of(self, ids, "ids") if naming.are_texts(ids) else ids
         return self._end_change(self._begin_change(), self._updater.delete_vertices(ids))
 
     # -- questions -----------------------------------------------------------------------------------------------------
@@ -448,7 +449,7 @@ class Graph(hints.Hinted):
         other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
         other._names = self._names.copy() if isinstance(self._names, Names) else self._names
         other._columns = {name: column.copy_to(place) for name, column in self._columns.items()}
-        other.edge_table = edge_columns.copied(self, place)
+        other.edge_table = None if self.edge_table is None else edge_columns.table_of(self).copy_to(place)
         return other
 
     def __copy__(self, memo: Any = None) -> Graph:

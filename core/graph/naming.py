@@ -77,11 +77,6 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
     return ids
 
 
-def translated(graph: Graph, values: Any, argument: str) -> Any:
-    """Return the ids of vertices given by names that are texts, anything else as it is. Raises likewise."""
-    return vertices_of(graph, values, argument) if are_texts(values) else values
-
-
 def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
     """Return parameters of an algorithm with ids where vertices, or the keys of a mapping, are given as texts.
 

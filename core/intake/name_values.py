@@ -143,13 +143,10 @@ def _as_kind(values: Values, kind: str) -> Values:
     if TEXT in (kind, values.kind):
         have = "texts" if kind == TEXT else "integers"
         raise DTypeError(f"the names are {have}, got {'integers' if kind == TEXT else 'texts'}")
-    if int(values.numbers.min() if values.kind == "int64" else values.numbers.max()) in range(1 << 63):
+    extreme = int(values.numbers.min() if values.kind == "int64" else values.numbers.max())
+    if extreme in range(1 << 63):
         return replace(values, kind=kind)
-    raise DTypeError(f"the names are {kind} and cannot be {shown(_misfit(values.numbers))}: make Names('text')")
-
-
-def _misfit(numbers: np.ndarray) -> int:
-    return int(numbers.min() if numbers.dtype == np.int64 else numbers.max())
+    raise DTypeError(f"the names are {kind} and cannot be {shown(extreme)}: make Names('text')")
 
 
 def _of_array(values: Any) -> Values:

@@ -180,9 +180,7 @@ def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[i
 def _attribute(column: _Column) -> np.ndarray:
     """Return a column as numbers or bools, or texts in an array of objects; what is missing is NaN, 0, False, ""."""
     pa = load_pyarrow()
-    values = column.values
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = column.decoded()
     if _is_text(values.type):
         made = np.empty(len(values), object)
         made[:] = values.fill_null("").to_pylist()
@@ -233,12 +231,14 @@ class _Column(NamedTuple):
             row -= length
         return FileFormatError(path, None, f"{self.name}{'' if row is None else f'[{row}]'} {reason}")
 
+    def decoded(self) -> pa.ChunkedArray:
+        """Return the values without a dictionary."""
+        kind = self.values.type
+        return self.values.cast(kind.value_type) if load_pyarrow().types.is_dictionary(kind) else self.values
+
     def plain(self) -> _Column:
         """Return the column without a dictionary; raises ``FileFormatError`` if an entry is missing."""
-        pa = load_pyarrow()
-        values = self.values
-        if pa.types.is_dictionary(values.type):
-            values = values.cast(values.type.value_type)
+        pa, values = load_pyarrow(), self.decoded()
         if values.null_count:
             raise self.error("is missing", pa.compute.index(pa.compute.is_null(values), True).as_py())
         return self._replace(values=values)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.errors import DTypeError
+from suricate.base.errors import DTypeError, SuricateError
 from suricate.intake.names import Names
 from suricate.io.parsing.fields import numbers_of, texts_at
 
@@ -62,10 +62,14 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
         array = found
     if array.dtype.kind not in "biuf":
         raise DTypeError(f"{label} has dtype {array.dtype}: attributes are numbers or texts")
-    wide = np.dtype(np.float64 if array.dtype.kind == "f" else np.int64)
+    return widened(array, label, DTypeError)
+
+
+def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.ndarray:
+    """Return numbers as ``float64``, or as ``int64`` if they are whole ones; raises ``error`` if one does not fit."""
     if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
-        raise DTypeError(f"{label}: {array.max()} is out of the range of int64")
-    return array.astype(wide, copy=False)
+        raise error(f"{label}: {array.max()} is out of the range of int64")
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
 
 
 def has_texts(column: Any) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
-from suricate.stream.columns import Texts, distinct
+from suricate.stream.columns import Texts, distinct, widened
 
 DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
 _WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}
@@ -89,13 +89,9 @@ def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise DTypeError(f"weight must be numbers, got {array.dtype}")
-    if array.dtype.kind in "iu":
-        if array.dtype == np.uint64 and len(array) and array.max() > np.iinfo(np.int64).max:
-            raise WeightError(f"weight: {array.max()} is out of the range of int64")
-        return array.astype(np.int64, copy=False), None
-    array = array.astype(np.float64, copy=False)
-    finite = np.isfinite(array)
-    return array, None if finite.all() else ~finite
+    array = widened(array, "weight", WeightError)
+    bad = ~np.isfinite(array) if array.dtype.kind == "f" else None
+    return array, None if bad is None or not bad.any() else bad
 
 
 def kinds_of(values: Any) -> np.ndarray | None:

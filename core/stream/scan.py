@@ -97,7 +97,7 @@ class Scan(Source):
         if kind in TABLES:
             yield from ((chunk, ()) for chunk in _table(path, kind, self._columns, self.attributes))
         else:
-            parse = parse_or_raise if self._bad.raises else parse_or_refuse
+            parse = partial(parse_pieces, raises=self._bad.raises)
             yield from _text(path, self._format, self._columns, self.attributes, parse, texts=self._texts)
 
 
@@ -195,29 +195,27 @@ def _text(
             yield found | {name: texts_of(chunk, at, quotes=quotes) for name, at in spans.items()}, bad
 
 
-def parse_or_raise(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:
-    """Return the rows of a chunk, of which ``lines`` lines come before; raises ``FileFormatError``."""
-    return [(chunk, parser.parse(chunk, lines), [])]
+def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
+    """Return the rows of a chunk, of which ``lines`` lines come before, in pieces between lines that are malformed.
 
-
-def parse_or_refuse(parser: Tokenizer, chunk: bytes, lines: int) -> Parsed:
-    """Return the rows of the pieces of a chunk between lines that are malformed, each with the line behind it."""
+    Each piece comes with the malformed line behind it. Raises ``FileFormatError`` for that line if it ``raises``.
+    """
     try:
         return [(chunk, parser.parse(chunk, lines), [])]
     except FileFormatError as error:
-        if error.line is None:
+        if raises or error.line is None:
             raise
         ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == NEWLINE) + 1
         if len(chunk) > BLOCK and len(ends) > 1:  # so that each of many malformed lines costs a block, not a chunk
             half = int(ends[np.searchsorted(ends, ends[-1] // 2)])
             half = half if half < len(chunk) else int(ends[-2])
-            first = _copied(parse_or_refuse(parser, chunk[:half], lines))
-            return first + parse_or_refuse(parser, chunk[half:], lines + int(np.searchsorted(ends, half)) + 1)
+            first = _copied(parse_pieces(parser, chunk[:half], lines))
+            return first + parse_pieces(parser, chunk[half:], lines + int(np.searchsorted(ends, half)) + 1)
         at = error.line - lines - 1
         begin, end = int(ends[at - 1]) if at else 0, int(ends[at]) if at < len(ends) else len(chunk)
         bad = [BadLine(error.line, chunk[begin:end].decode("utf-8", "replace").strip(), error.reason)]
         first = _copied([(chunk[:begin], parser.parse(chunk[:begin], lines), bad)])
-        return first + (parse_or_refuse(parser, chunk[end:], error.line) if end < len(chunk) else [])
+        return first + (parse_pieces(parser, chunk[end:], error.line) if end < len(chunk) else [])
 
 
 def _copied(pieces: Parsed) -> Parsed:

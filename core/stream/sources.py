@@ -101,7 +101,8 @@ class Chunks(Function):
     """
 
     def __init__(self, chunks: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> None:
-        self._chunks = [chunks] if _is_chunk(chunks) else chunks
+        is_one = hasattr(chunks, "__arrow_c_stream__") or column_names(chunks) is not None
+        self._chunks = [chunks] if is_one else chunks
         if not isinstance(self._chunks, Iterable):
             raise ParameterError(
                 f"a source must be an iterable of chunks, st.scan(...) or st.source(...), got {shown(chunks)}"
@@ -280,10 +281,6 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
     if not isinstance(columns, Mapping) or not set(columns) <= set(COLUMNS):
         raise ParameterError(f"columns must map {', '.join(COLUMNS)} to names, got {shown(columns)}")
     return columns
-
-
-def _is_chunk(value: Any) -> bool:
-    return hasattr(value, "__arrow_c_stream__") or column_names(value) is not None
 
 
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:

@@ -21,10 +21,10 @@ LARGEST = 2**62  #: the largest time and duration, so that their sums fit
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)", re.ASCII | re.IGNORECASE)
 
 
-def demand_unit(unit: Any, label: str = "time_unit") -> str | None:
+def demand_unit(unit: Any) -> str | None:
     """Return the unit of times that are numbers, one of :data:`UNITS`, or None; raises ``ParameterError``."""
     if unit is not None and unit not in UNITS:
-        raise ParameterError(f"{label} must be 's', 'ms', 'us', 'ns' or None, got {shown(unit)}")
+        raise ParameterError(f"time_unit must be 's', 'ms', 'us', 'ns' or None, got {shown(unit)}")
     return unit
 
 
@@ -84,7 +84,7 @@ def _parsed(text: str, label: str) -> tuple[int, bool]:
     return whole + round(total), units == {True}
 
 
-def ticks_of(times: Any, unit: str | None, label: str = "time") -> tuple[np.ndarray, bool]:
+def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
     """Return times as int64 ticks, and whether they have a unit.
 
     ``datetime64`` becomes nanoseconds; numbers do if ``unit`` names theirs, else whole numbers stay as they are.
@@ -96,20 +96,20 @@ def ticks_of(times: Any, unit: str | None, label: str = "time") -> tuple[np.ndar
     array = np.asarray(times)
     if array.dtype.kind == "M":
         if np.isnat(array).any():
-            raise ParameterError(f"{label}: a time is missing (NaT)")
+            raise ParameterError("time: a time is missing (NaT)")
         if len(array) and abs(array.astype("M8[s]").astype(np.int64)).max() > LARGEST // 10**9:
-            raise ParameterError(f"{label}: a time is out of the range of nanoseconds, about 1824 to 2116")
+            raise ParameterError("time: a time is out of the range of nanoseconds, about 1824 to 2116")
         return array.astype("M8[ns]").astype(np.int64), True
     if array.dtype.kind not in "iuf":
-        raise DTypeError(f"{label} must be dates or numbers, got {array.dtype}")
+        raise DTypeError(f"time must be dates or numbers, got {array.dtype}")
     scale = 1 if unit is None else NANOSECONDS[unit]
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
-            raise ParameterError(f"{label}: a time is NaN or infinite")
+            raise ParameterError("time: a time is NaN or infinite")
         if unit is None and (array != np.floor(array)).any():
-            raise DTypeError(f"{label} must be whole numbers, or time_unit must say what they are")
+            raise DTypeError("time must be whole numbers, or time_unit must say what they are")
     if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST // scale:
-        raise ParameterError(f"{label}: {shown(array.max())} is out of range")
+        raise ParameterError(f"time: {shown(array.max())} is out of range")
     if array.dtype.kind == "f":
         return np.round(array.astype(np.float64) * scale).astype(np.int64), unit is not None
     ticks = array.astype(np.int64, copy=False)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.devices import CPU, Array, Device
+from suricate.base.devices import CPU, Array
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import edge_keys
 from suricate.graph.naming import are_texts, known_edges
@@ -169,17 +169,6 @@ def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
     spread = np.empty_like(rows)
     spread[order] = np.sort(rows)
     return spread
-
-
-def copied(graph: Graph, device: Device) -> EdgeTable | None:
-    """Return the rows of a copy of a graph on ``device``, None without columns."""
-    return None if graph.edge_table is None else table_of(graph).copy_to(device)
-
-
-def undo(graph: Graph, rows: np.ndarray | None, error: BaseException) -> None:
-    """Take note that an update failed that was to give ``rows`` to edges."""
-    if graph.edge_table is not None:
-        graph.edge_table.undo(rows, error)
 
 
 def attributes_of(graph: Graph, weight: Array | None, label: str = WEIGHT) -> dict[str, np.ndarray]:
