@@ -29,7 +29,7 @@ from suricate.cli.terminal import Grid, show, table_format, working
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
-    from suricate.plugins.algorithm import Algorithm, Requirements
+    from suricate.plugins.algorithm import Algorithm
 
 
 @click.command(cls=ReadingCommand)
@@ -77,7 +77,7 @@ def run(
         check_output(output)  # before anything is computed
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
-    graph = build_graph(file, reading, kind.requires, directed, device=device, backend=backend)
+    graph = build_graph(file, reading, kind, directed, device=device, backend=backend)
     arguments.update(replaced(arguments, named, lambda text: vertex_of(text, graph, file)))
     with working(f"computing {algorithm}"):
         result = graph.compute(kind, **arguments)
@@ -101,7 +101,7 @@ def run(
 
 
 def build_graph(
-    path: Path, reading: dict[str, Any], requires: Requirements, directed: bool | None, **options: Any
+    path: Path, reading: dict[str, Any], kind: type[Algorithm], directed: bool | None, **options: Any
 ) -> Graph:
     """Return the graph of an edge file, built as an algorithm requires it, or of a snapshot."""
     if is_snapshot(path):
@@ -111,15 +111,26 @@ def build_graph(
             )
         return load_snapshot(path, reading, **options)
     data = read_file(path, **reading)
-    options["in_edges"] = requires.in_edges
-    if directed is None and requires.undirected is not None:
-        directed = not requires.undirected
-    if directed is not None:
-        options["directed"] = directed
-    if requires.weighted is False:
-        options["weight_dtype"] = None
     with working("building the graph"):
-        return data.to_graph(**options)
+        return data.to_graph(in_edges=kind.requires.in_edges, **options, **options_for([kind], directed))
+
+
+def options_for(kinds: Iterable[type[Algorithm]], directed: bool | None) -> dict[str, Any]:
+    """Return the options of a graph that algorithms need; ``directed`` is what was asked for.
+
+    Raises:
+        click.UsageError: they need graphs of both directions, and nothing was asked for.
+    """
+    requires = [kind.requires for kind in kinds]
+    needed = {not each.undirected for each in requires if each.undirected is not None}
+    if len(needed) > 1:
+        raise click.UsageError("one of the algorithms needs a directed graph, another one an undirected graph")
+    found: dict[str, Any] = {}
+    if needed or directed is not None:
+        found["directed"] = needed.pop() if directed is None else directed
+    if any(each.weighted is False for each in requires):
+        found["weight_dtype"] = None
+    return found
 
 
 def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from suricate import plugins
-from suricate.cli.run import literal
+from suricate.cli.run import literal, options_for
 from suricate.cli.sources import GRAPH_FILE, STDOUT, ColumnsType, TargetType
 from suricate.cli.terminal import console, plain_table, printable_rows, records, rounded
 from suricate.graph.naming import VERTICES
@@ -163,18 +163,10 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[
 
 def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, directed: bool | None) -> dict[str, Any]:
     """Return the options of the graph that the algorithms need."""
-    needed = {not kind.requires.undirected for kind in kinds.values() if kind.requires.undirected is not None}
-    if len(needed) > 1:
-        raise click.UsageError("one of the algorithms needs a directed graph, another one an undirected graph")
-    found: dict[str, Any] = {
-        "device": device,
-        "directed": needed.pop() if needed and directed is None else directed is not False,
-    }
+    found = {"device": device, "directed": True, **options_for(kinds.values(), directed)}
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
         found["backend"] = backend
-    if any(kind.requires.weighted is False for kind in kinds.values()):
-        found["weight_dtype"] = None
     return found
 
 

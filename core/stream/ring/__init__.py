@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import CheckFailed, WeightError
+from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights
 from suricate.stream.events import Events
 from suricate.stream.ring import loops
 from suricate.stream.ring.attributes import EdgeValues
-from suricate.stream.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOTAL, TOUCHED, Kept, Pairs
+from suricate.stream.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
 
 EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
@@ -214,30 +214,6 @@ class Ring:
         attributes = None if further is None else further.columns(further.held[: len(rows)][which])
         fresh, top = np.ones(new.shape[1], bool), int(new.max()) if new.size else -1
         return Change(new[:, :0], new, value, fresh, 0, 0, 0, top, attributes)
-
-    def check(self) -> None:
-        """Raise ``CheckFailed`` unless lists, counts and the table agree."""
-        kept, pairs, mask = self._kept, self._pairs, len(self._kept.time) - 1
-        found: dict[int, list[int]] = {}
-        for number in range(self._state[FRONT], self._state[BACK]):
-            if kept.alive[number & mask]:
-                found.setdefault(int(kept.pair[number & mask]), []).append(number)
-        for pair, events in found.items():
-            row, walked = pairs.row[pair], []
-            at = int(row[loops.HEAD])
-            while at >= 0:
-                walked.append(at)
-                at = int(kept.after[at & mask])
-            if walked != events or row[loops.LIVE] != len(events) or row[loops.TAIL] != events[-1]:
-                raise CheckFailed(f"the list of pair {pair} is {walked}, its live events are {events}")
-            if self._exact and row[TOTAL] != sum(int(kept.weight[number & mask]) for number in events):
-                raise CheckFailed(f"the sum of pair {pair} is wrong")
-            with np.errstate(over="ignore"):
-                at = loops.find_pair(pairs, np.uint64(row[loops.KEY]))
-            if pairs.table[at] & np.uint64(0xFFFFFFFF) != pair:
-                raise CheckFailed(f"pair {pair} is not found in the table")
-        if self.num_pairs != len(found) or np.count_nonzero(pairs.table != FREE) != len(found):
-            raise CheckFailed("there are pairs without events")
 
 
 def _rows(count: int) -> np.ndarray:
