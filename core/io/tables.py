@@ -200,13 +200,13 @@ def opened(file: IO[bytes] | Path, format: str) -> tuple[Any, Any]:
     if format == "parquet":
         parquet = pa.parquet.ParquetFile(file)
         return parquet, parquet.schema_arrow
-    source = file if isinstance(file, Path) else pa.PythonFile(file, mode="r")
-    if source is file and file.suffix == STREAM_SUFFIX:  # it may be a pipe, which is read once
-        reader = pa.ipc.open_stream(source)
-        return reader, reader.schema
+    source: Any = file if isinstance(file, Path) else pa.PythonFile(file, mode="r")
+    is_stream = isinstance(file, Path) and file.suffix == STREAM_SUFFIX  # it may be a pipe, which is read once
     try:
-        reader = pa.ipc.open_file(source)
+        reader = pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
     except pa.ArrowInvalid:
+        if is_stream:
+            raise
         if source is not file:
             source.seek(0)
         reader = pa.ipc.open_stream(source)
