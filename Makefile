@@ -25,7 +25,9 @@ demo: $(VENV)/.demo
 
 # The quick tier in two parts: tests of small graphs as plain Python, and everything else, compiled.
 test: $(VENV)/.dev
-	NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS); plain=$$?; $(QUICK) $(TESTS) --compiled-part $(ARGS) && exit $$plain
+	@echo "Part 1 of 2: small graphs as plain Python"
+	@NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS); plain=$$?; \
+	    echo "Part 2 of 2: everything else, compiled"; $(QUICK) $(TESTS) --compiled-part $(ARGS) && exit $$plain
 
 test-all: compile-cuda-all
 	$(TESTS) --tier=all $(ARGS)

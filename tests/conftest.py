@@ -60,6 +60,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     tiers.add_options(parser)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if tiers.is_left_out(config, collection_path) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # ahead of ``-k`` and ``-m``
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tiers.select(config, items)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -40,11 +41,13 @@ def chosen(items: list[pytest.Item], named: str = "tests", **options: Any) -> li
     return kept
 
 
+LARGE = item("tests/algorithms/test_a.py::test_large", "compiled")
 SUITE = [
     *(one for number in range(40) for one in on_backends(f"tests/core/test_{number}.py::test_it")),
-    *on_backends("tests/algorithms/test_a.py::TestA::test_one"),
-    *on_backends("tests/algorithms/test_a.py::TestA::test_other"),
-    item("tests/algorithms/test_a.py::test_large", "compiled"),
+    *on_backends("tests/core/operators/test_a.py::TestA::test_one"),
+    *on_backends("tests/core/operators/test_a.py::TestA::test_other"),
+    *on_backends("tests/algorithms/test_a.py::test_one"),
+    LARGE,
     item("tests/test_b.py::test_emulated", "slow"),
     item("tests/test_b.py::test_for_minutes", "soak"),
 ]
@@ -84,14 +87,30 @@ def split(quick: list[pytest.Item]) -> tuple[list[Any], list[Any], list[Any]]:
     every = [params_of(one) for one in quick]
     default = [each for each in every if each["backend"] == tiers.DEFAULT]
     first, others = ([each for each in default if bool(each["params"]) is other] for other in (False, True))
+    others.sort(key=lambda each: each["params"]["k"])
     return [each["variant"] for each in first], others, [each for each in every if each not in default]
 
 
 def test_a_kit_of_algorithms_runs_in_every_kind_on_the_default_backend_and_in_one_otherwise() -> None:
-    kinds, others, elsewhere = split(chosen(of_kit("test_compute")))
+    kinds, others, elsewhere = split(chosen(of_kit("test_update")))
     assert kinds == list(VARIANTS)
     assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
     assert len(elsewhere) == 1
+
+
+def test_what_shows_less_of_a_kit_of_algorithms_runs_in_a_directed_and_an_undirected_kind() -> None:
+    kinds, others, elsewhere = split(chosen(of_kit("test_compute")))
+    assert sorted(kind.directed for kind in kinds) == [False, True]
+    assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
+    assert len(elsewhere) == 1
+
+
+def test_tests_of_a_kit_share_what_is_compiled() -> None:
+    names = ("test_compute", "test_update", "test_mismatch", "test_every_change")
+    runs = [chosen(of_kit(name), compiled_part=True) for name in names]
+    assert [len(each) for each in runs] == [1] * 4
+    assert len({each[0].nodeid.partition("[")[2] for each in runs}) == 1
+    assert chosen(of_kit("test_by_operators"), compiled_part=True) == []
 
 
 def test_on_cuda_a_kit_of_algorithms_has_weights_of_one_type() -> None:
@@ -159,8 +178,9 @@ def test_plain_and_compiled_parts_make_the_quick_tier(monkeypatch: pytest.Monkey
     plain = chosen(SUITE)
     assert {*map(id, plain)} | {*map(id, compiled)} == {*map(id, quick)}
     assert not any(one.get_closest_marker("compiled") for one in plain)
-    small = [one for one in compiled if "tests/algorithms/" in one.nodeid and not one.get_closest_marker("compiled")]
+    small = [one for one in compiled if "core/operators/" in one.nodeid]
     assert [tiers.backend_of(one) for one in small] == [tiers.DEFAULT] * 2, "each of the two tests once more"
+    assert [one for one in compiled if "algorithms/" in one.nodeid] == [LARGE], "of algorithms, the kit only"
     assert len({params_of(one)["kind"] for one in small}) == 1, "on graphs of the same kind"
 
 
@@ -169,7 +189,33 @@ def test_in_plain_python_a_set_of_parameters_is_on_one_backend(monkeypatch: pyte
     plain = chosen(on_backends("tests/algorithms/test_a.py::test_one"))
     assert sorted(params_of(one)["kind"] for one in plain) == [0, 1, 2]
     assert len({tiers.backend_of(one) for one in plain}) == 2
-    assert len(chosen(of_kit("test_compute"))) == 9, "a kit is thinned out otherwise"
+    assert len(chosen(of_kit("test_update"))) == 9, "a kit is thinned out otherwise"
+
+
+def test_interpreted_tests_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = [item("tests/test_c.py::test_it", "interpreted", kind=kind) for kind in "abc"]
+    assert chosen(group, compiled_part=True) == []
+    assert chosen(group) == group
+    assert chosen(group, tier="all") == group
+    monkeypatch.setattr(tiers, "PLAIN", True)
+    assert chosen(group) == group
+
+
+def test_files_without_plain_tests_are_not_read_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[1]
+
+    def left_out(name: str, **options: Any) -> bool:
+        option = SimpleNamespace(**{"tier": "quick", "share_of": None} | options)
+        return tiers.is_left_out(cast("pytest.Config", SimpleNamespace(option=option, rootpath=root)), root / name)
+
+    files = {
+        "tests/core/cpu/test_plain.py": False, "tests/algorithms/test_bfs.py": False, "tests/core/cpu": False,
+        "tests/core/cpu/test_cores.py": True, "tests/core/operators/test_operator_cores.py": True,
+    }  # fmt: skip
+    assert not any(map(left_out, files))
+    monkeypatch.setattr(tiers, "PLAIN", True)
+    assert {name: left_out(name) for name in files} == files
+    assert not any(left_out(name, tier="all") or left_out(name, share_of="1") for name in files)
 
 
 def test_a_test_that_is_named_runs() -> None:

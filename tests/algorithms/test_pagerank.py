@@ -66,6 +66,7 @@ def random_graph(seed: int, weight_dtype: str | None, **options: Any) -> su.Grap
 # -- NetworkX's definitions --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.by_turns("options", "weight_dtype")
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}, {"directed": False}], ids=str)
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 @pytest.mark.parametrize("seed", range(3))
@@ -306,6 +307,7 @@ def test_steps_go_on_until_the_tolerance(
     assert tracker.algorithm.iterations > 1000
 
 
+@pytest.mark.by_turns("method")
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}], ids=str)
 @pytest.mark.parametrize("method", ["auto", "static", "nd", "df", "dfp"])
 def test_too_few_steps_are_an_error_and_a_tracker_recovers(

@@ -52,7 +52,7 @@ def changed(graph: su.Graph, rng: np.random.Generator, batch: int) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns("kind", "method")
+@pytest.mark.by_turns("method")
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     "params",
@@ -179,6 +179,7 @@ def test_geometric_series_of_changes_are_summed_up_at_once_on_the_cpu(graph: str
 
 
 @pytest.mark.compiled
+@pytest.mark.by_turns
 @pytest.mark.parametrize("method", ["dt", "df", "dfp"])
 def test_passes_that_take_over_keep_the_sum_of_the_ranks(method: str, device: su.devices.Device) -> None:
     n, rng = 1 << 10, np.random.default_rng(2)

@@ -50,6 +50,7 @@ def both_ways(keys: np.ndarray) -> np.ndarray:
     return np.unique(edge_keys(np.minimum(src, dst), np.maximum(src, dst)))
 
 
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize(
     ("name", "stream", "backend"),
     [(name, each, backend_at(number + at)) for number, name in enumerate(NAMES) for at, each in enumerate(STREAMS)],

@@ -66,6 +66,7 @@ class Followed:
             assert algorithm.mismatch(type(right)(*map(to_numpy, tracker.result)), right) is None
 
 
+@pytest.mark.by_turns("family")
 @pytest.mark.parametrize("options", KINDS, ids=str)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_families(family: str, options: dict[str, Any], device: su.Device, backend: str) -> None:

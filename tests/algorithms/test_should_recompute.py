@@ -135,6 +135,7 @@ class SteadyClock:
 
 
 @pytest.mark.may_recompute
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize("share", [0.5, 2.0], ids=["below", "above"])
 @pytest.mark.parametrize(("name", "weight"), [("bfs", 4), ("wcc", 2), ("kcore", 11.5)])
 def test_batches_that_visit_many_vertices_are_computations_with_a_reason(

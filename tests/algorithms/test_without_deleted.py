@@ -110,6 +110,7 @@ ITERATED: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize("repairs", [False, True], ids=["recomputed", "repaired"])
 @pytest.mark.parametrize("name", ITERATED)
 def test_iterations_are_those_without_deleted_vertices(

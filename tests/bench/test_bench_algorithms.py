@@ -322,6 +322,8 @@ def test_references_are_computed_once(data, monkeypatch):
 # -- streams -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
+@pytest.mark.by_turns("algorithm")
 @pytest.mark.parametrize("kind", [Stream, Window])
 @pytest.mark.parametrize("algorithm", [None, *BUILT_IN_ALGORITHMS])
 def test_streams(temporal_file, kind, algorithm):

@@ -132,6 +132,7 @@ def test_a_single_edge_is_timed_often_enough_for_a_tail(data):
 # -- ablations ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("kind", SCHEMES)
 @pytest.mark.parametrize("backend", ["slabhash", "hornet_like"])  # these have the schemes; the CPU has one loop for all
 def test_every_scheme_of_every_algorithm(data, backend, device, kind):

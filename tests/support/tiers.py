@@ -6,15 +6,17 @@ algorithms, tests on CUDA and those marked ``by_turns`` run with fewer sets of p
 left out of the quick tier, those marked ``soak`` of all but their own.
 
 Under ``NUMBA_DISABLE_JIT=1`` nothing is compiled: the tests of small graphs run as plain Python, those in
-``PLAIN_FOLDERS`` and those marked ``plain``, without those marked ``compiled`` or ``data``. ``--compiled-part`` is the
-other part of the quick tier: all other tests, and each of these once, on the default backend, but for tests of the
-kit of algorithms with other types of weights.
+``PLAIN_FOLDERS`` and those marked ``plain`` or ``interpreted``, without those marked ``compiled`` or ``data``.
+``--compiled-part`` is the other part of the quick tier: all other tests, and each of these once, on the default
+backend, but for those marked ``interpreted``. Of the algorithms that is their kit, without other types of weights.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,6 +60,16 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if id(item) in kept]
+
+
+def is_left_out(config: pytest.Config, path: Path) -> bool:
+    """Return whether no test of a file is to run, as its text shows: none of it is plain Python."""
+    if not PLAIN or config.option.tier != "quick" or config.option.share_of is not None or path.suffix != ".py":
+        return False
+    name = path.relative_to(config.rootpath).as_posix()
+    if name.startswith(PLAIN_FOLDERS):
+        return name in COMPILED_FILES
+    return not re.search(r"mark\.(plain|interpreted)\b", path.read_text())
 
 
 def may_be_empty(config: pytest.Config) -> bool:
@@ -155,8 +167,8 @@ def _is_slow(item: pytest.Item) -> bool:
 def _is_plain(item: pytest.Item) -> bool:
     apart = any(item.get_closest_marker(name) for name in ("compiled", "data", "gpu"))
     in_folder = item.nodeid.startswith(PLAIN_FOLDERS) and not item.nodeid.startswith(COMPILED_FILES)
-    small = in_folder or item.get_closest_marker("plain")
-    return bool(small) and not apart
+    marked = any(item.get_closest_marker(name) for name in ("plain", "interpreted"))
+    return (in_folder or marked) and not apart
 
 
 def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
@@ -184,10 +196,22 @@ def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
         few = _few(_by_turns(_in_turn(group)))
         if _is_plain(group[0]):
             plain += few if _is_of_kit(group[0]) else _alternating(few)
-            compiled += [] if "weighted" in _params(group[0]) else _one_of_each(_on_default(few) or few, _file)
+            compiled += _one_of_each(_on_default(few) or few, _file) if _is_compiled_too(group[0]) else []
         else:
             compiled += few
     return plain, compiled
+
+
+def _is_compiled_too(item: pytest.Item) -> bool:
+    """Return whether a test that runs as plain Python is compiled as well; of algorithms, that is the kit in one kind.
+
+    Algorithms by operators are left to plain Python: what an operator makes of functions has tests of its own.
+    """
+    if item.get_closest_marker("interpreted"):
+        return False
+    if _is_of_kit(item):
+        return "weighted" not in _params(item) and _function(item) != "test_by_operators"
+    return not item.nodeid.startswith("tests/algorithms/")
 
 
 def _with_few_long(items: list[pytest.Item]) -> list[pytest.Item]:
@@ -223,8 +247,9 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles again.
 
     Of a kit, that is every kind of graph on the default backend with the first set of parameters, and one kind, by
-    turns, with each other set, and on the other backend. On CUDA weights are of one type, by turns, and only the tests
-    of the kit that show most run with other sets and on another backend; of tests that are of no kit, one is there.
+    turns, with each other set, and on the other backend. On the CPU the tests that show less than others have one
+    directed and one undirected kind. On CUDA weights are of one type, by turns, and only the tests of the kit that
+    show most run with other sets and on another backend; of tests that are of no kit, one is there.
     """
     first, on_cuda = group[0], group[0].get_closest_marker("gpu") is not None
     if first.get_closest_marker("every_backend"):
@@ -240,6 +265,8 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     if on_cuda:
         main = _one_of_each(main, lambda item: _weight_of(item) is not None or _value(item, "variant"))
         rest = [item for item in rest if _function(item) in TELLING]
+    elif _function(first) not in TELLING:
+        main = _one_of_each(main, lambda item: getattr(_params(item).get("variant"), "directed", item.nodeid))
     return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"))
 
 
@@ -263,9 +290,15 @@ def _alternating(group: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _one_of_each(items: Iterable[pytest.Item], key: Callable[[pytest.Item], object]) -> list[pytest.Item]:
-    """Return one of the items with each key, by turns; tests of a class with the same parameters have the same turn."""
+    """Return one of the items with each key, by turns.
+
+    Tests of a class share what is compiled: they have the same parameters, where several have been chosen from.
+    """
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
-    turns = (stable_hash(f"{_class(each[0])} {number}") for number, each in enumerate(groups.values()))
-    return [each[turn % len(each)] for turn, each in zip(turns, groups.values(), strict=True)]
+    return [min(each, key=_turn) for each in groups.values()]
+
+
+def _turn(item: pytest.Item) -> int:
+    return stable_hash(f"{_class(item)} {item.nodeid.partition('[')[2]}")

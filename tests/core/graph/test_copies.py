@@ -35,6 +35,7 @@ def state(graph):
             graph.backend, graph.device, graph.options.checks, graph.options.memory_limit)  # fmt: skip
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_copy_is_independent(backend, device, kind, way):

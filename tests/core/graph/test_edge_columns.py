@@ -84,6 +84,7 @@ class Pair:
             self.edges.update({key: (2.5, *self.edges[key][1:]) for key in keys})
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("kind", [{}, {"in_edges": True}, {"directed": False}], ids=["out", "in", "undirected"])
 def test_columns_follow_edges_as_a_dictionary_does(backend, device, kind):
     pair = Pair(3, backend=backend, device=device, **kind)
@@ -135,6 +136,7 @@ def test_snapshots_keep_columns_of_edges(device, tmp_path):
         su.Graph.load(path, device=device, edge_columns={})
 
 
+@pytest.mark.interpreted
 def test_functions_and_algorithms_take_columns_by_name(backend, device):
     kinds = {"km": "float32", "toll": "int32", "road": str}
     graph = su.Graph(4, backend=backend, device=device, in_edges=True, edge_columns=kinds)

@@ -31,6 +31,7 @@ def edges_of(family: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.every_backend
+@pytest.mark.by_turns("backend")
 @pytest.mark.parametrize("family", ["rmat", "uniform", "star", "hubs"])
 def test_with_degrees_it_is_within_a_tenth(backend: str, family: str) -> None:
     src, dst = edges_of(family)

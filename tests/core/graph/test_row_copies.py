@@ -33,7 +33,7 @@ def product(u, v, w, x):
     return w * x[u] + x[v]
 
 
-@pytest.mark.by_turns("weighted")
+@pytest.mark.by_turns
 @pytest.mark.parametrize(("weighted", "directed"), [(True, True), (False, False)])
 def test_sums_are_the_same_to_the_last_bit(backend, weighted, directed):
     graph, x = make_graph(backend, weighted, directed), np.random.default_rng(4).random(N)

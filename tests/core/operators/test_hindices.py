@@ -47,7 +47,7 @@ def hubs(device: su.devices.Device, backend: str) -> tuple[su.Graph, list[np.nda
     return graph, rows
 
 
-@pytest.mark.by_turns("dtype")
+@pytest.mark.by_turns
 @pytest.mark.parametrize("dtype", ["int64", "int32", "uint32", "uint64"])
 def test_hindices_of_hubs(device: su.devices.Device, backend: str, dtype: str) -> None:
     graph, rows = hubs(device, backend)

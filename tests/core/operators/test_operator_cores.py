@@ -135,7 +135,7 @@ def product_of(u, v, w, x):
     return (x[u] * 31 + v) % 1000 - 200
 
 
-@pytest.mark.by_turns("options")
+@pytest.mark.by_turns("over")
 @pytest.mark.parametrize("options", [{}, {"layers": True}, {"then": reached}, {"once": True}, {"once": "equal"}])
 @pytest.mark.parametrize("over", ["out", "both"])
 def test_propagate(name, over, options):
@@ -330,7 +330,7 @@ def show_share(v, x, y, changes):
     x[v] = y[v]
 
 
-@pytest.mark.by_turns("over", "reduce")
+@pytest.mark.by_turns("over")
 @pytest.mark.parametrize(("over", "reduce"), [("in", "sum"), ("both", "sum"), ("both", "mode"), ("both", "hindex")])
 def test_converge(name, over, reduce):
     graph = make_case(name, CPU, "int32", in_edges=True).graph

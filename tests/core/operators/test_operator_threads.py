@@ -9,7 +9,7 @@ import numpy as np
 
 import suricate as su
 
-THREADS, ROUNDS = 8, 5
+THREADS, ROUNDS = 4, 3
 
 
 def scaled(factor):

@@ -30,6 +30,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
     return modules
 
 
+@pytest.mark.by_turns("over")
 @pytest.mark.parametrize("over", ["out", "in", "both"])
 @pytest.mark.parametrize("backend", ["blocked", "csr_baseline", "gpma", "hornet_like", "slabhash"])
 def test_sums_are_right(made: list[ModuleType], backend: str, over: str) -> None:

@@ -171,7 +171,7 @@ def check_all(story, what):
 
 
 @pytest.mark.compiled
-@pytest.mark.by_turns("weight_dtype")
+@pytest.mark.by_turns
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_updated_after_every_change(backend, device, weight_dtype, kind):

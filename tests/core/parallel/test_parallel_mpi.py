@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from test_parallel_operators import OPERATIONS
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.interpreted  # its processes compile nothing
 HERE = Path(__file__).parent
 STARTING = 120  #: seconds that a job may take to start and to end, on a busy machine; a rank that stalls takes 600
 ALGORITHMS = (

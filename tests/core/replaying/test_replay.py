@@ -108,7 +108,7 @@ def check_against_calls(stream: Stream, backend: str, run: str, kind: dict[str, 
                 assert np.array_equal(got, right)
 
 
-@pytest.mark.compiled
+@pytest.mark.plain
 @pytest.mark.parametrize("backend", ["slabhash", "blocked", "csr_baseline", "gpma", "hornet_like"])
 @pytest.mark.parametrize("run", RUNS)
 @given(streams(), st.sampled_from(sorted(KINDS)))

@@ -77,6 +77,7 @@ def labels(arcs: Weights) -> list[int]:
 
 
 @pytest.mark.compiled
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize("backend", ["slabhash", "blocked", "csr_baseline", "gpma", "hornet_like"])
 @pytest.mark.parametrize("name", ["bfs", "sssp", "wcc"])
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])

@@ -53,6 +53,7 @@ def ordered(device: Device, edges: EdgeList) -> list[np.ndarray]:
     return [part[order] for part in parts]
 
 
+@pytest.mark.by_turns("backend")
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "float64"])
 def test_generic_operations(device: Device, backend: str, weight_dtype: str | None) -> None:
     edges, xp = some_edges(weight_dtype), device.xp

@@ -20,6 +20,7 @@ class TestTutorialStore(StoreConformance):
     cuda_marks = (pytest.mark.gpu,)
 
 
+@pytest.mark.plain
 class OnTutorialStore(AlgorithmConformance):
     backends = (TutorialStore,)
     examples = 5
@@ -39,6 +40,7 @@ class TestPageRank(OnTutorialStore):
 BUILT_IN = {plugin.name for plugin in plugins.installed() if plugin.source == "suricate"} & set(plugins.algorithms())
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", sorted(BUILT_IN))
 def test_every_built_in_algorithm_runs_on_it(name: str) -> None:
     algorithm, rng = plugins.algorithm(name), np.random.default_rng(5)
