@@ -243,7 +243,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             if self.log is not None and kind == ABSENT:
                 self.log.reserve(size, self)
             target = self.pool.target(host.num_edges + (size if kind == ABSENT else 0))
-            given = EdgeList(*(None if part is None else to_numpy(part) for part in edges))
+            given = edges.each(to_numpy)
             changed = host._change(given, None, kind)
         self._upload(host, target)
         outcome = Outcome(*(None if part is None else xp.asarray(part) for part in changed))

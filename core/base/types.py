@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, ReturnedArray
 
 EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
 TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
@@ -35,9 +35,13 @@ Checks: TypeAlias = Literal["eager", "deferred"]  #: when invalid device arrays 
 class EdgeList(NamedTuple):
     """Edges as parallel arrays: ``src`` and ``dst`` are ``uint32[n]``, ``weight`` is ``weight_dtype[n]`` or None."""
 
-    src: Array
-    dst: Array
-    weight: Array | None = None
+    src: ReturnedArray
+    dst: ReturnedArray
+    weight: ReturnedArray | None = None
+
+    def each(self, function: Callable[[Array], Array]) -> EdgeList:
+        """Return the edges with ``function`` applied to each array that there is."""
+        return EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
 
 
 class ArcList(NamedTuple):
@@ -90,9 +94,9 @@ class Outcome(NamedTuple):
 class Adjacency(NamedTuple):
     """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""
 
-    offsets: Array
-    dst: Array
-    weight: Array | None = None
+    offsets: ReturnedArray
+    dst: ReturnedArray
+    weight: ReturnedArray | None = None
 
 
 @dataclass(frozen=True)

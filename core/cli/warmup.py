@@ -13,7 +13,8 @@ from suricate.base.devices import resolve_device
 @click.command()
 @click.option("--backend", metavar="BACKEND", help="Storage backend; default: the one of highest priority.")
 @click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
-def warmup(backend: str | None, device: str) -> None:
+@click.option("--networkx", is_flag=True, help="Also what the functions of the NetworkX backend need.")
+def warmup(backend: str | None, device: str, networkx: bool) -> None:
     """Compile ahead what updates, queries, algorithms and readers need.
 
     Compiled kernels are kept on disk, so that this is done once on a machine and for a version of suricate.
@@ -21,9 +22,10 @@ def warmup(backend: str | None, device: str) -> None:
     os.environ.setdefault("SURICATE_QUIET", "1")  # this command says itself what it compiles
     from suricate.cli.precompile import warm_up
 
-    seconds = warm_up(
-        backend=backend, device=device, report=lambda what, seconds: click.echo(f"{seconds:6.1f} s  {what}")
-    )
+    def report(what: str, seconds: float) -> None:
+        click.echo(f"{seconds:6.1f} s  {what}")
+
+    seconds = warm_up(backend=backend, device=device, networkx=networkx, report=report)
     folder = kernel_cache(resolve_device(device).kind)
     click.echo(f"{seconds:6.1f} s  in all; kept in {folder}" if folder else f"{seconds:6.1f} s  in all; not kept")
 

@@ -266,7 +266,7 @@ def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
     if size > count:
         raise ParameterError(f"cannot choose {size} of {count} edges")
     chosen = _generator("existing_edges", seed).choice(count, size, replace=False)
-    return EdgeList(*(part if part is None or part.ndim == 0 else part[chosen] for part in edges))
+    return edges.each(lambda part: part if part.ndim == 0 else part[chosen])
 
 
 def _edges_of(edges: Any) -> EdgeList:
@@ -280,8 +280,8 @@ def _edges_of(edges: Any) -> EdgeList:
 
     given = edge_list(() if edges is None else edges, "edges")
     assert given is not None
-    names = ("edges.src", "edges.dst", "edges.weight")
-    return EdgeList(*(None if part is None else as_array(part, name) for part, name in zip(given, names, strict=True)))
+    src, dst = as_array(given.src, "edges.src"), as_array(given.dst, "edges.dst")
+    return EdgeList(src, dst, None if given.weight is None else as_array(given.weight, "edges.weight"))
 
 
 def mixed(
@@ -455,18 +455,18 @@ def _finish(src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, device:
 
 
 def _in_order(stream: EdgeList, time: np.ndarray | None) -> EdgeList:
-    arrays = EdgeList(*(None if part is None else np.asarray(part) for part in stream))
+    arrays = stream.each(np.asarray)
     for name, column in (*arrays._asdict().items(), ("time", time)):
         if column is not None and np.shape(column) != (arrays.src.size,):
             raise ShapeError(f"{name} has shape {np.shape(column)}: pass one entry per edge, as many as src has")
     if time is None:
         return arrays
     order = np.argsort(time, kind="stable")
-    return EdgeList(*(None if part is None else part[order] for part in arrays))
+    return arrays.each(lambda part: part[order])
 
 
 def _part(stream: EdgeList, begin: int, end: int) -> EdgeList:
-    return EdgeList(*(None if part is None else part[begin:end] for part in stream))
+    return stream.each(lambda part: part[begin:end])
 
 
 def _next_occurrence(stream: EdgeList, *, directed: bool) -> np.ndarray:

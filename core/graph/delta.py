@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.devices import Array, Device, resolve_device
+from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
 from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, Outcome, PlacedArcs
 from suricate.intake.arrays import bits, joined, picked
@@ -27,7 +27,7 @@ def uploaded(device: Device, change: Change) -> Change:
     edges, outcome, mirrored = change
     move = device.xp.asarray
     return Change(
-        EdgeList(*(None if part is None else move(part) for part in edges)),
+        edges.each(move),
         Outcome(*(None if part is None else move(part) for part in outcome)),
         mirrored,
     )
@@ -150,7 +150,7 @@ class Delta:
         self._deleted_vertices, self._revived_vertices = deleted_vertices, revived_vertices
 
     @property
-    def deleted_vertices(self) -> Array:
+    def deleted_vertices(self) -> ReturnedArray:
         """``uint32[k]``: the vertices that were live before the call and are not any more, ascending."""
         if self._deleted_vertices is None:
             with self._exclusive():
@@ -158,24 +158,24 @@ class Delta:
         return self._deleted_vertices
 
     @property
-    def revived_vertices(self) -> Array:
+    def revived_vertices(self) -> ReturnedArray:
         """``uint32[k]``: the deleted vertices that became live, recycled or given an edge, ascending."""
         if self._revived_vertices is None or callable(self._revived_vertices):
             with self._exclusive():
-                self._revived_vertices = self._read_revived()
+                return self._read_revived()
         return self._revived_vertices
 
     def _read_revived(self) -> Array:
         if self._revived_vertices is None:
-            return self._device.xp.empty(0, np.uint32)
-        if not callable(self._revived_vertices):  # another thread has read them meanwhile
-            return self._revived_vertices
-        if self._wait is not None:
-            self._wait(self.keeps_errors)
-        return self._revived_vertices()
+            self._revived_vertices = self._device.xp.empty(0, np.uint32)
+        elif callable(self._revived_vertices):  # no other thread has read them meanwhile
+            if self._wait is not None:
+                self._wait(self.keeps_errors)
+            self._revived_vertices = self._revived_vertices()
+        return self._revived_vertices
 
     @property
-    def switched_vertices(self) -> Array:
+    def switched_vertices(self) -> ReturnedArray:
         """``uint32[k]`` on the device: the vertices that the call deleted or recycled; does not wait.
 
         Vertices revived by an edge are among the ends of ``edges("inserted")``; on the CPU they are here, too.
@@ -418,9 +418,7 @@ def _restored(
 
 
 def _moved(lists: Lists, move: Callable[[Array], Array]) -> Lists:
-    inserted, deleted, replaced = (
-        EdgeList(*(part if part is None else move(part) for part in edges)) for edges in lists[:3]
-    )
+    inserted, deleted, replaced = (edges.each(move) for edges in (lists.inserted, lists.deleted, lists.replaced))
     old = lists.replaced_old
     return Lists(inserted, deleted, replaced, None if old is None else move(old))
 

@@ -128,7 +128,7 @@ def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVer
 
 
 def _host_edges(store: Store) -> EdgeList:
-    return EdgeList(*(None if part is None else store.device.to_numpy(part) for part in store.edges()))
+    return store.edges().each(store.device.to_numpy)
 
 
 def _turned(arcs: EdgeList) -> EdgeList:

@@ -63,7 +63,7 @@ def _ends(inserted: Any) -> tuple[int, int, int, Any]:
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)
         return arcs.addresses[0], arcs.addresses[1], arcs.size, arcs
-    edges = inserted if isinstance(inserted, EdgeList) else inserted().edges
+    edges: Any = inserted if isinstance(inserted, EdgeList) else inserted().edges
     return edges.src.data.ptr, edges.dst.data.ptr, len(edges.src), edges
 
 

@@ -29,8 +29,7 @@ def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None
     else:
         return
     for part in (slice(0, size // 2), slice(size // 2, size)):
-        columns = (None if column is None else column[part] for column in edges)
-        in_parts(store, action, EdgeList(*columns), None if status is None else status[part], wanted)
+        in_parts(store, action, picked(edges, part), None if status is None else status[part], wanted)
 
 
 def insert_into(store: Store, edges: EdgeList) -> None:

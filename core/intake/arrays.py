@@ -465,18 +465,19 @@ def bits(weight: Array) -> Array:
     return weight.view(f"u{weight.dtype.itemsize}")
 
 
-def picked(edges: EdgeList, at: Array) -> EdgeList:
-    """Return the edges at the indices ``at``, or where the mask ``at`` holds; with a mask this waits on CUDA."""
+def picked(edges: EdgeList, at: Array | slice) -> EdgeList:
+    """Return the edges at indices, in a slice, or where a mask holds; with a mask this waits on CUDA."""
     weight = None if edges.weight is None else bits(edges.weight)[at].view(edges.weight.dtype)
     return EdgeList(edges.src[at], edges.dst[at], weight)
 
 
-def joined(xp: Any, one: EdgeList, other: EdgeList) -> EdgeList:
-    """Return the edges of two lists, one behind the other."""
-    weight = None
-    if one.weight is not None and other.weight is not None:
-        weight = xp.concatenate((bits(one.weight), bits(other.weight))).view(one.weight.dtype)
-    return EdgeList(xp.concatenate((one.src, other.src)), xp.concatenate((one.dst, other.dst)), weight)
+def joined(xp: Any, *lists: EdgeList) -> EdgeList:
+    """Return the edges of lists, one behind the other; without weights if one has none."""
+    src, dst = (xp.concatenate([edges[end] for edges in lists]) for end in (0, 1))
+    weights = [edges.weight for edges in lists if edges.weight is not None]
+    if len(weights) < len(lists):
+        return EdgeList(src, dst)
+    return EdgeList(src, dst, xp.concatenate([bits(weight) for weight in weights]).view(weights[0].dtype))
 
 
 def sorted_distinct(keys: Array, xp: Any = np) -> Array:

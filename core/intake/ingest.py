@@ -396,10 +396,9 @@ class Ingest:
         """Return copies of a batch as a store takes it; invalid entries become edge (0, 0). Does not wait."""
         empty, size = self._xp.empty, batch.size
         held = None if batch.variant.weight is None else self._weight_dtype
-        result = EdgeList(empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held))
-        src, dst, weight = (0 if part is None else part.data.ptr for part in result)
-        self.launch_copy(batch, (src, dst, weight))
-        return result
+        src, dst, weight = empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held)
+        self.launch_copy(batch, (src.data.ptr, dst.data.ptr, 0 if weight is None else weight.data.ptr))
+        return EdgeList(src, dst, weight)
 
     def checked(self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0) -> EdgeList:
         """Return checked copies of arrays as :meth:`prepare` returns them; waits. Arguments, errors: as below."""

@@ -113,7 +113,9 @@ class EdgeFile:
             edges = both_arcs(np, edges)
         if self.columns:
             columns = {name: np.concatenate((part, part)) if both else part for name, part in self.columns.items()}
-            edges = edges._replace(weight={**({} if edges.weight is None else {WEIGHT: edges.weight}), **columns})
+            weights: Any = {} if edges.weight is None else {WEIGHT: edges.weight}
+            weights |= columns
+            edges = EdgeList(edges.src, edges.dst, weights)
         if graph.partition is None:
             graph.insert_edges(*edges)
         else:

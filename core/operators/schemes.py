@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from suricate.base.errors import RequirementError
-from suricate.base.types import EdgeList, StoreView
+from suricate.base.types import StoreView
+from suricate.intake.arrays import picked
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -137,5 +138,5 @@ def inserted_view(graph: Graph, over: str) -> StoreView:
 
     edges, xp = graph.store(over).updated(), graph.device.xp
     order = xp.argsort(edges.src, kind="stable")
-    ordered = EdgeList(*(None if part is None else part[order] for part in edges))
+    ordered = picked(edges, order)
     return view_of_edges(ordered, graph.num_vertices, xp)

@@ -93,7 +93,7 @@ def _joined(
     empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
-    return EdgeList(*(None if column is None else comm.joined(column) for column in columns))
+    return EdgeList(*columns).each(comm.joined)
 
 
 def _column(columns: tuple[Any, ...]) -> Any:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.base.types import EdgeList
+from suricate.intake.arrays import joined, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from suricate.base.devices import Array
+    from suricate.base.types import EdgeList
     from suricate.parallel.comm import Comm
     from suricate.store import Store
 
@@ -72,8 +73,8 @@ class Move:
         self.low, self.high = (int(bounds[comm.rank + k]) for k in (0, 1))
         with comm.alike():
             held = store.edges()
-            updated = store.updated() if store.has_mark else _chosen(held, slice(0))
-        self.leaving = _chosen(held, ~self._own(held))
+            updated = store.updated() if store.has_mark else picked(held, slice(0))
+        self.leaving = picked(held, ~self._own(held))
         self.arriving, self.updated = self._gathered(self.leaving), self._gathered(updated)
         with comm.alike():
             store.reserve(len(self.arriving.src))
@@ -103,14 +104,8 @@ class Move:
 
     def _gathered(self, edges: EdgeList) -> EdgeList:
         """Send edges to all ranks, slice by slice; return those that this rank is to own."""
-        kept = [_chosen(edges, slice(0))]
+        kept = [picked(edges, slice(0))]
         for number in range(max(self.comm.allgather(-(-len(edges.src) // SLICE)))):
-            part = _chosen(edges, slice(number * SLICE, (number + 1) * SLICE))
-            sent = EdgeList(*(None if column is None else self.comm.joined(column) for column in part))
-            kept.append(_chosen(sent, self._own(sent)))
-        join = self.store.device.xp.concatenate
-        return EdgeList(*(None if column[0] is None else join(column) for column in zip(*kept, strict=True)))
-
-
-def _chosen(edges: EdgeList, which: Any) -> EdgeList:
-    return EdgeList(*(None if column is None else column[which] for column in edges))
+            sent = picked(edges, slice(number * SLICE, (number + 1) * SLICE)).each(self.comm.joined)
+            kept.append(picked(sent, self._own(sent)))
+        return joined(self.store.device.xp, *kept)

@@ -163,7 +163,7 @@ class PartitionedStore(Store):
         return self._gathered(self.local.updated())
 
     def _gathered(self, edges: EdgeList) -> EdgeList:
-        return EdgeList(*(None if part is None else self.part.comm.joined(part) for part in edges))
+        return edges.each(self.part.comm.joined)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Ask the owners."""
@@ -186,11 +186,8 @@ class PartitionedStore(Store):
         total = xp.zeros(len(vertices) + 1, np.int64)
         total[1:] = xp.cumsum(sum(parts))
         owner = self.part.owner_of(vertices)
-        dst, weight = (
-            None if column is None else self._placed(column, parts, total, owner) for column in (dst, weight)
-        )
-        assert dst is not None
-        return Adjacency(total, dst, weight)
+        dst = self._placed(dst, parts, total, owner)
+        return Adjacency(total, dst, None if weight is None else self._placed(weight, parts, total, owner))
 
     def _placed(self, column: Array, counts: list[Array], offsets: Array, owner: Array) -> Array:
         """Gather a column of rows, and put each row where it belongs."""

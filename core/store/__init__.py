@@ -368,4 +368,4 @@ def _require_array(store: Store, array: Array, name: str, count: int, dtype: np.
 
 
 def _moved(edges: EdgeList, source: Device, target: Device) -> EdgeList:
-    return EdgeList(*(None if part is None else move(part, source, target) for part in edges))
+    return edges.each(lambda part: move(part, source, target))

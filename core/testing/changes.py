@@ -43,7 +43,7 @@ class Changer:
     def arcs(self) -> EdgeList:
         """Return the arcs of the graph in host arrays."""
         parts = self.graph.store("out").edges()
-        return EdgeList(*(None if part is None else self.graph.device.to_numpy(part) for part in parts))
+        return parts.each(self.graph.device.to_numpy)
 
     def weighted(self, src: np.ndarray, dst: np.ndarray) -> Edges:
         """Return edges to insert, with random weights if the graph has weights."""

@@ -68,11 +68,15 @@ def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
     """Insert the parts of all processes, slice by slice; each has the same share of a slice."""
     most = max(SLICE // comm.size, 1)
     for begin in range(0, max(comm.allgather(len(edges.src))), most):
-        part = EdgeList(*(None if column is None else column[begin : begin + most] for column in edges))
+        part = _slice(edges, begin, begin + most)
         graph.insert_edges(*(part if len(part.src) else (None, None)))
 
 
 def share_of(comm: Comm, edges: EdgeList) -> EdgeList:
     """Return the part of this process of edges that all have."""
     low, high = (len(edges.src) * (comm.rank + k) // comm.size for k in (0, 1))
-    return EdgeList(*(None if part is None else part[low:high] for part in edges))
+    return _slice(edges, low, high)
+
+
+def _slice(edges: EdgeList, low: int, high: int) -> EdgeList:
+    return edges.each(lambda column: column[low:high])

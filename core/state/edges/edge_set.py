@@ -187,8 +187,8 @@ class EdgeSet:
         return rows_view(data, self.num_vertices, self.value_dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arcs = (None if part is None else self.device.to_numpy(part) for part in self.edges())
-        return _restored, (str(self.device), self.num_vertices, EdgeList(*arcs), self.directed)
+        arcs = self.edges().each(self.device.to_numpy)
+        return _restored, (str(self.device), self.num_vertices, arcs, self.directed)
 
     def _exclusive(self) -> Lock:
         if self._lock is None:
@@ -204,7 +204,7 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
     """Return a copied or pickled set, on the same kind of device."""
     place = resolve_device(device)
     with place.current():
-        arcs = _listed(EdgeList(*(None if part is None else place.xp.array(part) for part in edges)))
+        arcs = _listed(edges.each(place.xp.array))
     return EdgeSet.of_arcs(place, num_vertices, arcs, directed=directed, most=arcs.size)
 
 

@@ -47,6 +47,46 @@ assert names[ids[2_000:]][0] == "name 2000" and names.copy().find("name 1") == -
 assert not Compiled.names, Compiled.names
 """
 
+DISPATCHED = """
+from numba.core import event
+from suricate.base.devices import resolve_device
+from suricate.cli import precompile
+from suricate.networkx import info
+
+names, all_of_them = ("pagerank", "core_number", "bfs_edges"), info.offered()
+info.offered.cache_clear()
+info.offered = lambda: {name: all_of_them[name] for name in names}
+steps = precompile._functions_of_networkx(resolve_device("cpu"))
+for what, run in steps:
+    run()
+    print(what)
+
+class Compiled(event.Listener):
+    def on_start(self, event):
+        function = event.data["dispatcher"].py_func
+        assert not function.__module__.startswith("suricate"), function
+
+    def on_end(self, event):
+        pass
+
+event.register("numba:compile", Compiled())
+import networkx as nx
+for size in (3_000, 20_000), (30_000, 200_000):
+    graph = nx.gnm_random_graph(*size, seed=5, directed=True)
+    for name, given in zip(names, ((), (), (1,))):
+        assert len(list(getattr(nx, name)(graph, *given, backend="suricate"))) > 1_000
+"""
+
+
+@pytest.mark.slow
+def test_functions_of_networkx_compile_nothing_after_warming_up(tmp_path):
+    pytest.importorskip("networkx")
+    script = tmp_path / "script.py"
+    script.write_text(DISPATCHED)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == [f"networkx: {name}" for name in ("pagerank", "core_number", "bfs_edges")]
+
 
 @pytest.mark.slow
 def test_the_first_example_compiles_nothing_after_warming_up(tmp_path):

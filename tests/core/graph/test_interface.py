@@ -32,6 +32,7 @@ g.track("spmv", x=[1.0, 2.0, 3.0])
 g.track(su.algorithm("mine"), anything=1)
 g.track("sssp", sources=["ann", "bob"], weight="cost")
 su.Graph(3, self_loops="drop", checks="deferred").degrees("out").astype(int)
+g.edges().each(np.copy).src.sum()
 g.track("bfs", sources={"ann", "bob"})
 g.track("bfs", sources=np.arange(2))
 g.compute("pagerank", nstart=np.ones(3), dangling=[1.0, 2.0], norm="linf", dtype="float32").max()
@@ -43,6 +44,9 @@ g.compute("pagerank").shapes  # wrong
 g.compute("bfs").level.shapes  # wrong
 g.neighbors(0).names  # wrong
 g.degrees("both")  # wrong
+g.edges().src.shapes  # wrong
+g.adjacency([0]).offsets.shapes  # wrong
+g.insert_edges([0], [1]).revived_vertices.shapes  # wrong
 su.Graph(3, self_loops="maybe")  # wrong
 su.Graph(3, checks="lazy")  # wrong
 g.track("bfs", source=0.5)  # wrong
