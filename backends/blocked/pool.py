@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Self
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from suricate.backends.blocked.layout import (
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY
 from suricate.errors import CapacityError
-from suricate.store.array_manager import GROWTH, ArrayManager
+from suricate.store.array_manager import GROWTH, ArrayManager, first_that_fits
 
 COMPACT_BYTES = 56  #: scratch memory per vertex while blocks are repacked
 MARKS = {  #: arrays of marks and lists of what is marked, by whether they are per block
@@ -30,7 +29,7 @@ MARKS = {  #: arrays of marks and lists of what is marked, by whether they are p
 }
 
 
-class BlockedPool(ArrayManager):
+class BlockedPool(ArrayManager[Graph]):
     """The arrays of a store. Every block has its place in the stack of free ones: a deletion needs no memory.
 
     Attributes:
@@ -50,7 +49,6 @@ class BlockedPool(ArrayManager):
         shift: int,
     ) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
-        self._graph: Graph | None = None
         self.shift = shift
         self.twin: BlockedPool | None = None
         self.mirrored, self.is_tracked = 0, False
@@ -58,18 +56,14 @@ class BlockedPool(ArrayManager):
         self.attach(self._empty_vertices(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
 
-    @property
-    def graph(self) -> Graph:
-        """The arrays that kernels work on."""
-        if self._graph is not None:
-            return self._graph
+    def new_graph(self) -> Graph:
+        """See :meth:`ArrayManager.new_graph`."""
         a = self._arrays
-        self._graph = Graph(
+        return Graph(
             a["head"], a["degree"], a["run"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"],
             a["counters"], a["block_mark"], a["vertex_mark"], a["block_list"], a["vertex_list"], self.shift,
             len(a["link"]),
         )  # fmt: skip
-        return self._graph
 
     @property
     def blocks(self) -> int:
@@ -82,15 +76,9 @@ class BlockedPool(ArrayManager):
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """See :meth:`ArrayManager.attach`."""
-        self._graph = None
         super().attach(arrays)
         if self.twin is not None:
             self.twin.mirrored = self.allocated
-
-    def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """See :meth:`ArrayManager.copy_from`."""
-        self._graph = None
-        super().copy_from(other, lengths)
 
     def set_shift(self, shift: int) -> None:
         """Choose the capacity of blocks, before there is one."""
@@ -98,24 +86,17 @@ class BlockedPool(ArrayManager):
 
     def ensure(self, blocks: int, *, further: int = 0) -> None:
         """Make space for this many blocks: at least ``further`` more if memory allows it; raises ``CapacityError``."""
-        held = self.blocks
-        if blocks <= held:
-            return
-        try:
-            self._resize_blocks(max(blocks + further, int(GROWTH * held)))
-        except CapacityError:
-            self._resize_blocks(blocks)
+        if blocks > self.blocks:
+            first_that_fits(self._resize_blocks, max(blocks + further, int(GROWTH * self.blocks)), blocks)
 
     def resize_vertices(self, num_vertices: int) -> None:
         """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
         groups = ["vertices", *self._marks(per_block=False)]
         self.admit(num_vertices * sum(map(self.entry_bytes, groups)))
-        arrays, kept = self._empty_vertices(num_vertices), min(num_vertices, len(self["head"]))
+        arrays = self._empty_vertices(num_vertices)
         for group in groups[1:]:
             arrays.update(self.allocate(group, num_vertices, 0))
-        for name, array in arrays.items():
-            array[:kept] = self[name][:kept]
-        self.attach(arrays)
+        self.carry_over(arrays)
 
     def new_blocks(self, blocks: int) -> dict[str, Array]:
         """Return new arrays of blocks and slots, without marks; raises ``CapacityError``."""
@@ -174,9 +155,7 @@ class BlockedPool(ArrayManager):
         arrays = self.new_blocks(blocks)
         for group in marks:
             arrays.update(self.allocate(group, blocks, 0))
-        for name, array in arrays.items():
-            array[: len(self[name])] = self[name]
-        self.attach(arrays)
+        self.carry_over(arrays)
 
     def _empty_vertices(self, num_vertices: int) -> dict[str, Array]:
         vertices = self.allocate("vertices", num_vertices, 0)

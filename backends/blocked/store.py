@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from suricate.intake.arrays import on_host
 from suricate.intake.batches import HostBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
+from suricate.store import StoreArguments
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     name: ClassVar[str] = "blocked"
     devices: ClassVar[tuple[str, ...]] = ("cpu", "cuda")
     num_counters: ClassVar[int] = COUNTERS
+    edges_at: ClassVar[int] = EDGES
     knobs: ClassVar[dict[str, tuple]] = {"block_edges": (4, 16, 64), "batches_on": ("host", "device")}
 
     pool: BlockedPool
@@ -69,28 +71,19 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self,
         num_vertices: int,
         *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
         block_edges: int | None = None,
         batches_on: str = "auto",
+        **common: Unpack[StoreArguments],
     ) -> None:
         self._options = Options.checked(block_edges, batches_on)
         self._capacity = self._options.block_edges
-        if self._capacity is None and degree_hints is not None:
-            self._capacity = ledger.capacity_for(ledger.expected_degree(on_host(degree_hints)))
+        if self._capacity is None and (hints := common.get("degree_hints")) is not None:
+            self._capacity = ledger.capacity_for(ledger.expected_degree(on_host(hints)))
         self._copy: tuple[HostCopy, BlockedStore] | None = None  # with the store on the host whose pool it is
         dtypes = (np.uint64, np.uint32, np.int64)
         self._small = tuple(np.empty(SMALL, dtype) for dtype in dtypes)
         self._waived = 0  # host batches that were applied on the device since the mirror was last current
-        super().__init__(
-            num_vertices,
-            device=device,
-            weight_dtype=weight_dtype,
-            degree_hints=degree_hints,
-            memory_limit=memory_limit,
-        )
+        super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
         """See :meth:`suricate.store.Store.options`; the capacity once it is chosen."""
@@ -280,10 +273,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
-    def counters_array(self) -> Array:
-        """Return the counters on the store's device (see ``layout.py``)."""
-        return self.pool["counters"]
-
     def known(self) -> np.ndarray:
         """Return the exact counters; on CUDA waits for the device, unless the mirror is ahead."""
         if self._copy is not None and self._copy[0].ahead == HOST:
@@ -305,12 +294,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
-        self.kernels.locate(self.pool.graph, batch, kind, self._edge_bound())
+        self.kernels.locate(self.pool.graph, batch, kind, self.edge_bound())
         return batch
-
-    def _edge_bound(self) -> int:
-        """Return an upper bound of the number of edges, from the counters as last polled."""
-        return int(self.counters.values[EDGES] + self.counters.unseen[0])
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
@@ -342,8 +327,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if not batch.most:
             return None
         self._choose_capacity(batch.most)
-        plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
-        bulk = self.device.is_cuda and ledger.is_bulk(batch.most, self._edge_bound())
+        plan = self.kernels.plan_insertion(self.pool.graph, batch, self.edge_bound())
+        bulk = self.device.is_cuda and ledger.is_bulk(batch.most, self.edge_bound())
         if self.device.is_cuda and (not bulk or self._bound(batch.most) <= self.pool.blocks):
             with suppress(CapacityError):
                 self.pool.ensure(self._bound(batch.most))
@@ -366,7 +351,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         if self.device.is_cuda:
             updates, counters = inserted + deleted, self.counters
             counters.charge(inserted, deleted)
-            loose = 64 * int(counters.unseen[0] + counters.unseen[1]) > self._edge_bound()
+            loose = 64 * int(counters.unseen[0] + counters.unseen[1]) > self.edge_bound()
             if loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks:
                 counters.post(self.counters_array())
 
@@ -379,7 +364,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def apply_deletion(self, batch: LocatedBatch, reservation: None, report: Report) -> None:
         """See :meth:`BatchStore.apply_deletion`."""
-        self.kernels.delete(self.pool.graph, batch, report, self._edge_bound())
+        self.kernels.delete(self.pool.graph, batch, report, self.edge_bound())
 
     def _choose_capacity(self, num_edges: int) -> None:
         """Choose the capacity of blocks before the first block, if it is still open: by this many edges to come."""
@@ -403,11 +388,6 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.degrees`."""
         self._on_device()
         return self.pool["degree"].copy()
-
-    @property
-    def num_edges(self) -> int:
-        """Exact number of edges; on CUDA reading it waits for the device, unless the mirror is ahead."""
-        return int(self.known()[EDGES])
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`."""

@@ -8,10 +8,10 @@ from suricate.backends.csr_baseline.layout import LAYOUT, Graph
 from suricate.backends.csr_baseline.ledger import rebuild_bytes, reserved_length, rounded
 from suricate.base.devices import Device
 from suricate.errors import CapacityError
-from suricate.store.array_manager import ArrayManager
+from suricate.store.array_manager import ArrayManager, first_that_fits
 
 
-class CsrPool(ArrayManager):
+class CsrPool(ArrayManager[Graph]):
     """The arrays of a store.
 
     A rebuild holds old and new arrays at once. Memory for both is kept back from the start, so a deletion, which on
@@ -26,9 +26,8 @@ class CsrPool(ArrayManager):
         self._admit_graph(num_vertices, 0)
         self.attach(self.allocate("offsets", num_vertices + 1, 0))
 
-    @property
-    def graph(self) -> Graph:
-        """The arrays that kernels work on."""
+    def new_graph(self) -> Graph:
+        """See :meth:`ArrayManager.new_graph`."""
         return Graph(self["offsets"], self["dst"], self["weight"])
 
     def kept_back(self) -> int:
@@ -36,26 +35,23 @@ class CsrPool(ArrayManager):
         rebuild = rebuild_bytes(len(self["offsets"]) - 1, len(self["dst"]), self.entry_bytes("edges"))
         return max(0, rebuild + self["log"].nbytes - self.allocated)
 
-    def _admit_graph(self, num_vertices: int, edges: int) -> None:
-        """Raise ``CapacityError`` if a graph of this size could not be rebuilt within the limit."""
+    def _admit_graph(self, num_vertices: int, edges: int) -> int:
+        """Return ``edges``; raise ``CapacityError`` if a graph of this size could not be rebuilt within the limit."""
         if self.limit is None:
-            return
+            return edges
         size = rebuild_bytes(num_vertices, edges, self.entry_bytes("edges")) + self["log"].nbytes
         if size > self.limit:
             raise CapacityError(
                 f"{self.backend} needs {size} bytes to rebuild {edges} edges of {num_vertices} vertices,"
                 f" memory_limit is {self.limit}"
             )
+        return edges
 
     def target(self, edges: int) -> Graph:
         """Return arrays for a rebuilt graph of ``edges`` edges; raises ``CapacityError``."""
         num_vertices = len(self["offsets"]) - 1
-        length = rounded(edges) if self.device.is_cuda else edges
-        try:
-            self._admit_graph(num_vertices, length)
-        except CapacityError:
-            length = edges
-            self._admit_graph(num_vertices, length)
+        lengths = (rounded(edges), edges) if self.device.is_cuda else (edges,)
+        length = first_that_fits(lambda length: self._admit_graph(num_vertices, length), *lengths)
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]
         if self._swaps and len(self["reserve_dst"]) >= edges:
             return Graph(offsets, self["reserve_dst"], self["reserve_weight"])
@@ -82,9 +78,8 @@ class CsrPool(ArrayManager):
         self._admit_graph(len(self["offsets"]) - 1, length)
         self._free_reserve()
         if length > len(self["dst"]):
-            self._reallocate(length, edges)
-        reserve = self.allocate("reserve", len(self["dst"]))
-        self.attach(reserve)
+            self.carry_over(self.allocate("edges", length), edges)
+        self.attach(self.allocate("reserve", len(self["dst"])))
         self._swaps = True
 
     def compact(self, edges: int) -> None:
@@ -92,7 +87,7 @@ class CsrPool(ArrayManager):
         self._free_reserve()
         self._swaps = False
         if len(self["dst"]) > edges:
-            self._reallocate(edges, edges)
+            self.carry_over(self.allocate("edges", edges), edges)
 
     def resize_vertices(self, num_vertices: int, edges: int) -> None:
         """Grow to more vertices, or back to fewer if those beyond have no edges; ``edges``: a bound of those stored."""
@@ -102,12 +97,6 @@ class CsrPool(ArrayManager):
         offsets[:kept] = self["offsets"][:kept]
         offsets[kept:] = self["offsets"][-1:]
         self.attach({"offsets": offsets})
-
-    def _reallocate(self, length: int, keep: int) -> None:
-        arrays = self.allocate("edges", length)
-        for name, array in arrays.items():
-            array[:keep] = self[name][:keep]
-        self.attach(arrays)
 
     def _free_reserve(self) -> None:
         self.attach(self.allocate("reserve", 0))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from suricate.errors import CapacityError, ParameterError
 from suricate.intake.batches import DeviceBatch
 from suricate.primitives import copy_segments, out_of_memory
 from suricate.primitives.located import ABSENT, LocatedBatch, Report
+from suricate.store import StoreArguments
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
@@ -53,25 +54,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     pool: CsrPool
     kernels: CsrKernels
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-        rebuild: str = "merge",
-    ) -> None:
+    def __init__(self, num_vertices: int, *, rebuild: str = "merge", **common: Unpack[StoreArguments]) -> None:
         if rebuild not in REBUILDS:
             raise ParameterError(f"{self.name}: rebuild is {shown(rebuild)}: pass one of {', '.join(REBUILDS)}")
-        super().__init__(
-            num_vertices,
-            device=device,
-            weight_dtype=weight_dtype,
-            degree_hints=degree_hints,
-            memory_limit=memory_limit,
-        )
+        super().__init__(num_vertices, **common)
         self.rebuild = rebuild
         self._host: CsrStore | None = None
         if rebuild == "upload" and self.device.is_cuda:
@@ -270,13 +256,8 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
-    @property
-    def num_edges(self) -> int:
-        """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.known()[0])
-
     def edge_bound(self) -> int:
-        """Return an upper bound of the number of edges, exact on the CPU, as last polled; waits if it is loose."""
+        """See :meth:`BatchStore.edge_bound`; waits if it is loose."""
         bound = ledger.edge_bound(int(self.counters.values[0]), int(self.counters.unseen[0]))
         return self.num_edges if bound is None else bound
 

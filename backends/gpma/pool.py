@@ -11,59 +11,42 @@ import numpy as np
 from suricate.backends.gpma.layout import COUNTERS, LAYOUT, LEAF, PAGE, WORK, Graph
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY
-from suricate.errors import CapacityError
-from suricate.store.array_manager import GROWTH, ArrayManager
+from suricate.store.array_manager import GROWTH, ArrayManager, first_that_fits
 
 BY_LEAF = {"slots": LEAF, "leaves": 1, "fresh": 1, "pages": 1 / PAGE}  #: entries per leaf in each group of arrays
 
 
-class GpmaPool(ArrayManager):
+class GpmaPool(ArrayManager[Graph]):
     """The arrays of a store.
 
     Attributes:
-        leaves: number of leaves in use; the arrays may be longer, after vertices were added.
+        leaves: number of leaves in use; the arrays may be longer, after vertices were added. Set before the arrays of
+            that number are attached.
         marked: whether inserted edges are marked.
     """
 
     def __init__(self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
         self.leaves, self.marked = 0, False
-        self._present: Graph | None = None
         self.attach(self.new("counters", COUNTERS, 0))
         if device.is_cuda:
             self.attach(self.new("work", len(WORK.fields), 0))
 
-    @property
-    def graph(self) -> Graph:
-        """The arrays that kernels work on; a new object only when one of them was replaced."""
-        present = self._present
-        if present is None or present.leaves != self.leaves:
-            present = self._present = self._graph(self._arrays, self.leaves)
-        return present
+    def new_graph(self) -> Graph:
+        """See :meth:`ArrayManager.new_graph`."""
+        return self._graph_of(self._arrays, self.leaves)
 
-    def attach(self, arrays: Mapping[str, Array]) -> None:
-        """See :meth:`ArrayManager.attach`."""
-        super().attach(arrays)
-        self._present = None
-
-    def _graph(self, arrays: Mapping[str, Array], leaves: int) -> Graph:
+    def _graph_of(self, arrays: Mapping[str, Array], leaves: int) -> Graph:
         return Graph._make([*(arrays.get(name, self._arrays[name]) for name in Graph._fields[:-1]), leaves])
 
     def target(self, leaves: Iterable[int]) -> Graph:
         """Return the graph in new arrays of the first number of ``leaves`` that memory allows, slots being gaps."""
-        error: CapacityError | None = None
-        for number in leaves:
-            try:
-                return self._graph(self._new_leaves(number), number)
-            except CapacityError as raised:
-                error = raised
-        assert error is not None
-        raise error
+        return first_that_fits(lambda number: self._graph_of(self._new_leaves(number), number), *leaves)
 
     def replace(self, graph: Graph) -> None:
         """Make a rebuilt graph the current one."""
-        self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
         self.leaves = graph.leaves
+        self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
 
     def mark(self) -> None:
         """Start to mark inserted edges, or forget those marked; raises ``CapacityError``."""
@@ -80,15 +63,9 @@ class GpmaPool(ArrayManager):
 
     def ensure_leaves(self, leaves: int) -> None:
         """Make the arrays long enough for ``leaves`` leaves; raises ``CapacityError``."""
-        held = self.capacity
-        if leaves > held:
-            try:
-                arrays = self._new_leaves(max(leaves, int(GROWTH * held)))
-            except CapacityError:
-                arrays = self._new_leaves(leaves)
-            for name, array in arrays.items():
-                array[: len(self[name])] = self[name]
-            self.attach(arrays)
+        if leaves > self.capacity:
+            ample = max(leaves, int(GROWTH * self.capacity))
+            self.carry_over(first_that_fits(self._new_leaves, ample, leaves))
 
     def resized_vertices(self, num_vertices: int) -> dict[str, Array]:
         """Return the arrays of vertices in another length; raises ``CapacityError``."""
@@ -103,7 +80,7 @@ class GpmaPool(ArrayManager):
         """See :meth:`ArrayManager.copy_from`; what updates on CUDA need besides is new."""
         work = self["work"]
         super().copy_from(other, {**lengths, "pages": 0, "work": 0})
-        self.leaves, self.marked, self._present = other.leaves, other.marked, None
+        self.leaves, self.marked = other.leaves, other.marked
         if self.device.is_cuda:
             self.attach({"work": work, **self.new("pages", -(-self.capacity // PAGE), 0)})
 

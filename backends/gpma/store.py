@@ -11,21 +11,20 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, Unpack, cast
 
 from suricate.backends.gpma import check, ledger
 from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import COUNTERS, EDGES, GUARDS, LEAF, TOUCHED, Graph
 from suricate.backends.gpma.pool import GpmaPool
-from suricate.base.devices import CPU, Array, Device
+from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, ParameterError
 from suricate.intake.batches import DeviceBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
-from suricate.store import fallbacks
+from suricate.store import StoreArguments, fallbacks
+from suricate.store.array_manager import first_that_fits
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
@@ -65,30 +64,16 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     name: ClassVar[str] = "gpma"
     num_counters: ClassVar[int] = COUNTERS
+    edges_at: ClassVar[int] = EDGES
     knobs: ClassVar[dict[str, tuple]] = {"deletion": DELETION}
 
     pool: GpmaPool
     kernels: GpmaKernels
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-        deletion: str = "lazy",
-    ) -> None:
+    def __init__(self, num_vertices: int, *, deletion: str = "lazy", **common: Unpack[StoreArguments]) -> None:
         if not isinstance(deletion, str) or deletion not in DELETION:
             raise ParameterError(f"gpma: deletion must be 'lazy' or 'strict', got {deletion!r}")
-        super().__init__(
-            num_vertices,
-            device=device,
-            weight_dtype=weight_dtype,
-            degree_hints=degree_hints,
-            memory_limit=memory_limit,
-        )
+        super().__init__(num_vertices, **common)
         self._strict = deletion == "strict"
         self._appended: Appended | None = None
         self._append_vertices(0, self.num_vertices)
@@ -112,10 +97,6 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return cpu
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
-
-    def counters_array(self) -> Array:
-        """Return the counters (see ``layout.py``)."""
-        return self.pool["counters"]
 
     def used(self) -> dict[str, int]:
         """See :meth:`BatchStore.used`."""
@@ -157,11 +138,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         if self._holds(num_edges):
             return
         self.known()
-        *ahead, needed = self.amounts_to_reserve(num_edges)
-        for more in ahead:
-            with suppress(CapacityError):
-                return self._hold(more)
-        self._hold(needed)
+        first_that_fits(self._hold, *self.amounts_to_reserve(num_edges))
 
     def _hold(self, num_edges: int) -> None:
         """Have the array grow unless it has space for these further edges."""
@@ -270,7 +247,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     def _most_entries(self) -> int:
         """Return an upper bound of the edges and guards, from the counters as last polled; exact on the CPU."""
-        return self.num_vertices + int(self.counters.values[EDGES] + self.counters.unseen[0])
+        return self.num_vertices + self.edge_bound()
 
     def _holds(self, more: int) -> bool:
         return ledger.holds(self.pool.leaves, self._most_entries() + more)
@@ -295,8 +272,9 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             first, leaf = self._appended.first + whole * GUARDS, self._appended.leaf + whole
         leaves = leaf + max(1, ledger.leaves_of_guards(num_vertices - first))
         self.pool.ensure_leaves(leaves)
-        self.pool.attach(self.pool.resized_vertices(num_vertices))
-        self.pool.leaves, self.num_vertices, self._appended = leaves, num_vertices, Appended(first, leaf)
+        vertices, self.pool.leaves = self.pool.resized_vertices(num_vertices), leaves
+        self.pool.attach(vertices)
+        self.num_vertices, self._appended = num_vertices, Appended(first, leaf)
         self.kernels.append_guards(self.pool.graph, first, leaf)
 
     # -- the rest ------------------------------------------------------------------------------------------------------
@@ -310,11 +288,6 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def degrees(self) -> Array:
         """See :meth:`suricate.store.Store.degrees`."""
         return self.pool["degree"].copy()
-
-    @property
-    def num_edges(self) -> int:
-        """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.known()[EDGES])
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`; with strict deletion by deleting their edges."""

@@ -29,13 +29,13 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList
 from suricate.errors import CapacityError
 from suricate.primitives import copy_segments, out_of_memory, power_class
-from suricate.store.array_manager import ArrayManager
+from suricate.store.array_manager import ArrayManager, first_that_fits
 
 HEADROOM = 1.125  #: a pool that must grow gets so much more than is needed
 COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked, its new index included
 
 
-class HornetPool(ArrayManager):
+class HornetPool(ArrayManager[PlacedGraph]):
     """The arrays of a store.
 
     Memory for stacks that hold every block of the pool (4 bytes per block of at least 4 slots) is kept back from the
@@ -46,7 +46,6 @@ class HornetPool(ArrayManager):
         self, backend: str, num_vertices: int, device: Device, weight_dtype: np.dtype | None, limit: int | None
     ) -> None:
         super().__init__(backend, device, weight_dtype, limit, LAYOUT)
-        self._graph: PlacedGraph | None = None
         self.admit(INDEX_BYTES * num_vertices + 8 * (COUNTERS + CLASSES + 1))
         self.attach(self._empty_index(num_vertices))
         self.attach(self.allocate("counters", COUNTERS, 0))
@@ -58,17 +57,9 @@ class HornetPool(ArrayManager):
         """Set the host's copy of ``stack_begin``."""
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
-    @property
-    def graph(self) -> PlacedGraph:
-        """The arrays that kernels work on."""
-        if self._graph is None:
-            self._graph = PlacedGraph(*(self._arrays[name] for name in Graph._fields))
-        return self._graph
-
-    def attach(self, arrays: Mapping[str, Array]) -> None:
-        """See :meth:`ArrayManager.attach`."""
-        super().attach(arrays)
-        self._graph = None
+    def new_graph(self) -> PlacedGraph:
+        """See :meth:`ArrayManager.new_graph`."""
+        return PlacedGraph(*(self._arrays[name] for name in Graph._fields))
 
     @property
     def stored(self) -> EdgeList:
@@ -92,12 +83,8 @@ class HornetPool(ArrayManager):
         return len(demands) - 1
 
     def _ensure(self, demand: Demand) -> None:
-        held = len(self["dst"])
-        if demand.slots > held:
-            try:
-                self._grow_blocks(int(HEADROOM * demand.slots))
-            except CapacityError:
-                self._grow_blocks(demand.slots)
+        if demand.slots > len(self["dst"]):
+            self.carry_over(first_that_fits(self._new_blocks, int(HEADROOM * demand.slots), demand.slots))
         self.ensure_stacks(demand.blocks)
 
     def holds(self, demand: Demand) -> bool:
@@ -126,10 +113,7 @@ class HornetPool(ArrayManager):
     def resize_vertices(self, num_vertices: int) -> None:
         """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
         self.admit(INDEX_BYTES * num_vertices)
-        index, kept = self._empty_index(num_vertices), min(num_vertices, len(self["begin"]))
-        for name, array in index.items():
-            array[:kept] = self[name][:kept]
-        self.attach(index)
+        self.carry_over(self._empty_index(num_vertices))
 
     def compact(self) -> None:
         """Repack: every block as small as its degree allows, blocks by size, no free blocks, no unused slots.
@@ -167,7 +151,6 @@ class HornetPool(ArrayManager):
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """See :meth:`ArrayManager.copy_from`."""
         super().copy_from(other, lengths)
-        self._graph = None
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())
 
@@ -175,12 +158,6 @@ class HornetPool(ArrayManager):
         index = self.allocate("index", num_vertices, 0)
         index["klass"][:] = NONE
         return index
-
-    def _grow_blocks(self, slots: int) -> None:
-        held, blocks = len(self["dst"]), self._new_blocks(slots)
-        for name, array in blocks.items():
-            array[:held] = self[name]
-        self.attach(blocks)
 
     def _new_blocks(self, slots: int) -> dict[str, Array]:
         if slots > MAX_SLOTS:

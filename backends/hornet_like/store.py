@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from suricate.backends.hornet_like import check, ledger
 from suricate.backends.hornet_like.kernels import HornetKernels, Plan
 from suricate.backends.hornet_like.layout import BLOCKS, COUNTERS, EDGES, FREE, GROW, USED
 from suricate.backends.hornet_like.pool import HornetPool
-from suricate.base.devices import CPU, Array, Device
+from suricate.base.devices import Array
 from suricate.base.parameters import flag
 from suricate.base.types import StoreView
 from suricate.errors import CapacityError
 from suricate.intake.batches import DeviceBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import LocatedBatch, Report
-from suricate.store import fallbacks
+from suricate.store import StoreArguments, fallbacks
 from suricate.store.batch_store import BatchStore
 
 if TYPE_CHECKING:
@@ -45,34 +45,20 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     name: ClassVar[str] = "hornet_like"
     num_counters: ClassVar[int] = COUNTERS
+    edges_at: ClassVar[int] = EDGES
     knobs: ClassVar[dict[str, tuple]] = {"sorted_adjacencies": (True, False)}
 
     pool: HornetPool
     kernels: HornetKernels
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-        sorted_adjacencies: bool = True,
-    ) -> None:
+    def __init__(self, num_vertices: int, *, sorted_adjacencies: bool = True, **common: Unpack[StoreArguments]) -> None:
         self.ascending = flag("hornet_like: sorted_adjacencies", sorted_adjacencies)
         self._allowance = 0  # edges that may be inserted or deleted before the host's bounds are worked out again
         self._uncovered, self._tried = 1 << 62, -1  # a batch whose bound did not fit, by the counters that arrived then
         self._since_post = 0
         self._stack_allowance = 0  # the same, of free blocks alone
         self._may_refuse = self.ascending  # whether the kernel that applies a batch may refuse it
-        super().__init__(
-            num_vertices,
-            device=device,
-            weight_dtype=weight_dtype,
-            degree_hints=degree_hints,
-            memory_limit=memory_limit,
-        )
+        super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
         """See :meth:`suricate.store.Store.options`."""
@@ -98,10 +84,6 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
-    def counters_array(self) -> Array:
-        """Return the counters (see ``layout.py``)."""
-        return self.pool["counters"]
-
     def used(self) -> dict[str, int]:
         """See :meth:`BatchStore.used`."""
         counters = self.known()
@@ -116,7 +98,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         if self.ascending and self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
-        self.kernels.locate(self.pool.graph, batch, kind, self._edge_bound())
+        self.kernels.locate(self.pool.graph, batch, kind, self.edge_bound())
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
@@ -139,7 +121,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
         if not batch.most:
             return None
-        plan = self.kernels.plan_insertion(self.pool.graph, batch, self._edge_bound())
+        plan = self.kernels.plan_insertion(self.pool.graph, batch, self.edge_bound())
         self._reserve(plan, batch.most, 0)
         return plan
 
@@ -154,7 +136,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
         if not batch.most:
             return None
-        graph, edges = self.pool.graph, self._edge_bound()
+        graph, edges = self.pool.graph, self.edge_bound()
         plan = self.kernels.plan_deletion(graph, batch, edges, may_shrink=True)
         try:
             self._reserve(plan, 0, batch.most)
@@ -164,7 +146,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def _stay(self, batch: LocatedBatch) -> Plan:
         """Plan a deletion that leaves blocks as large as they are, for want of memory."""
-        plan = self.kernels.plan_deletion(self.pool.graph, batch, self._edge_bound(), may_shrink=False)
+        plan = self.kernels.plan_deletion(self.pool.graph, batch, self.edge_bound(), may_shrink=False)
         self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
         self.pool.tight = False
         return plan
@@ -238,7 +220,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
         """Return for how many updates to come bounds may be worked out as well: for none behind a large bulk load."""
-        most = max(self._edge_bound(), MANY)
+        most = max(self.edge_bound(), MANY)
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
@@ -268,7 +250,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self.counters.charge(inserted, deleted)
             updates = inserted + deleted
             self._since_post += updates
-            if self._allowance < AHEAD // 4 * updates and self._since_post > min(self._edge_bound() // 64, 8 * updates):
+            if self._allowance < AHEAD // 4 * updates and self._since_post > min(self.edge_bound() // 64, 8 * updates):
                 self.counters.post(self.counters_array())
                 self._since_post = 0
 
@@ -278,10 +260,6 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             if isinstance(batch, DeviceBatch) and not batch.alone:
                 self._may_refuse = False
         return super().apply(delete, insert)
-
-    def _edge_bound(self) -> int:
-        """Return an upper bound of the number of edges, from the counters as last polled."""
-        return int(self.counters.values[EDGES] + self.counters.unseen[0])
 
     # -- the rest ------------------------------------------------------------------------------------------------------
 
@@ -297,11 +275,6 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     def reads_addresses(self) -> bool:
         """See :meth:`BatchStore.reads_addresses`."""
         return self.ascending
-
-    @property
-    def num_edges(self) -> int:
-        """Exact number of edges; on CUDA reading it waits for the device."""
-        return int(self.counters_array()[EDGES])
 
     def delete_vertices(self, vertices: Array) -> None:
         """See :meth:`suricate.store.Store.delete_vertices`; no edge is touched."""

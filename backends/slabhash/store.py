@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
 import numpy as np
 
@@ -21,14 +21,13 @@ from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations
-from suricate.backends.slabhash.rebuild import Sizing
 from suricate.backends.slabhash.single import end_single, single
-from suricate.backends.slabhash.supply import Supply
+from suricate.backends.slabhash.supply import Sizing, Supply
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, DeviceError, ShapeError
 from suricate.intake.batches import HostBatch
-from suricate.store import Store
+from suricate.store import Store, StoreArguments
 
 if TYPE_CHECKING:
     from suricate.intake.batches import StoreBatch
@@ -80,27 +79,23 @@ class SlabHashStore(Store):
         self,
         num_vertices: int,
         *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
         slab_bytes: int | str = "auto",
         load_factor: float = 0.7,
         hashing: bool = True,
         in_flight: int | str = "auto",
         reference: bool = False,
+        **common: Unpack[StoreArguments],
     ) -> None:
-        dtype = None if weight_dtype is None else np.dtype(weight_dtype)
-        super().__init__(num_vertices, device=device, weight_dtype=dtype, memory_limit=memory_limit)
+        super().__init__(num_vertices, **common)
         self._options = options = Options.checked(
             slab_bytes=slab_bytes, load_factor=load_factor, hashing=hashing, in_flight=in_flight, reference=reference
         )
-        self._adds_few = not device.is_cuda
-        hints = self._checked_hints(degree_hints)
+        self._adds_few = not self.device.is_cuda
+        hints = self._checked_hints(common.get("degree_hints"))
         width: int | str = REFERENCE_BYTES if options.reference else options.slab_bytes
         self._width_is_open = width == "auto" and hints is None
         if width == "auto":
-            width = fitting_slab(_mean_degree(hints), dtype)
+            width = fitting_slab(_mean_degree(hints), self.weight_dtype)
         self._start(int(width), num_vertices)
         if hints is not None:
             with suppress(CapacityError):

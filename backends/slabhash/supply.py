@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,14 +18,35 @@ from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED
 from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation, Steps
-from suricate.backends.slabhash.pool import Pool
-from suricate.backends.slabhash.rebuild import Sizing, rebuild
+from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.base.devices import Array
 from suricate.base.types import Outcome
 from suricate.errors import CapacityError
+from suricate.store.array_manager import first_that_fits
 
 if TYPE_CHECKING:
     from suricate.intake.batches import DeviceBatch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sizing:
+    """The edges that buckets and slabs are sized for.
+
+    Attributes:
+        expected: degree per vertex, ``uint32[num_vertices]``.
+        stored: number of edges in the store.
+        batch: a batch that is about to be inserted, and is in ``expected``.
+        unused: slabs to have free besides.
+        later: edges to reserve slabs for besides.
+        growth: buckets are sized for this many times the expected degrees.
+    """
+
+    expected: Array
+    stored: int
+    batch: GuardedBatch | None = None
+    unused: int = 0
+    later: int = 0
+    growth: float = 1.0
 
 
 class Supply:
@@ -175,11 +197,8 @@ class Supply:
         pool, allocated = self._pool, self._pool.vertices
         if num_vertices > allocated:
             self._kernels.forget()
-            try:
-                slabs = pool.with_vertices(max(num_vertices, allocated + allocated // 4))
-            except CapacityError:
-                slabs = pool.with_vertices(num_vertices)
-            pool.adopt(slabs)
+            ample = max(num_vertices, allocated + allocated // 4)
+            pool.adopt(first_that_fits(pool.with_vertices, ample, num_vertices))
         self.ledger.num_vertices = num_vertices
 
     # -- counters, and more slabs --------------------------------------------------------------------------------------
@@ -251,9 +270,54 @@ class Supply:
                 self._sweep(ledger.freed + ledger.listed)
 
     def rebuild(self, sizing: Sizing) -> int:
-        """Move all edges to a new pool; return the slabs that the batch of ``sizing`` may need."""
-        self._kernels.forget()  # what it has cached would count while both pools are there
-        return rebuild(self._pool, self._kernels, self.ledger, self._budget, sizing)
+        """Size the buckets of all vertices, and move all edges to them; return the slabs that the batch may need.
+
+        Raises ``CapacityError`` before anything has changed. Does not read the counters again: the ledger takes as many
+        slabs for used as moving all edges can take.
+        """
+        pool, kernels, ledger, budget = self._pool, self._kernels, self.ledger, self._budget
+        old, marked = pool.slabs, bool(pool.slabs.marked)
+        kernels.forget()  # what it has cached would count while both pools are there
+        with budget.allocating(kernels.planning_bytes(len(sizing.expected)) + VERTEX_BYTES * pool.vertices):
+            plan = kernels.plan_buckets(sizing.expected, sizing.growth)
+            tables = pool.blank_tables()
+            kernels.write_tables(plan, old.vertex, *tables)
+            unused = sizing.unused
+            if sizing.later:
+                unused += ledger.bound(sizing.later, plan.total + ledger.num_vertices) + ledger.allowance(sizing.later)
+            overflow, slack = self._overflow(sizing, plan.total, tables)
+            size = plan.total + overflow + unused
+            new = first_that_fits(lambda n: pool.new(pool.vertices, n, tables, marked=marked), size + slack, size)
+            kernels.place_heads(plan, new)
+        if sizing.stored:
+            kernels.move_edges(old, new)
+        pool.adopt(new)
+        kernels.forget()
+        need = new.capacity - plan.total - unused
+        ledger.rebuilt(new.capacity, plan.total + min(need, sizing.stored // ledger.keys), sizing.stored)
+        return min(need, ledger.free)
+
+    def _overflow(self, sizing: Sizing, heads: int, tables: Tables) -> tuple[int, int]:
+        """Return how many slabs are needed behind the heads, and how many more would be good to have.
+
+        They are counted, unless stored edges meet a batch, or it is no bulk load: then more will come. Those of a small
+        batch are not, unless there is a limit: to compile the counting takes longer than the slabs are worth.
+        """
+        kernels, ledger, budget, batch, stored = self._kernels, self.ledger, self._budget, sizing.batch, sizing.stored
+        coming = 0 if batch is None else len(batch.src)
+        most = (stored + coming) // ledger.keys  # a bucket of c edges has at most c / keys more
+        plan = self._pool.slabs._replace(vertex=tables[0], buckets=tables[1])
+        size = kernels.counting_bytes(plan, heads)
+        if stored and batch is None and sizing.growth == 1 and budget.allows(size):
+            with budget.allocating(size):
+                return kernels.count_moves(self._pool.slabs, plan, heads), 0
+        if batch is None or stored:
+            return most, 0
+        is_counted = coming >= steps.COUNTED_FROM or budget.limit is not None
+        if is_counted and coming >= steps.BULK_LOAD * ledger.num_vertices and budget.allows(size):
+            with budget.allocating(size):
+                most = kernels.count_batch(plan, heads, batch, fresh=True)
+        return most, (heads + most) // steps.SLACK + steps.MIN_SLABS
 
     def _drop_cache(self) -> None:
         """Have the kernels drop scratch memory before it is accounted for again, where there is a limit."""
@@ -318,11 +382,9 @@ class Supply:
     def _grow(self, step: steps.Grow) -> bool:
         capacity, free = self._pool.slabs.capacity, self.ledger.free
         self._kernels.forget()  # what it has cached would count while both pools are there
+        wanted, least = capacity + max(0, step.wanted - free), capacity + step.least - free
         try:
-            try:
-                slabs = self._pool.grown(capacity + max(0, step.wanted - free))
-            except CapacityError:
-                slabs = self._pool.grown(capacity + step.least - free)
+            slabs = first_that_fits(self._pool.grown, wanted, least)
         except CapacityError:
             if step.optional:
                 return False

@@ -25,9 +25,10 @@ The following holds for every method:
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
 
 import numpy as np
 
@@ -59,6 +60,15 @@ WEIGHTS = tuple(dtype.name for dtype in WEIGHT_DTYPES)
 FEW = 64  #: statuses of which Python finds the largest sooner than NumPy
 
 
+class StoreArguments(TypedDict, total=False):
+    """What every store takes by keyword, and backends pass on; see :class:`Store`."""
+
+    device: Device
+    weight_dtype: np.dtype | None
+    degree_hints: Array | None
+    memory_limit: int | None
+
+
 class Store(ABC):
     """Base class of all backends: the protocol, with fallbacks for everything that is not required.
 
@@ -86,6 +96,12 @@ class Store(ABC):
     #: together and the others one at a time around the defaults; it takes an option named ``*_bytes`` for the width of
     #: the backend's storage units
     knobs: ClassVar[dict[str, tuple]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Have the signature of a backend name the arguments that it passes on as :class:`StoreArguments`."""
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__signature__ = _written_out(inspect.signature(cls.__init__))  # type: ignore[attr-defined]
 
     def __init__(
         self,
@@ -322,6 +338,18 @@ class Store(ABC):
     def capabilities(cls) -> dict[str, str]:
         """Return ``{operation: "native" | "fallback"}`` for every operation of the protocol."""
         return {op: "native" if getattr(cls, op) is not getattr(Store, op) else "fallback" for op in OPERATIONS}
+
+
+def _written_out(constructor: inspect.Signature) -> inspect.Signature:
+    """Return the signature of a class, by that of its constructor, with the names of ``StoreArguments``."""
+    parameters: list[inspect.Parameter] = []
+    for parameter in list(constructor.parameters.values())[1:]:
+        if parameter.kind is parameter.VAR_KEYWORD and StoreArguments.__name__ in str(parameter.annotation):
+            every = inspect.signature(Store.__init__).parameters
+            parameters += [every[name] for name in StoreArguments.__annotations__]
+        else:
+            parameters.append(parameter)
+    return constructor.replace(parameters=parameters)
 
 
 OPERATIONS = (

@@ -6,8 +6,9 @@ A layout declares groups of arrays that have the same length and grow together. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -22,8 +23,20 @@ LOG: Layout = {
 }  #: the log of insertions, in every layout (see ``suricate.store.batch_store``)
 GROWTH = 1.25  #: a group that must grow gets at least this many times its length, memory permitting
 
+Graph = TypeVar("Graph")  #: the arrays of a layout as its kernels take them
+Amount = TypeVar("Amount")
+Made = TypeVar("Made")
 
-class ArrayManager:
+
+def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
+    """Return ``make(amount)`` for the first of ``amounts`` that memory allows; else raise what the last one raises."""
+    for amount in amounts[:-1]:
+        with suppress(CapacityError):
+            return make(amount)
+    return make(amounts[-1])
+
+
+class ArrayManager(Generic[Graph]):
     """The arrays of one store.
 
     Args:
@@ -54,6 +67,18 @@ class ArrayManager:
         self._arrays: dict[str, Array] = {
             name: device.xp.empty(0, dtype) for dtypes in self._dtypes.values() for name, dtype in dtypes.items()
         }
+        self._graph: Graph | None = None
+
+    @property
+    def graph(self) -> Graph:
+        """The arrays that kernels work on; a new object only when one of them was replaced."""
+        if self._graph is None:
+            self._graph = self.new_graph()
+        return self._graph
+
+    def new_graph(self) -> Graph:
+        """Return the arrays that kernels work on, for managers of one layout."""
+        raise NotImplementedError(f"{type(self).__name__} has no tuple of its arrays")
 
     def __getitem__(self, name: str) -> Array:
         return self._arrays[name]
@@ -106,26 +131,30 @@ class ArrayManager:
     def attach(self, arrays: Mapping[str, Array]) -> None:
         """Let arrays take the place of those of the same names."""
         self._arrays.update(arrays)
+        self._graph = None
+
+    def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
+        """Let arrays take the place of those of the same names, whose first ``keep`` entries they get.
+
+        None: as many as both have.
+        """
+        for name, array in arrays.items():
+            kept = min(len(array), len(self._arrays[name])) if keep is None else keep
+            array[:kept] = self._arrays[name][:kept]
+        self.attach(arrays)
 
     def resize(self, group: str, length: int, keep: int = 0, fill: int | None = None) -> None:
         """Give a group arrays of ``length`` entries, the first ``keep`` of them copied, the others ``fill``.
 
         Old and new arrays exist side by side while the copy is made, and the limit covers both.
         """
-        arrays = self.new(group, length, fill)
-        for name, array in arrays.items():
-            array[:keep] = self._arrays[name][:keep]
-        self.attach(arrays)
+        self.carry_over(self.new(group, length, fill), keep)
 
     def grow(self, group: str, length: int, keep: int) -> None:
         """Make a group at least ``length`` long: by :data:`GROWTH` if memory allows it, else exactly."""
         held = self.length(group)
-        if length <= held:
-            return
-        try:
-            self.resize(group, max(length, int(GROWTH * held)), keep)
-        except CapacityError:
-            self.resize(group, length, keep)
+        if length > held:
+            first_that_fits(lambda size: self.resize(group, size, keep), max(length, int(GROWTH * held)), length)
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """Copy the arrays of another manager, which may be on another device; raises ``CapacityError``.
@@ -137,8 +166,9 @@ class ArrayManager:
             self.admit(length * self.entry_bytes(group))
             with out_of_memory(self.backend):
                 self._arrays.update({name: self._copy(other, name, length) for name in dtypes})
+        self._graph = None
 
-    def _copy(self, other: ArrayManager, name: str, length: int) -> Array:
+    def _copy(self, other: Self, name: str, length: int) -> Array:
         part = other[name][:length]
         host = other.device.to_numpy(part)
         return host if other.device.is_cuda and not self.device.is_cuda else self.device.xp.array(host)

@@ -13,17 +13,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, Unpack
 
 import numpy as np
 
-from suricate.base.devices import CPU, Array, Device
+from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome
 from suricate.intake.batches import HostBatch
 from suricate.primitives import bits_dtype, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
-from suricate.store import Store, fallbacks
+from suricate.store import Store, StoreArguments, fallbacks
 from suricate.store.array_manager import ArrayManager
 from suricate.store.insert_log import InsertLog
 
@@ -47,24 +47,12 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     guarded: ClassVar[bool] = True
     num_counters: ClassVar[int]  #: length of :meth:`counters_array`
+    edges_at: ClassVar[int] = 0  #: which of them is the number of edges
 
-    def __init__(
-        self,
-        num_vertices: int,
-        *,
-        device: Device = CPU,
-        weight_dtype: np.dtype | None = None,
-        degree_hints: Array | None = None,
-        memory_limit: int | None = None,
-    ) -> None:
-        super().__init__(
-            num_vertices,
-            device=device,
-            weight_dtype=weight_dtype,
-            degree_hints=degree_hints,
-            memory_limit=memory_limit,
-        )
-        self.pool: ArrayManager = self.make_pool()
+    def __init__(self, num_vertices: int, **common: Unpack[StoreArguments]) -> None:
+        super().__init__(num_vertices, **common)
+        device = self.device
+        self.pool: ArrayManager[Any] = self.make_pool()
         self.kernels: object = self.make_kernels()
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
@@ -76,16 +64,16 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     # -- what a backend brings -----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def make_pool(self) -> ArrayManager:
+    def make_pool(self) -> ArrayManager[Any]:
         """Return the arrays of an empty store; raises ``CapacityError``."""
 
     def make_kernels(self) -> object:
         """Return what the backend calls on its device (each has a protocol of its own), if anything."""
         return None
 
-    @abstractmethod
     def counters_array(self) -> Array:
         """Return the counters, ``int64[num_counters]``, where they live at the moment; allocates nothing."""
+        return self.pool["counters"]
 
     @abstractmethod
     def used(self) -> dict[str, int]:
@@ -266,6 +254,15 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def known(self) -> np.ndarray:
         """Return the exact counters; on CUDA waits for the device."""
         return self.counters.read(self.counters_array())
+
+    @property
+    def num_edges(self) -> int:
+        """Exact number of edges; on CUDA reading it waits for the device."""
+        return int(self.known()[self.edges_at])
+
+    def edge_bound(self) -> int:
+        """Return an upper bound of the number of edges, from the counters as last polled; exact on the CPU."""
+        return int(self.counters.values[self.edges_at] + self.counters.unseen[0])
 
     def edges(self) -> EdgeList:
         """See :meth:`suricate.store.Store.edges`; on CUDA waits for the device."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from suricate.base.errors import CapacityError
 from suricate.base.types import NEW, EdgeList, edge_keys
 from suricate.primitives.counters import Counters
 from suricate.store import Store
-from suricate.store.array_manager import ArrayManager
+from suricate.store.array_manager import ArrayManager, first_that_fits
 
 
 class InsertLog:
@@ -23,7 +24,7 @@ class InsertLog:
 
     SCRATCH = 48  #: bytes per key while repeats are dropped
 
-    def __init__(self, pool: ArrayManager, count: int = 0) -> None:
+    def __init__(self, pool: ArrayManager[Any], count: int = 0) -> None:
         self._pool, self._device = pool, pool.device
         self._count = pool.device.xp.full(1, count, np.int64)
         self._seen = Counters(pool.device, 1)
@@ -44,10 +45,7 @@ class InsertLog:
             self._drop_repeats(store)
         held = self.count()
         ahead = 8 if self._device.is_cuda else 1  # so that the bound seldom has to be made exact, which waits
-        try:
-            self._pool.grow("log", held + ahead * most, held)
-        except CapacityError:
-            self._pool.grow("log", held + most, held)
+        first_that_fits(lambda more: self._pool.grow("log", held + more, held), ahead * most, most)
 
     def add(self, src: Array, dst: Array, status: Array) -> None:
         """Log the new edges of a batch."""
