@@ -1,7 +1,7 @@
 // Cursor over stores that keep each adjacency in one contiguous range without holes: the CUDA twin of contiguous.py.
 // View: long long* begin, *end (per vertex); uint32_t* dst; weight_t* weight (per slot); long long ascending.
 #pragma once
-#include "suricate.cuh"
+#include "ranges.cuh"
 
 #define SCAN_LANES 0              // slots do not know their owner: no scan in address order
 #define LANES_ALONE 1
@@ -15,20 +15,6 @@ __device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) {
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
-
-// LANES threads stride over [lo, hi): consecutive lanes read consecutive slots.
-template <int LANES, class F>
-__device__ __forceinline__ void for_range(const View& g, long long lo, long long hi, int lane, F&& f) {
-    long long i = lo + lane;
-    for (; i + 3 * LANES < hi; i += 4 * LANES) {  // four loads in flight
-        uint32_t v0 = g.dst[i], v1 = g.dst[i + LANES], v2 = g.dst[i + 2 * LANES], v3 = g.dst[i + 3 * LANES];
-        f(v0, i);
-        f(v1, i + LANES);
-        f(v2, i + 2 * LANES);
-        f(v3, i + 3 * LANES);
-    }
-    for (; i < hi; i += LANES) f(g.dst[i], i);
-}
 
 template <int LANES, class F>
 __device__ __forceinline__ void for_bucket(const View& g, uint32_t u, uint32_t k, int lane, F&& f) {

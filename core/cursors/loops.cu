@@ -10,9 +10,6 @@
 
 constexpr int LANES = 32;  // threads that share a vertex
 
-__device__ __forceinline__ long long wide_thread_id() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
-
 extern "C" __global__ void list_degrees(View g, long long num_vertices, uint32_t* degrees) {
     for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count())
         degrees[u] = degree(g, uint32_t(u));

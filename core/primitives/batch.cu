@@ -32,30 +32,13 @@ extern "C" __global__ void flag(LocatedBatch b, uint32_t kind, int* flags) {
 extern "C" __global__ void report_insertion(LocatedBatch b, bits_t* weight, const bits_t* batch_weight, uint8_t* status,
                                             bits_t* before) {
     uint32_t i = thread_id();
-    if (i >= b.size) return;
-    uint32_t item = b.order[i];
-    uint8_t result = b.kind[i] == ABSENT ? NEW : UNCHANGED;
-#if WEIGHT_BITS
-    if (b.kind[i] == PRESENT) {
-        bits_t old = weight[b.slot[i]], now = batch_weight[item];
-        before[item] = old;
-        if (old != now) {
-            weight[b.slot[i]] = now;
-            result = REPLACED;
-        }
-    }
-#endif
-    status[item] = result;
+    if (i < b.size) report_inserted(b, i, weight, batch_weight, status, before);
 }
 
 // Before a deletion: report each edge in its place in the batch, and the weight it had.
 extern "C" __global__ void report_deletion(LocatedBatch b, const bits_t* weight, uint8_t* status, bits_t* before) {
     uint32_t i = thread_id();
-    if (i >= b.size) return;
-    status[b.order[i]] = b.kind[i] == PRESENT ? REMOVED : UNCHANGED;
-#if WEIGHT_BITS
-    if (b.kind[i] == PRESENT) before[b.order[i]] = weight[b.slot[i]];
-#endif
+    if (i < b.size) report_deleted(b, i, weight, status, before);
 }
 
 // Answer queries: all duplicates of an edge read the entry of the last.

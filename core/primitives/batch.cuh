@@ -30,3 +30,34 @@ __device__ __forceinline__ uint32_t run_end(const LocatedBatch& b, uint32_t i) {
 
 // Number of entries that change the graph among the first ``i``.
 __device__ __forceinline__ int rank_before(const LocatedBatch& b, uint32_t i) { return i ? b.rank[i - 1] : 0; }
+
+// Thread, entry i of an insertion: report its edge in its place in the batch, and give a stored one its new weight, by slot. Returns whether
+// that is another one.
+__device__ __forceinline__ bool report_inserted(const LocatedBatch& b, uint32_t i, bits_t* weight,
+                                                const bits_t* batch_weight, uint8_t* status, bits_t* before) {
+    const uint32_t item = b.order[i];
+    uint8_t result = b.kind[i] == ABSENT ? NEW : UNCHANGED;
+#if WEIGHT_BITS
+    if (b.kind[i] == PRESENT) {
+        const bits_t old = weight[b.slot[i]], now = batch_weight[item];
+        before[item] = old;
+        if (old != now) {
+            weight[b.slot[i]] = now;
+            result = REPLACED;
+        }
+    }
+#endif
+    status[item] = result;
+    return result == REPLACED;
+}
+
+// Thread, entry i of a deletion: report its edge in its place in the batch, and the weight it had. Returns whether it is deleted.
+__device__ __forceinline__ bool report_deleted(const LocatedBatch& b, uint32_t i, const bits_t* weight, uint8_t* status,
+                                               bits_t* before) {
+    const bool deleted = b.kind[i] == PRESENT;
+    status[b.order[i]] = deleted ? REMOVED : UNCHANGED;
+#if WEIGHT_BITS
+    if (deleted) before[b.order[i]] = weight[b.slot[i]];
+#endif
+    return deleted;
+}

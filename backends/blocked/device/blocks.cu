@@ -54,31 +54,45 @@ extern "C" __global__ void repack(Graph g, Graph fresh, long long num_vertices, 
 
 // ---- mirror -----------------------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ long long wide_thread_id() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
+// Copy what a packet and the graph both have: to the packet, or to the graph.
+template <bool TO_PACKET, class T>
+__device__ __forceinline__ void carry(T& in_packet, T& in_graph) {
+    if (TO_PACKET) in_packet = in_graph;
+    else in_graph = in_packet;
+}
 
-// Grid-stride loops over the slots of a packet's blocks, its vertices and free blocks: put them in place.
-extern "C" __global__ void unpack(Graph g, Packet p) {
-    const long long slots = p.blocks << g.shift, first = wide_thread_id(), step = wide_thread_count();
+// Grid-stride loops over the slots of a packet's blocks, its vertices and free blocks. What is carried to the packet is marked no more.
+template <bool TO_PACKET>
+__device__ __forceinline__ void exchange(const Graph& g, const Packet& p, long long first) {
+    const long long slots = p.blocks << g.shift, step = wide_thread_count();
     for (long long s = first; s < slots; s += step) {
         const long long i = s >> g.shift, offset = s & (capacity(g) - 1);
         const uint32_t block = p.block[i];
         const long long slot = ((long long)block << g.shift) + offset;
-        g.dst[slot] = p.dst[s];
+        carry<TO_PACKET>(p.dst[s], g.dst[slot]);
 #if WEIGHT_BITS
-        g.weight[slot] = p.weight[s];
+        carry<TO_PACKET>(p.weight[s], g.weight[slot]);
 #endif
         if (offset) continue;
-        g.link[block] = p.link[i];
-        g.back[block] = p.back[i];
-        g.owner[block] = p.owner[i];
+        carry<TO_PACKET>(p.link[i], g.link[block]);
+        carry<TO_PACKET>(p.back[i], g.back[block]);
+        carry<TO_PACKET>(p.owner[i], g.owner[block]);
+        if (TO_PACKET) g.block_mark[block] = 0;
     }
     for (long long i = first; i < p.vertices; i += step) {
-        g.head[p.vertex[i]] = p.head[i];
-        g.degree[p.vertex[i]] = p.degree[i];
-        g.run[p.vertex[i]] = p.run[i];
+        const uint32_t u = p.vertex[i];
+        carry<TO_PACKET>(p.head[i], g.head[u]);
+        carry<TO_PACKET>(p.degree[i], g.degree[u]);
+        carry<TO_PACKET>(p.run[i], g.run[u]);
+        if (TO_PACKET) g.vertex_mark[u] = 0;
     }
-    for (long long i = first; i < p.frees; i += step) g.free[p.lowest + i] = p.free[i];
+    for (long long i = first; i < p.frees; i += step) carry<TO_PACKET>(p.free[i], g.free[p.lowest + i]);
+}
+
+// Put what is in a packet in its place.
+extern "C" __global__ void unpack(Graph g, Packet p) {
+    const long long first = wide_thread_id();
+    exchange<false>(g, p, first);
     if (first < COUNTERS) g.counters[first] = p.counters[first];
 }
 
@@ -98,30 +112,10 @@ extern "C" __global__ void list_marked(Graph g, long long num_vertices, unsigned
     }
 }
 
-// Grid-stride loops over the blocks and vertices listed in a packet: copy them into it, and clear their marks.
+// Copy the blocks and vertices that a packet lists into it, and clear their marks.
 extern "C" __global__ void pack_marked(Graph g, Packet p) {
-    const long long slots = p.blocks << g.shift, first = wide_thread_id(), step = wide_thread_count();
-    for (long long s = first; s < slots; s += step) {
-        const long long i = s >> g.shift, offset = s & (capacity(g) - 1);
-        const uint32_t block = p.block[i];
-        const long long slot = ((long long)block << g.shift) + offset;
-        p.dst[s] = g.dst[slot];
-#if WEIGHT_BITS
-        p.weight[s] = g.weight[slot];
-#endif
-        if (offset) continue;
-        p.link[i] = g.link[block];
-        p.back[i] = g.back[block];
-        p.owner[i] = g.owner[block];
-        g.block_mark[block] = 0;
-    }
-    for (long long i = first; i < p.vertices; i += step) {
-        p.head[i] = g.head[p.vertex[i]];
-        p.degree[i] = g.degree[p.vertex[i]];
-        p.run[i] = g.run[p.vertex[i]];
-        g.vertex_mark[p.vertex[i]] = 0;
-    }
-    for (long long i = first; i < p.frees; i += step) p.free[i] = g.free[p.lowest + i];
+    const long long first = wide_thread_id();
+    exchange<true>(g, p, first);
     if (first) return;
     g.counters[LOWEST] = g.counters[FREE];
     for (int i = 0; i < COUNTERS; ++i) p.counters[i] = g.counters[i];

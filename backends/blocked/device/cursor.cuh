@@ -3,6 +3,7 @@
 // shift; blocks: length of the arrays per block.
 #pragma once
 #include "chain.cuh"
+#include "ranges.cuh"
 
 #define SCAN_LANES BLOCK_LANES  // threads that share a block; the view says how many
 #define BUCKET_SLOTS (64 * SCAN_LANES)  // slots per bucket; splits hubs into parts of about equal work
@@ -14,20 +15,6 @@ __device__ __forceinline__ uint32_t buckets(const View& g, uint32_t u) {
 }
 
 __device__ __forceinline__ weight_t weight(const View& g, long long slot) { return g.weight[slot]; }
-
-// LANES threads stride over [lo, hi): consecutive lanes read consecutive slots.
-template <int LANES, class F>
-__device__ __forceinline__ void for_range(const View& g, long long lo, long long hi, int lane, F&& f) {
-    long long i = lo + lane;
-    for (; i + 3 * LANES < hi; i += 4 * LANES) {  // four loads in flight
-        uint32_t v0 = g.dst[i], v1 = g.dst[i + LANES], v2 = g.dst[i + 2 * LANES], v3 = g.dst[i + 3 * LANES];
-        f(v0, i);
-        f(v1, i + LANES);
-        f(v2, i + 2 * LANES);
-        f(v3, i + 3 * LANES);
-    }
-    for (; i < hi; i += LANES) f(g.dst[i], i);
-}
 
 // Edges number `from` to `to` of the chain of u: the blocks of its run are one range, the others are walked.
 template <int LANES, class F>

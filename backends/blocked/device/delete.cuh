@@ -9,12 +9,7 @@
 
 // Thread, entry i: mark the slot, report the deletion and the weight before it.
 __device__ __forceinline__ void mark_deleted(const Graph& g, const LocatedBatch& b, const Update& c, uint32_t i) {
-    const bool deleted = b.kind[i] == PRESENT;
-    c.status[b.order[i]] = deleted ? REMOVED : UNCHANGED;
-    if (!deleted) return;
-#if WEIGHT_BITS
-    c.before[b.order[i]] = g.weight[b.slot[i]];
-#endif
+    if (!report_deleted(b, i, g.weight, c.status, c.before)) return;
     g.dst[b.slot[i]] = TOMBSTONE;
     touch(g, uint32_t(b.slot[i] >> g.shift));
 }

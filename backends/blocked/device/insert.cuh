@@ -14,20 +14,7 @@ __device__ __forceinline__ int count_blocks(const Graph& g, const LocatedBatch& 
 
 // Thread: report entry i, and replace its weight.
 __device__ __forceinline__ void report_insertion(const Graph& g, const LocatedBatch& b, const Update& c, uint32_t i) {
-    const uint32_t item = b.order[i];
-    uint8_t status = b.kind[i] == ABSENT ? NEW : UNCHANGED;
-#if WEIGHT_BITS
-    if (b.kind[i] == PRESENT) {
-        const bits_t old = g.weight[b.slot[i]];
-        c.before[item] = old;
-        if (old != c.batch_weight[item]) {
-            g.weight[b.slot[i]] = c.batch_weight[item];
-            status = REPLACED;
-            touch(g, uint32_t(b.slot[i] >> g.shift));
-        }
-    }
-#endif
-    c.status[item] = status;
+    if (report_inserted(b, i, g.weight, c.batch_weight, c.status, c.before)) touch(g, uint32_t(b.slot[i] >> g.shift));
 }
 
 // The t-th block that a batch takes: free ones first, then carved ones.

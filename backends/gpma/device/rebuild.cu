@@ -42,19 +42,7 @@ extern "C" __global__ void take_entries(Graph g, LocatedBatch b, Changes c, cons
                                         bits_t* before) {
     const uint32_t i = thread_id();
     if (i >= b.size) return;
-    const uint32_t item = b.order[i];
-    uint8_t result = b.kind[i] == ABSENT ? NEW : UNCHANGED;
-#if WEIGHT_BITS
-    if (b.kind[i] == PRESENT) {
-        const bits_t old = g.weight[b.slot[i]];
-        before[item] = old;
-        if (old != batch_weight[item]) {
-            g.weight[b.slot[i]] = batch_weight[item];
-            result = REPLACED;
-        }
-    }
-#endif
-    status[item] = result;
+    report_inserted(b, i, g.weight, batch_weight, status, before);
     if (b.kind[i] == ABSENT) {
         const uint32_t k = b.rank[i] - 1;
         c.places[k] = b.slot[i];

@@ -88,14 +88,7 @@ extern "C" __global__ void append(Graph g, LocatedBatch b, const bits_t* batch_w
 // Thread per entry: mark the slot, report the deletion and the weight before it.
 extern "C" __global__ void mark_deleted(Graph g, LocatedBatch b, uint8_t* status, bits_t* before) {
     uint32_t i = thread_id();
-    if (i >= b.size) return;
-    bool deleted = b.kind[i] == PRESENT;
-    status[b.order[i]] = deleted ? REMOVED : UNCHANGED;
-    if (!deleted) return;
-#if WEIGHT_BITS
-    before[b.order[i]] = g.weight[b.slot[i]];
-#endif
-    g.dst[b.slot[i]] = TOMBSTONE;
+    if (i < b.size && report_deleted(b, i, g.weight, status, before)) g.dst[b.slot[i]] = TOMBSTONE;
 }
 
 // A deleted entry of a vertex that loses r of d edges stands for two slots: its own, a hole if below d - r, and one of the

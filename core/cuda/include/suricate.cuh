@@ -10,6 +10,8 @@ typedef unsigned long long uint64_t;
 
 __device__ __forceinline__ uint32_t thread_id() { return blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ uint32_t thread_count() { return gridDim.x * blockDim.x; }
+__device__ __forceinline__ long long wide_thread_id() { return (long long)blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ long long wide_thread_count() { return (long long)gridDim.x * blockDim.x; }
 
 // Mask of the LANES threads (power of two, aligned in the warp) that the calling thread belongs to.
 template <int LANES>
