@@ -121,6 +121,7 @@ def _add_up(graph: Graph, owns: list[Graph]) -> None:
 
 
 insert_small, delete_small, find_small = small.insert, small.delete, small.find
+pack, unpack = loops.pack, loops.unpack
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:
@@ -151,13 +152,3 @@ def list_marked(graph: Graph, packet: Packet) -> None:
     """See :meth:`BlockedKernels.list_marked`."""
     packet.block[:] = graph.block_list[: len(packet.block)]
     packet.vertex[:] = graph.vertex_list[: len(packet.vertex)]
-
-
-def pack(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.pack`."""
-    loops.pack(graph, packet)
-
-
-def unpack(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.unpack`."""
-    loops.unpack(graph, packet)

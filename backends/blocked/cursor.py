@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.base.types import EMPTY
+from suricate.backends.blocked.loops import NO_BLOCK, degree  # noqa: F401 - of this cursor, too
+from suricate.backends.blocked.loops import scan as find  # noqa: F401
 from suricate.cpu.jit import inner
 from suricate.cpu.prefetch import prefetch
 from suricate.cursors.contiguous import key, later, weight  # noqa: F401 - of this cursor, too
-
-NO_BLOCK = np.uint32(EMPTY)
-
-
-@inner
-def degree(g, u):
-    """Return the number of out-edges of ``u``."""
-    return np.int64(g.degree[u])
 
 
 @inner
@@ -63,16 +56,3 @@ def following(g, c):
 def segment_owner(g, c):
     """Return the vertex whose edges block ``c`` holds; EMPTY if it is free."""
     return g.owner[np.uint64(c)]
-
-
-@inner
-def find(g, u, v):
-    """Return the slot of edge ``(u, v)``, or -1; unused slots match no id."""
-    c, size = g.head[u], np.int64(1) << g.shift
-    while c != NO_BLOCK:
-        at = np.int64(c) << g.shift
-        for i in range(at, at + size):
-            if g.dst[np.uint64(i)] == v:
-                return i
-        c = g.link[c]
-    return np.int64(-1)

@@ -11,13 +11,19 @@ import numpy as np
 from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES
 from suricate.base.types import EMPTY, REPLACED, TOMBSTONE
 from suricate.cpu.jit import allocating_kernel, inner, kernel
-from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
+from suricate.primitives.located import ABSENT, PRESENT
+from suricate.store.locating import locate_runs, match, run_end, source, table_size
 
 NO_BLOCK = np.uint32(EMPTY)
 DELETED = np.uint32(TOMBSTONE)
-TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a walk for each
 
 SCANNED_AT_ONCE = np.uint64(256)  #: slots that are compared before the result is looked at
+
+
+@inner
+def degree(g, u):
+    """Return the number of out-edges of ``u``."""
+    return np.int64(g.degree[u])
 
 
 @inner
@@ -57,51 +63,13 @@ def scan(g, u, v):
 
 
 @inner
-def source(key):
-    """Return the source of a key as a signed integer."""
-    return np.int64(key >> np.uint64(32))
-
-
-@inner
-def run_end(keys, i):
-    """Return one past the last key with the source of key ``i``."""
-    j, end, above = np.uint64(i) + np.uint64(1), np.uint64(len(keys)), keys[i] | np.uint64(0xFFFFFFFF)
-    while j < end and keys[j] <= above:
-        j += np.uint64(1)
-    return np.int64(j)
-
-
-@inner
-def hashed(v, shift):
-    """Return the first place of a destination in the table."""
-    return np.int64(((np.uint64(v) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
-
-
-@inner
-def match_table(g, u, keys, first, last, kind, slot, table):
-    """Locate entries ``first`` to ``last`` by a hash table of them and one walk of the chain."""
-    bits = 1
-    while (1 << bits) < 2 * (last - first):
-        bits += 1
-    mask, shift = (1 << bits) - 1, np.uint64(32 - bits)
-    table[: mask + 1] = -1
-    for i in range(first, last):
-        if kind[i] == ABSENT:
-            h = hashed(np.uint32(keys[i]), shift)
-            while table[h] >= 0:
-                h = (h + 1) & mask
-            table[h] = i
+def match_chain(g, u, keys, kind, slot, table):
+    """Match every edge of the chain of ``u`` with the entries in a table; see :func:`locate_runs`."""
     left, c = np.int64(g.degree[u]), g.head[u]
     while left > 0:
         at = np.int64(c) << g.shift
-        for slot_of in range(at, at + min(left, np.int64(1) << g.shift)):
-            h = hashed(g.dst[slot_of], shift)
-            while table[h] >= 0:
-                i = table[h]
-                if np.uint32(keys[i]) == g.dst[slot_of]:
-                    kind[i], slot[i] = PRESENT, slot_of
-                    break
-                h = (h + 1) & mask
+        for i in range(at, at + min(left, np.int64(1) << g.shift)):
+            match(g.dst[i], i, keys, kind, slot, table)
         left -= np.int64(1) << g.shift
         c = g.link[c]
 
@@ -109,26 +77,7 @@ def match_table(g, u, keys, first, last, kind, slot, table):
 @allocating_kernel
 def locate(g, keys, kind, slot):
     """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
-    table = np.empty(0, np.int64)
-    first = 0
-    while first < len(keys):
-        last, u = run_end(keys, first), source(keys[first])
-        for i in range(np.uint64(first), np.uint64(last - 1)):
-            kind[i] = DUPLICATE if keys[i] == keys[i + np.uint64(1)] else ABSENT
-            slot[i] = -1
-        kind[last - 1], slot[last - 1] = ABSENT, -1
-        if g.degree[u]:
-            if last - first < TABLE_FROM:
-                for i in range(first, last):
-                    if kind[i] == ABSENT:
-                        slot[i] = scan(g, u, np.uint32(keys[i]))
-                        if slot[i] >= 0:
-                            kind[i] = PRESENT
-            else:
-                if len(table) < 4 * (last - first):
-                    table = np.empty(4 * (last - first), np.int64)
-                match_table(g, u, keys, first, last, kind, slot, table)
-        first = last
+    locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_chain)
 
 
 @kernel
@@ -309,18 +258,24 @@ def free_vertices(g, vertices):
         touch_vertex(g, u)
 
 
+@inner
+def carry_slots(to, i, g, c, size):
+    """Copy the slots of block ``c`` to those of block ``i``."""
+    at, target = np.int64(c) * size, np.int64(i) * size
+    for k in range(size):
+        to.dst[target + k] = g.dst[at + k]
+    if len(g.weight):
+        for k in range(size):
+            to.weight[target + k] = g.weight[at + k]
+
+
 @kernel
 def repack(g, fresh, first, begin, end):
     """Copy the chains of vertices ``begin`` to ``end`` into consecutive blocks of ``fresh``, from ``first`` on."""
     for u in range(begin, end):
         c, to = g.head[u], np.int64(first[u])
         while c != NO_BLOCK:
-            at, target = np.int64(c) << g.shift, to << g.shift
-            for i in range(np.int64(1) << g.shift):
-                fresh.dst[target + i] = g.dst[at + i]
-            if len(g.weight):
-                for i in range(np.int64(1) << g.shift):
-                    fresh.weight[target + i] = g.weight[at + i]
+            carry_slots(fresh, to, g, c, np.int64(1) << g.shift)
             c = g.link[c]
             fresh.owner[to] = np.uint32(u)
             fresh.back[to] = np.uint32(to - 1)
@@ -336,13 +291,8 @@ def pack(g, p):
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):
         c = p.block[i]
-        at, to = np.int64(c) << g.shift, np.int64(i) << g.shift
         p.link[i], p.back[i], p.owner[i] = g.link[c], g.back[c], g.owner[c]
-        for k in range(size):
-            p.dst[to + k] = g.dst[at + k]
-        if len(g.weight):
-            for k in range(size):
-                p.weight[to + k] = g.weight[at + k]
+        carry_slots(p, i, g, c, size)
         g.block_mark[c] = 0
     for i in range(len(p.vertex)):
         u = p.vertex[i]
@@ -362,13 +312,8 @@ def unpack(g, p):
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):
         c = p.block[i]
-        at, to = np.int64(c) << g.shift, np.int64(i) << g.shift
         g.link[c], g.back[c], g.owner[c] = p.link[i], p.back[i], p.owner[i]
-        for k in range(size):
-            g.dst[at + k] = p.dst[to + k]
-        if len(g.weight):
-            for k in range(size):
-                g.weight[at + k] = p.weight[to + k]
+        carry_slots(g, c, p, i, size)
     for i in range(len(p.vertex)):
         u = p.vertex[i]
         g.head[u], g.degree[u], g.run[u] = p.head[i], p.degree[i], p.run[i]

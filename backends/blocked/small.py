@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.backends.blocked.layout import EDGES, FREE, USED
-from suricate.backends.blocked.loops import NO_BLOCK, TABLE_FROM, append, scan, source, take_out, touch
+from suricate.backends.blocked.loops import NO_BLOCK, append, scan, take_out, touch
 from suricate.base.types import NEW, REMOVED, REPLACED
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
+from suricate.store.locating import TABLE_FROM, source
 
 
 @inner

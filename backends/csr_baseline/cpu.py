@@ -13,14 +13,15 @@ from suricate.cpu import threads
 from suricate.primitives.cpu import answer, count_kind, in_order, report_deletion, report_insertion
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
 from suricate.primitives.sorting import can_sort
+from suricate.store.locating import locate_ascending
 
 DELETES_IN_PLACE = True
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     """See :meth:`CpuKernels.locate`."""
-    given = (graph.offsets, graph.dst, batch.keys, batch.kind, batch.slot, kind)
-    batch.most = sum(threads.over(len(batch), loops.locate, *given))
+    given = (graph.offsets[:-1], graph.offsets[1:], graph.dst, batch.keys, batch.kind, batch.slot, kind)
+    batch.most = sum(threads.over(len(batch), locate_ascending, *given))
 
 
 def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:

@@ -6,26 +6,7 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.cursors.contiguous import lower_bound
-from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
-
-
-@kernel
-def locate(offsets, dst, keys, kind, slot, wanted, first, last):
-    """Fill in kind and slot (the first not below it) of the sorted edges ``first`` to ``last``.
-
-    Returns the number of kind ``wanted``.
-    """
-    count, at = 0, np.int64(0)
-    for i in range(first, last):
-        u, v = np.int64(keys[i] >> np.uint64(32)), np.uint32(keys[i])
-        end = offsets[u + 1]
-        at = lower_bound(dst, max(at, offsets[u]), end, v)  # keys ascend, so the slots do
-        slot[i] = at
-        kind[i] = DUPLICATE
-        if i + 1 == len(keys) or keys[i + 1] != keys[i]:
-            kind[i] = PRESENT if at < end and dst[at] == v else ABSENT
-            count += kind[i] == wanted
-    return count
+from suricate.primitives.located import ABSENT, PRESENT
 
 
 @kernel

@@ -184,14 +184,7 @@ def append_guards(graph: Graph, first: int, begin: int) -> None:
     threads.over(count, append, unit=LEAF)
 
 
-def drop_guards(graph: Graph, num_vertices: int) -> None:
-    """See :meth:`GpmaKernels.drop_guards`."""
-    loops.drop_guards(graph, num_vertices)
-
-
-def clear_rows(graph: Graph, vertices: Array) -> None:
-    """See :meth:`GpmaKernels.clear_rows`."""
-    loops.clear_rows(graph, vertices)
+drop_guards, clear_rows = loops.drop_guards, loops.clear_rows
 
 
 def list_touched(graph: Graph) -> None:

@@ -13,6 +13,7 @@ from suricate.base.devices import Array
 from suricate.cpu import threads
 from suricate.primitives.cpu import rank, report_deletion, report_insertion, source_ranges
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, Report
+from suricate.store.locating import locate_ascending
 
 
 @dataclass(slots=True)
@@ -39,9 +40,12 @@ class HornetCpu:
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """See :meth:`HornetKernels.locate`."""
-        locate = loops.locate_sorted if self._ascending else loops.locate
-        given, parts = (graph.begin, graph.end, graph.dst), source_ranges(batch.keys)
-        threads.run(locate, [(*given, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
+        if self._ascending:
+            given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
+            batch.most = sum(threads.over(len(batch), locate_ascending, *given))
+            return
+        calls = [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in source_ranges(batch.keys)]
+        threads.run(loops.locate, calls)
         if kind != LOOKUP:
             rank(batch, kind)
 
@@ -79,9 +83,7 @@ class HornetCpu:
             _add_up(graph, shares)
         return True
 
-    def free_vertices(self, graph: Graph, vertices: Array) -> None:
-        """See :meth:`HornetKernels.free_vertices`."""
-        loops.free_vertices(graph, vertices)
+    free_vertices = staticmethod(loops.free_vertices)
 
 
 def _plan(graph: Graph, batch: LocatedBatch, changes: int, may_shrink: bool = True) -> CpuPlan:

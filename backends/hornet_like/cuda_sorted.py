@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from suricate.backends.hornet_like.cuda import free_vertices
 from suricate.backends.hornet_like.kernels import Plan
 from suricate.backends.hornet_like.layout import CLASSES, COUNTS, GRAPH, NEED, UPDATE, PlacedGraph
 from suricate.backends.hornet_like.ledger import move_chunks
-from suricate.backends.hornet_like.programs import program, sorted_program
+from suricate.backends.hornet_like.programs import sorted_program
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.launch import StructKernel, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.primitives.changing import CHANGE_BLOCK, Scratch, scratch_offsets, values
-from suricate.primitives.cuda import launch, packed, weight_bits
+from suricate.primitives.cuda import weight_bits
 from suricate.primitives.located import LocatedBatch, Report
 
 BARRIERS = 3  #: of the grid in an update that are counted on the host; 1 if it is resumed
@@ -131,7 +132,4 @@ class HornetSorted:
         self._device.xp.cuda.get_current_stream().synchronize()
         return bool(words[0] == applied)
 
-    def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
-        """See :meth:`HornetKernels.free_vertices`."""
-        count = len(vertices)
-        launch(program(self._bits), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices)
+    free_vertices = staticmethod(free_vertices)

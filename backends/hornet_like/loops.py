@@ -23,11 +23,10 @@ from suricate.backends.hornet_like.layout import (
 )
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import allocating_kernel, inner, kernel
-from suricate.cursors.contiguous import lower_bound
-from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
+from suricate.primitives.located import ABSENT, PRESENT
+from suricate.store.locating import locate_runs, match, run_end, source, table_size
 
 STEP = 64  #: destinations compared at once (vector instructions) before looking whether one was equal
-TABLE_FROM = 12  #: batch edges of one vertex from which a hash table of them beats a scan for each
 
 
 @inner
@@ -64,98 +63,39 @@ def shrunk(degree, k):
 
 
 @inner
-def scan(dst, lo, hi, v):
-    """Return the slot of ``v`` in ``[lo, hi)``, or -1."""
-    at = lo
+def degree(g, u):
+    """Return the number of edges of ``u``."""
+    return g.end[u] - g.begin[u]
+
+
+@inner
+def scan(g, u, v):
+    """Return the slot of edge ``(u, v)``, or -1."""
+    at, hi = g.begin[u], g.end[u]
     while at + STEP <= hi:
         hits = np.uint32(0)
         for i in range(STEP):
-            hits |= np.uint32(dst[at + i] == v)
+            hits |= np.uint32(g.dst[at + i] == v)
         if hits:
             break
         at += STEP
     for i in range(at, min(hi, at + STEP)):
-        if dst[i] == v:
+        if g.dst[i] == v:
             return i
     return np.int64(-1)
 
 
 @inner
-def source(key):
-    """Return the source of a key as a signed integer."""
-    return np.int64(key >> np.uint64(32))
-
-
-@inner
-def run_end(keys, i):
-    """Return one past the last key with the source of key ``i``."""
-    j = i + 1
-    while j < len(keys) and (keys[j] >> np.uint64(32)) == (keys[i] >> np.uint64(32)):
-        j += 1
-    return j
-
-
-@inner
-def match_table(dst, lo, hi, keys, first, last, kind, slot, table):
-    """Locate entries ``first`` to ``last`` by a hash table of them and one pass over the adjacency."""
-    bits = 1
-    while (1 << bits) < 2 * (last - first):
-        bits += 1
-    mask, shift = (1 << bits) - 1, np.uint64(32 - bits)
-    table[: mask + 1] = -1
-    for i in range(first, last):
-        if kind[i] == ABSENT:
-            h = np.int64(((keys[i] * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
-            while table[h] >= 0:
-                h = (h + 1) & mask
-            table[h] = i
-    for at in range(lo, hi):
-        h = np.int64(((np.uint64(dst[at]) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) >> shift)
-        while table[h] >= 0:
-            i = table[h]
-            if np.uint32(keys[i]) == dst[at]:
-                kind[i], slot[i] = PRESENT, at
-                break
-            h = (h + 1) & mask
+def match_row(g, u, keys, kind, slot, table):
+    """Match every edge of ``u`` with the entries in a table; see :func:`locate_runs`."""
+    for at in range(g.begin[u], g.end[u]):
+        match(g.dst[at], at, keys, kind, slot, table)
 
 
 @allocating_kernel
-def locate(begin, end, dst, keys, kind, slot):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
-    m = len(keys)
-    kind[:] = ABSENT
-    slot[:] = -1
-    table = np.empty(0, np.int64)
-    first = 0
-    while first < m:
-        last, u = run_end(keys, first), source(keys[first])
-        for i in range(first, last - 1):
-            if keys[i] == keys[i + 1]:
-                kind[i] = DUPLICATE
-        if last - first < TABLE_FROM:
-            for i in range(first, last):
-                if kind[i] == ABSENT:
-                    at = scan(dst, begin[u], end[u], np.uint32(keys[i]))
-                    if at >= 0:
-                        kind[i], slot[i] = PRESENT, at
-        elif begin[u] < end[u]:
-            if len(table) < 4 * (last - first):
-                table = np.empty(4 * (last - first), np.int64)
-            match_table(dst, begin[u], end[u], keys, first, last, kind, slot, table)
-        first = last
-
-
-@kernel
-def locate_sorted(begin, end, dst, keys, kind, slot):
-    """Fill in kind and slot (the first that is not below it) of the entries; adjacencies are ascending."""
-    m = len(keys)
-    for i in range(m):
-        u, v = source(keys[i]), np.uint32(keys[i])
-        at = lower_bound(dst, begin[u], end[u], v)
-        slot[i] = at
-        kind[i] = DUPLICATE
-        if i + 1 == m or keys[i + 1] != keys[i]:
-            kind[i] = PRESENT if at < end[u] and dst[at] == v else ABSENT
+def locate(g, keys, kind, slot):
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, where rows do not ascend."""
+    locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_row)
 
 
 @kernel

@@ -15,6 +15,7 @@ from suricate.backends.blocked.store import BlockedStore
 from suricate.backends.csr_baseline import cuda as csr
 from suricate.backends.csr_baseline import layout as csr_layout
 from suricate.backends.csr_baseline.store import CsrStore
+from suricate.backends.hornet_like import cuda as hornet_cuda
 from suricate.backends.hornet_like import cuda_sorted as hornet
 from suricate.backends.hornet_like import layout as hornet_layout
 from suricate.backends.hornet_like.programs import sorted_program
@@ -28,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(GXX is None, reason="g++ is n
 @pytest.fixture(autouse=True)
 def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Chunks and windows are smaller than on a GPU, so that small batches have many."""
-    for module in (blocked, csr, hornet, shared):
+    for module in (blocked, hornet_cuda, shared):
         monkeypatch.setattr(module, "launch", launch)
     for module in (blocked, csr, hornet):
         monkeypatch.setattr(module, "StructKernel", EmulatedStructKernel)

@@ -49,7 +49,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(name)
 
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
-    for module in (cuda, hornet, cuda_sorted):
+    for module in (cuda, hornet):
         monkeypatch.setattr(module, "launch", launch)
     for module in (csr, cuda_sorted, sorter):
         monkeypatch.setattr(module, "StructKernel", FakeStructKernel)

@@ -17,6 +17,7 @@ from suricate.backends.csr_baseline import cuda as csr
 from suricate.backends.csr_baseline.store import CsrStore
 from suricate.backends.gpma import cuda as gpma
 from suricate.backends.gpma.store import GpmaStore
+from suricate.backends.hornet_like import cuda as hornet_cuda
 from suricate.backends.hornet_like import cuda_sorted as hornet
 from suricate.backends.hornet_like.store import HornetStore
 from suricate.base.devices import CPU
@@ -35,7 +36,7 @@ N = 60
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    for module in (blocked, csr, gpma, hornet, shared):
+    for module in (blocked, gpma, hornet_cuda, shared):
         monkeypatch.setattr(module, "launch", launch)
     for module in (blocked, csr, gpma, hornet, sorter, ingest):
         monkeypatch.setattr(module, "StructKernel", EmulatedStructKernel)
