@@ -27,16 +27,34 @@ FACTS = "end", "events", "late", "vertices", "edges"  #: what is printed of each
 COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
+def number_or_text(ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
+    """Return a number of events where there are digits only, else the text."""
+    return int(text) if text and text.isdecimal() else text
+
+
+def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, ...]) -> dict[str, str]:
+    """Return the rules of attributes given as ``NAME=RULE``."""
+    pairs = [attribute.partition("=") for attribute in attributes]
+    for name, equals, rule in pairs:
+        if not equals or rule not in COMBINE.choices:
+            raise click.BadParameter(f"{name + equals + rule!r}: expected NAME=RULE, as fee=sum")
+    return {name: rule for name, _, rule in pairs}
+
+
 @click.command()
 @click.argument("file", type=GRAPH_FILE)
 @click.option(
-    "--window", "size", metavar="SIZE", help="What a window holds: 7d, 90min; 5000 events; 3 steps. Default: all."
-)
-@click.option("--slide", required=True, help="How far it moves: a duration, a number of events, or step.")
+    "--window", "size", metavar="SIZE", callback=number_or_text,
+    help="What a window holds: 7d, 90min; 5000 events; 3 steps. Default: all.",
+)  # fmt: skip
+@click.option(
+    "--slide", required=True, callback=number_or_text,
+    help="How far it moves: a duration, a number of events, or step.",
+)  # fmt: skip
 @click.option("--lateness", metavar="TIME", help="How long a slide waits for events behind the newest one.")
 @click.option("--combine", type=COMBINE, default="last", show_default=True, help="Weight of an edge from its events.")
 @click.option("--order", type=click.Choice(["time"]), help="Sort the events in memory first.")
-@click.option("--late", "overdue", default="drop", show_default=True, help="Late events: drop, raise, or a CSV file.")
+@click.option("--late", default="drop", show_default=True, help="Late events: drop, raise, or a CSV file.")
 @click.option(
     "--on-error", default="raise", show_default=True, help="Events that are not valid: raise, skip, a CSV file."
 )
@@ -53,6 +71,7 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
     "--attribute",
     "attributes",
     multiple=True,
+    callback=rules_of,
     metavar="NAME=RULE",
     help="A column as one of edges: fee=sum; rules as --combine, last and first for texts. --param weight=fee uses it; "
     "repeatable.",
@@ -79,10 +98,9 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
     help="Format of what is printed; csv and json have all digits, json a line per slide.",
 )
 def stream(
-    file: Path, algorithms: tuple[str, ...], params: tuple[str, ...], top: int, names: bool,
-    columns: dict[str, Any] | None, time_unit: str | None, source_format: str | None, backend: str | None, device: str,
-    directed: bool | None, checkpoint: Path | None, output: Path | None, form: str, size: str | None, slide: str,
-    lateness: str | None, overdue: str, attributes: tuple[str, ...], **options: Any,
+    file: Path, algorithms: tuple[str, ...], params: tuple[str, ...], top: int, columns: dict[str, Any] | None,
+    time_unit: str | None, source_format: str | None, backend: str | None, device: str, directed: bool | None,
+    output: Path | None, form: str, **options: Any,
 ) -> None:  # fmt: skip
     """Keep a window over the events in FILE as a graph.
 
@@ -94,16 +112,12 @@ def stream(
     import suricate.stream as st
 
     kinds = {name: plugins.algorithm(name) for name in algorithms}
-    rules = rules_of(attributes)
-    given = params_of(kinds, params, rules)
+    given = params_of(kinds, params, options["attributes"])
     if output is not None and not kinds:
         raise click.UsageError("--output writes the top vertices of what is tracked: give --track")
     source = st.scan(file, **(columns or {}), format=source_format, time_unit=time_unit, on_error=options["on_error"])
-    job = st.Window(
-        source, size=None if size is None else number_or_text(size), slide=number_or_text(slide),
-        lateness=0 if lateness is None else lateness, names=names or None, checkpoint=checkpoint, late=overdue,
-        graph=graph_options(kinds, backend, device, directed), attributes=rules or None, **options,
-    )  # fmt: skip
+    options["lateness"] = options["lateness"] or 0
+    job = st.Window(source, graph=graph_options(kinds, backend, device, directed), **options)
     trackers = {name: job.track(kind, **given[name]) for name, kind in kinds.items()}
     sinks = {name: job.sink(target_of(output, name, len(kinds))) for name in kinds} if output is not None else {}
     show = PRINTERS[form]([*trackers])
@@ -116,22 +130,6 @@ def stream(
                 show(facts_of(w), tops)
             progress(w, job)
     click.echo(summary(job), err=True)
-
-
-def number_or_text(text: str) -> int | str:
-    """Return a number of events where there are digits only, else the text."""
-    return int(text) if text.isdecimal() else text
-
-
-def rules_of(attributes: tuple[str, ...]) -> dict[str, str]:
-    """Return the rules of attributes given as ``NAME=RULE``."""
-    pairs = [attribute.partition("=") for attribute in attributes]
-    for name, equals, rule in pairs:
-        if not equals or rule not in COMBINE.choices:
-            raise click.BadParameter(
-                f"{name + equals + rule!r}: expected NAME=RULE, as fee=sum", param_hint="--attribute"
-            )
-    return {name: rule for name, _, rule in pairs}
 
 
 def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
