@@ -297,6 +297,7 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
     import numpy as np
 
     from suricate.io.files import writing
+    from suricate.io.writing import quoted
 
     with writing(path) as file:
         if path.suffix == ".npz":
@@ -306,8 +307,3 @@ def write_columns(path: Path, columns: dict[str, Any]) -> None:
         file.write((",".join(columns) + "\n").encode())
         for row in zip(*(column.tolist() for column in columns.values()), strict=True):
             file.write((",".join(quoted(str(value)) for value in row) + "\n").encode("utf-8", "surrogateescape"))
-
-
-def quoted(text: str) -> str:
-    """Return ``text`` as a CSV field."""
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text

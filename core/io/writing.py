@@ -207,7 +207,7 @@ def _write_csv(edges: _Edges, path: Path, progress: Any) -> None:
     columns, names = _columns(edges, quote=True)
     for name, values in edges.columns.items():
         columns.append(_further(values))
-        names.append(_quoted(name))
+        names.append(quoted(name))
     separator = "\t" if files.split_suffix(path)[0] == ".tsv" else ","
     _write_lines(path, separator.join(names) + "\n", b"", separator.encode(), columns, len(edges), progress)
 
@@ -294,11 +294,11 @@ def _further(values: np.ndarray) -> Column:
     texts = [str(value) for value in values]
     if any(not _LINE_BREAKS.isdisjoint(text) for text in texts):
         raise ParameterError("a text that has a line break or zero byte fits into Parquet and Arrow only")
-    cells = np.array([_quoted(text).encode("utf-8", "surrogateescape") for text in texts], "S")
+    cells = np.array([quoted(text).encode("utf-8", "surrogateescape") for text in texts], "S")
     return lambda rows: cells[rows]
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Return a text as a field of CSV."""
     return '"' + text.replace('"', '""') + '"' if _needs_quotes(text) else text
 
@@ -319,14 +319,14 @@ def _label_texts(labels: np.ndarray, quote: bool) -> np.ndarray:
     if any(not text or not _LINE_BREAKS.isdisjoint(text) for text in texts):
         raise ParameterError("a label that is empty or has a line break or zero byte fits into Parquet and Arrow only")
     if quote:
-        texts = [_quoted(text) for text in texts]
+        texts = [quoted(text) for text in texts]
     elif any(set(text) & set(" \t") or text.startswith(("#", "%")) for text in texts):
         raise ParameterError("a label with blanks or a comment sign fits into CSV, Parquet and Arrow only")
     return np.array([text.encode("utf-8", "surrogateescape") for text in texts], "S")
 
 
 def _needs_quotes(text: str) -> bool:
-    return any(sign in text for sign in ',\t"') or text != text.strip(" ")
+    return any(sign in text for sign in ',\t"\n\r') or text != text.strip(" ")
 
 
 def _write_lines(
