@@ -103,25 +103,23 @@ def check_writable(path: Path) -> None:
 
 def _own_descriptor(path: Path) -> int | None:
     """Return the number of the open file of this process that ``path`` stands for (``/dev/stdout``: 1), or None."""
-    for _ in range(_MAX_LINKS):
-        found = _DESCRIPTOR.fullmatch(str(path.absolute()))
-        if found:
-            return int(found[1])
-        if not path.is_symlink():
-            return None
-        path = path.parent / os.readlink(path)
-    return None
+    found = (_DESCRIPTOR.fullmatch(str(each.absolute())) for each in _links(path))
+    return next((int(each[1]) for each in found if each), None)
 
 
 def _names_open_file(path: Path) -> bool:
     """Return whether ``path`` is a link into ``/proc``, directly or through others: it stands for an open file."""
+    links = (each for each in _links(path) if each.is_symlink())
+    return any(Path(os.path.realpath(each.parent)).parts[1:2] == ("proc",) for each in links)
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """Yield a path, and what it links to, one link after the other."""
     for _ in range(_MAX_LINKS):
+        yield path
         if not path.is_symlink():
-            return False
-        if Path(os.path.realpath(path.parent)).parts[1:2] == ("proc",):
-            return True
+            return
         path = path.parent / os.readlink(path)
-    return False
 
 
 def _written_through(path: Path) -> IO[bytes]:
@@ -149,7 +147,7 @@ def _replaced(target: Path) -> Iterator[IO[bytes]]:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    sync(target.parent)  # so that the new name lasts
 
 
 def _part_prefix(target: Path) -> str:
@@ -189,10 +187,11 @@ def _take_over_mode(target: Path, handle: int) -> None:
         os.fchmod(handle, stat.S_IMODE(old.st_mode))
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power failure."""
-    handle = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> int:
+    """Make what a file, or a folder, holds last through a power failure; return its bytes."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+        return os.fstat(handle).st_size
     finally:
         os.close(handle)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from suricate.base.errors import ParameterError
-from suricate.base.files import is_special
+from suricate.base.files import is_special, sync
 
 
 def write_rows(path: Path, rows: Any) -> None:
@@ -27,14 +27,9 @@ def size_on_disk(path: Path) -> int:
     if is_special(path):
         return 0
     try:
-        handle = os.open(path, os.O_RDONLY)
+        return sync(path)
     except FileNotFoundError:
         return 0
-    try:
-        os.fsync(handle)
-        return os.fstat(handle).st_size
-    finally:
-        os.close(handle)
 
 
 def cut_to(path: Path, size: int) -> None:
