@@ -13,6 +13,7 @@ this graph follows, and counts a triangle with several such pairs at the least o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,9 @@ from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.effects import atomic
 from suricate.base.html import result_html
 from suricate.base.parameters import shown
+from suricate.base.types import EdgeList
 from suricate.errors import ParameterError
+from suricate.graph.exchange.parts import share_of
 from suricate.intake.arrays import sorted_distinct
 from suricate.operators import intersect
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
@@ -117,13 +120,14 @@ class DirectedTriangles(Algorithm):
         """Count from scratch."""
         n, xp = graph.num_vertices, graph.device.xp
         backend, threads = graph.options.backend, graph.options.threads
-        self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads)
+        divided: dict[str, Any] = {} if graph.partition is None else {"comm": graph.partition.comm}
+        self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads, **divided)
         self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
-        src, dst, _ = graph.edges()
-        low, high, arcs = _pairs_of(graph, src, dst)
-        self._follow(low, high, arcs * 0, arcs)
+        for low, high, arcs in _all_pairs(graph):
+            self._follow(low, high, arcs * 0, arcs)
         count = count_opposite if self.definition == "ldbc" else count_triangles
-        intersect(self._near, None, low * 2, high * 2, count, args=(self._near, arcs, self._triangles))
+        for low, high, arcs in _all_pairs(graph):
+            intersect(self._near, None, low * 2, high * 2, count, args=(self._near, arcs, self._triangles))
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Subtract the triangles of pairs whose arcs changed, and add those that they are in now."""
@@ -156,7 +160,9 @@ class DirectedTriangles(Algorithm):
             gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
             for chosen, change in ((gone, near.delete_edges), (new, near.insert_edges)):
                 src, dst = _both_ways(xp, low[chosen] * 2, high[chosen] * 2)
-                change(src, dst + np.uint32(least - 1))
+                arcs = EdgeList(src, dst + np.uint32(least - 1))
+                arcs = arcs if near.partition is None else share_of(near.partition.comm, arcs)
+                change(arcs.src, arcs.dst)
         ends = xp.concatenate([low, high])
         for array, change in ((self._arcs, after - before), (self._mutual, (after == 2) * 1 - (before == 2) * 1)):
             _add_at(xp, array, ends, xp.concatenate([change, change]))
@@ -213,6 +219,21 @@ class DirectedTriangles(Algorithm):
     def traffic(self, graph: Graph) -> int:
         """Return the bytes of all pairs, read once from each side, and of one count per vertex."""
         return 2 * self._near.num_edges * ID_BYTES + graph.num_vertices * (OFFSET_BYTES + self._triangles.itemsize)
+
+
+def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield all pairs as :func:`_pairs_of` does; those of a graph of several processes in slices."""
+    if graph.partition is None:
+        yield _pairs_of(graph, *graph.edges()[:2])
+        return
+    xp = graph.device.xp
+    for begin, end in graph.partition.slices():
+        ids = xp.arange(begin, end, dtype=np.uint32)
+        offsets, dst, _ = graph.adjacency(ids)
+        src = ids[xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1]
+        low, high, arcs = _pairs_of(graph, src, dst)
+        here = ((low >= begin) & (low < end)) | ~graph.has_edges(low, high)  # else it is in the slice of ``low``, too
+        yield low[here], high[here], arcs[here]
 
 
 def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array]:

@@ -73,6 +73,7 @@ class WCC(Algorithm):
     name = "wcc"
     uses_weights = False
     update_kind = "dynamic"
+    divided = "computes from scratch after deletions"
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
     suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream", "replay", "scaling")

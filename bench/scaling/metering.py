@@ -48,6 +48,12 @@ class Metered(Comm):
         self.spent.received += found.nbytes - array.nbytes
         return found
 
+    def exchange(self, parts: list[Array]) -> list[Array]:
+        """Exchange parts."""
+        found = self._timed(lambda: self.inner.exchange(parts))
+        self.spent.received += sum(part.nbytes for rank, part in enumerate(found) if rank != self.rank)
+        return found
+
     def merged(self, array: Array) -> Array:
         """Merge arrays."""
         self.spent.received += array.nbytes

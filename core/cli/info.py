@@ -49,14 +49,15 @@ def show_plugins(ctx: click.Context, table_format: str) -> None:
     offered = plugins.algorithms()
     if offered:
         updates = [update_row(offered[name]) for name in sorted(offered)]
-        grids.append(Grid("algorithms", ("algorithm", "update", "which"), updates))
+        grids.append(Grid("algorithms", ("algorithm", "update", "which", "of several processes"), updates))
     show(table_format, grids)
     ctx.exit(FAILED if any(plugin.error for plugin in found) else 0)
 
 
-def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str]:
-    """Return the name of an algorithm, the kind of its update, and that in words."""
-    return algorithm.name, algorithm.update_kind, UPDATE_KINDS[algorithm.update_kind]
+def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str, str]:
+    """Return the name of an algorithm, its kind of update, that in words, and what several processes do otherwise."""
+    kind = algorithm.update_kind
+    return algorithm.name, kind, UPDATE_KINDS[kind], algorithm.divided or "the same"
 
 
 @click.command(cls=ReadingCommand)

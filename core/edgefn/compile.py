@@ -12,6 +12,7 @@ import numpy as np
 from suricate.base.forks import renewed
 from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
+from suricate.edgefn.derived.asks import asks_of
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.names import Name, look_up
 from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count
@@ -120,6 +121,11 @@ def _values(function: FunctionType, names: tuple[Name, ...]) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def _known_ahead(label: str) -> bool:
+    """Return whether a parameter is known before the function runs: vertices, positions, and numbers given."""
+    return label in ("i", "u", "v", "x") or label.startswith("a")
+
+
 def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunction, set[Name]]:
     """Return the translation of ``function``, and the names from outside that it relies on."""
     source = find_source(function)
@@ -148,5 +154,6 @@ def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunc
         tree.effects,
         elsewhere=tree.elsewhere,
         indexed=tree.indexed,
+        asks=asks_of(tree.statements, _known_ahead, tree.writes),
     )
     return typed, used | tree.names

@@ -123,6 +123,8 @@ def _cuda(node: Node) -> str:
             return f"(find(a{value.position}, {u}, {x}) >= 0)"
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
+        case "degree" if value.kind == "answers":
+            return f"({cuda_type(kind)})(degree_of(a{value.position}, {_vertex(node.args[0])}))"
         case "degree":
             return f"({cuda_type(kind)})(degree(a{value.position}, {_vertex(node.args[0])}))"
         case "get":

@@ -129,6 +129,8 @@ def _numba(node: Node) -> str:
             return f"(find(a{value.position}, {u}, {x}) >= 0)"
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
+        case "degree" if value.kind == "answers":
+            return _numba_cast(kind, f"degree_of(a{value.position}, {_vertex(node.args[0])})")
         case "degree":
             return _numba_cast(kind, f"degree(a{value.position}, {_vertex(node.args[0])})")
         case "get":

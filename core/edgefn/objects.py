@@ -41,7 +41,7 @@ class Objects(Expressions):
     def membership(self, node: ast.Compare) -> Node:
         """Return the node of ``(u, x) in graph`` or ``(u, x) in batch``."""
         bound = self.argument(node.comparators[0])
-        if not isinstance(bound, ObjectRef) or bound.kind not in ("graph", "edges"):
+        if not isinstance(bound, ObjectRef) or bound.kind not in ("graph", "edges", "answers"):
             self.fail(
                 node, f"{construct(node.ops[0])} cannot be used in an edge function, but for edges of an argument"
             )
@@ -54,7 +54,7 @@ class Objects(Expressions):
     def row(self, node: ast.expr, bound: ObjectRef) -> Node:
         """Return the id of a vertex whose row is asked for, and note it."""
         value = self.vertex(node)
-        if bound.kind == "graph":
+        if bound.kind != "edges":
             self.rows.setdefault(bound.position, set()).add(value)
         return value
 
@@ -69,7 +69,7 @@ class Objects(Expressions):
         """Return the node of ``graph.degree(u)`` or ``batch.get(u, x, default)``."""
         assert isinstance(node.func, ast.Attribute)
         match bound.kind, node.func.attr, node.args:
-            case "graph", "degree", [u]:
+            case "graph" | "answers", "degree", [u]:
                 return Node("degree", "int64", (self.row(u, bound),), bound)
             case "edges", "get", [u, x, default]:
                 if bound.dtype is None:

@@ -29,7 +29,8 @@ class Argument(NamedTuple):
 
     Attributes:
         kind: ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``), ``"sets"``
-            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``) or ``"graph"``; of leading parameters ``"vertex"``,
+            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"`` (those of a graph of several
+            processes, see ``suricate.state.edges.answers``); of leading parameters ``"vertex"``,
             ``"weight"``, ``"count"`` or ``"value"``.
         dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. The
             weight of an unweighted graph has none, nor has what is not of one type.
@@ -71,7 +72,7 @@ class Argument(NamedTuple):
     @property
     def declarations(self) -> str:
         """C++ that comes before the headers."""
-        return edge_table().DECLARATIONS if self.kind == "edges" else ""
+        return edge_table().DECLARATIONS if self.kind in ("edges", "answers") else ""
 
     def packed(self, value: Any) -> Any:
         """Return what a launch passes for ``value``."""
@@ -87,7 +88,7 @@ class Argument(NamedTuple):
                 return value.parent
             case "accumulator":
                 return value.slots()
-            case "edges":
+            case "edges" | "answers":
                 return edge_table().packed(value.table())
             case "graph":
                 return _packed_view(value.view("out"))
@@ -98,7 +99,7 @@ class Argument(NamedTuple):
         match self.kind:
             case "accumulator":
                 return value.arrays()
-            case "edges":
+            case "edges" | "answers":
                 return value.table()
             case "graph":
                 return value.view("out").data
@@ -131,7 +132,7 @@ class Argument(NamedTuple):
 
 
 CHECKED_KINDS = ("array", "words")  #: whose indices SURICATE_CHECKS=1 checks
-_OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "graph": "View"}  # C++ types
+_OBJECTS = {"sets": "unsigned int*", "edges": "EdgeTable", "answers": "EdgeTable", "graph": "View"}  # C++ types
 _METHODS = ("accumulator", *_OBJECTS)
 
 
@@ -149,7 +150,7 @@ class Owner(NamedTuple):
     header: str
 
 
-#: by kind of arguments, ``"sets"`` and ``"edges"``: whoever owns the state adds itself when it is imported
+#: by kind of arguments, ``"sets"``, ``"edges"``, ``"answers"``: whoever owns the state adds itself when it is imported
 OWNERS: dict[str, Owner] = {}
 
 

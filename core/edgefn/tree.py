@@ -112,6 +112,7 @@ _USES = {
     "accumulator": "a Scalar, use its .add(x) and .value",
     "sets": "a UnionFind, use su.unite(sets, u, v)",
     "edges": "an EdgeSet, use '(u, x) in' it or its .get(u, x, default)",
+    "answers": "a graph, use '(u, x) in' it or its .degree(u)",
     "graph": "a graph, use '(u, x) in' it or its .degree(u)",
 }
 Reference = ArrayRef | WordsRef | ObjectRef

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from suricate.edgefn import bounds
+from suricate.edgefn.derived.asks import Asks
 from suricate.edgefn.layout import Layout
 from suricate.edgefn.parameters import CHECKED_KINDS, OWNERS, Argument, Signature
 
@@ -44,6 +45,7 @@ class TypedFunction:
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex; None:
             not known.
         indexed: positions of the arguments that it uses at a leading parameter, by the name of that, as far as known.
+        asks: what it asks graphs.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
     """
 
@@ -56,6 +58,7 @@ class TypedFunction:
     by_hand: bool = False
     elsewhere: frozenset[int] | None = None
     indexed: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    asks: Asks = field(default_factory=Asks)
 
     @property
     def arguments(self) -> tuple[Argument, ...]:

@@ -94,14 +94,12 @@ def _intersect(
     oriented: str | None, out: Array | None,
 ) -> Array | None:  # fmt: skip
     one_of("method", method, METHODS)
-    if left.num_vertices != right.num_vertices:
-        raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
-    views = _view_of(graph, left), _view_of(graph, right)
-    pairs = _pairs(graph, *pair)
-    _check_orientation(graph, oriented, pair[0], left is right, method)
-    _check_method(method, views)
+    views = views_of(graph, left, right)
+    pairs = pairs_of(graph, *pair)
+    check_orientation(graph, oriented, pair[0], left is right, method)
+    check_method(method, views)
     call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
-    call, out = _target(graph, call, out, pairs, oriented)
+    call, out = target_of(graph, call, out, pairs, oriented)
     driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
     return out
 
@@ -137,13 +135,20 @@ def _graph_of(left: Any, right: Any) -> Any:
     return next((given for given in (left, right) if hasattr(given, "exclusive")), None) or EdgeSetScope(left)
 
 
+def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]:
+    """Return the rows of both operands, which must have the same vertices, on the device of the graph."""
+    if left.num_vertices != right.num_vertices:
+        raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
+    return _view_of(graph, left), _view_of(graph, right)
+
+
 def _view_of(graph: Graph, given: Any) -> StoreView:
     if given.device != graph.device:
         raise DeviceError(f"left is on {given.device}, right on {graph.device}: use one device")
     return given.view()
 
 
-def _pairs(graph: Graph, u: Any, v: Any) -> ArcList | None:
+def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
     """Return the pairs on the graph's device, None for every arc."""
     if u is None and v is None:
         return None
@@ -166,7 +171,7 @@ def _pairs(graph: Graph, u: Any, v: Any) -> ArcList | None:
     return ArcList(left, right, None, None, 0, len(left))
 
 
-def _check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
+def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
     """Raise unless ``oriented`` fits the rest of the call."""
     if oriented is None:
         return
@@ -183,7 +188,8 @@ def _check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: 
         raise RequirementError("triangles are counted with marks: use method 'auto' or 'bitmap' with oriented")
 
 
-def _check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
+def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
+    """Raise unless ``method`` fits both operands."""
     left, right = views
     if left is not right and left.header == right.header and left.constants != right.constants:
         raise RequirementError("left and right are graphs of one backend with different options: give them the same")
@@ -191,7 +197,7 @@ def _check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
 
 
-def _target(
+def target_of(
     graph: Graph, call: Call, out: Array | None, pairs: ArcList | None, oriented: str | None
 ) -> tuple[Call, Array | None]:
     """Return the call with the type of its values, and the array to fill; None if there are none."""

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import ParameterError, RequirementError
+from suricate.base.errors import ParameterError
 from suricate.state.frontier import Frontier
+from suricate.state.scalar import Scalar
+from suricate.state.union_find import UnionFind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,37 +35,6 @@ def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
     return tuple(local if value is graph else value for value in args)
 
 
-def takes_graph(part: Partition, args: Any) -> bool:
-    """Return whether the graph is among the arguments."""
-    graph = part.graph
-    return isinstance(args, tuple) and any(value is graph for value in args)
-
-
-def walked(part: Partition, args: Any) -> tuple[Graph, tuple[Any, ...]]:
-    """Return the graph that a rank walks for the vertices that it owns, and the arguments with that graph.
-
-    That is the graph of its own rows; if a function may ask the graph, one of all rows, which every rank gathers: it
-    sees neighbours, whose rows another rank holds.
-    """
-    graph = part.whole() if takes_graph(part, args) else part.follow()
-    return graph, with_local(part, args, graph)
-
-
-def scheme_on(part: Partition, graph: Graph, scheme: str) -> str:
-    """Return how to walk the rows that a rank owns in ``graph``.
-
-    Raises:
-        RequirementError: those inserted since the mark, in a graph of all rows, which has no mark.
-    """
-    if graph is part.local or scheme not in ("scan", "updated"):
-        return scheme
-    if scheme == "updated":
-        raise RequirementError(
-            "scheme 'updated' cannot be used where a function asks a graph of several processes: pass an EdgeList"
-        )
-    return "auto"
-
-
 def frontier_of(graph: Graph, ids: Array) -> Frontier:
     """Return distinct ids as a frontier of a graph."""
     return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
@@ -79,3 +50,28 @@ def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Ar
 def written_by(call: Call, function: Any) -> list[Any]:
     """Return the arrays that a function of a call writes at its vertex."""
     return [] if function is None else [call.values[position] for position in sorted(function.writes)]
+
+
+def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
+    """Return arguments with arrays of zeros in place of those that effects add to, and these arrays by position."""
+    added = {
+        at: part.xp.zeros_like(call.values[at])
+        for at, kind in call.function.effects.items()
+        if kind == "sum" and isinstance(call.values[at], part.xp.ndarray)
+    }
+    return tuple(added.get(at, value) for at, value in enumerate(args)), added
+
+
+def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
+    """Bring the effects of all ranks on one argument together."""
+    if isinstance(target, UnionFind):
+        parents = part.comm.allgatherv(target.labels())
+        own = part.xp.arange(target.num_elements, dtype=np.uint32)
+        for parent in parents:
+            moved = part.xp.flatnonzero(parent != own)
+            target.union(own[moved], parent[moved], trusted=True)
+        target.flatten()
+    elif not isinstance(target, Scalar):
+        parts = part.comm.allgatherv(target if added is None else added)
+        for each in parts:
+            target[:] = reduced(part.xp, kind, target, each)

@@ -67,6 +67,12 @@ class Comm(ABC):
         parts = self.allgatherv(bits(array))  # kernels of CuPy take subnormal floats for zero
         return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
 
+    def exchange(self, parts: list[Array]) -> list[Array]:
+        """Return what each rank has for this one, in rank order: ``parts`` are for each rank, of one dtype on all."""
+        ends = self.gather("exchange", np.cumsum([0, *map(len, parts)]))
+        sent = self.allgatherv(module_of(parts[0]).concatenate(parts))
+        return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
+
     def merged(self, array: Array) -> Array:
         """Return integers of all ranks as one array, of which each place is 0 on all ranks but one."""
         total, *others = self.gather(f"merged {array.dtype}", array)

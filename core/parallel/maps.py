@@ -1,25 +1,27 @@
-"""Functions per vertex and per edge, and intersections, on a graph of several ranks."""
+"""Functions per vertex and per edge on a graph of several ranks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
-from suricate.operators import binding, starts
-from suricate.parallel.arguments import frontier_of, reduced, takes_graph, walked, with_local, written_by
+from suricate.operators import binding, checks, starts
+from suricate.parallel.arguments import combine, frontier_of, own_effects, vertices_in, with_local, written_by
+from suricate.parallel.on_demand.asks import Asking, Columns, columns_of
+from suricate.parallel.on_demand.rows import at_a_time, in_rounds, slices
 from suricate.parallel.pulls import ends_of
 from suricate.parallel.pushes import share
 from suricate.parallel.totals import Totals
 from suricate.state.frontier import Frontier
-from suricate.state.scalar import Scalar
-from suricate.state.union_find import UnionFind
 
 if TYPE_CHECKING:
-    from suricate.operators.call import Call
+    from suricate.base.devices import Array
+    from suricate.operators.call import Call, Start
     from suricate.parallel.partition import Partition
 
 
@@ -27,16 +29,24 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
     """Call a function per vertex, on every rank; where it asks the graph about its vertex, on that of the owner."""
     graph = part.follow()
     given = with_local(part, args, graph)
-    if takes_graph(part, args):
-        call = binding.bind_map(graph, fn, given)
-        if _asks_about_its_vertex(call):
-            return _map_owned(part, call, frontier, fn, given)
-        graph, given = walked(part, args)
+    call = binding.bind_map(graph, fn, given)
+    if any(value is graph for value in given) and _asks_about_its_vertex(call):
+        return _map_owned(part, call, frontier, fn, given)
     totals = Totals(part, given)
+    given = Asking(part, args, call).of(_places_of(part, call, frontier))
     with totals.call(alike=True):
         kept = operators.vertex_map(graph, frontier, fn, args=given)
     totals.end()
     return kept
+
+
+def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
+    """Yield the vertices of a map, all of which every rank asks about."""
+    if call.function.asks.edges:
+        start = starts.start_of(part.local, frontier)
+        alone = len(start.frontiers) == 1 and not start.arcs
+        ids = start.frontiers[0].vertices if alone else ends_of(part.local, start)
+        yield {"v": ids.astype(np.int64), "i": part.xp.arange(len(ids))}
 
 
 def _asks_about_its_vertex(call: Call) -> bool:
@@ -62,83 +72,82 @@ def edge_map(
     part: Partition, fn: Any, edges: Any = None, *, args: Any = (), over: str = "out", first: slice | None = None
 ) -> None:
     """Call a function for its effects on the arcs of this rank; then combine the effects of all ranks."""
-    graph, given = walked(part, args)
-    call = binding.bind_effect(graph, fn, given)
+    graph = part.follow()
+    call = binding.bind_effect(graph, fn, with_local(part, args, graph))
     if call.function.by_hand:
         raise RequirementError("edge_map of a graph of several processes takes plain functions, whose effects it knows")
-    totals = Totals(part, given)
-    if graph is not part.local:
-        with totals.call(alike=True):
-            operators.edge_map(graph, fn, edges, args=given, over=over, first=first)
-        _agree(part, call)
-    else:
-        _map_own_edges(part, fn, edges, call, given, totals, over=over, first=first)
-    totals.end()
-
-
-def _map_own_edges(
-    part: Partition, fn: Any, edges: Any, call: Call, given: tuple[Any, ...], totals: Totals, *, over: str,
-    first: slice | None,
-) -> None:  # fmt: skip
-    start = starts.start_of(part.local, edges)
-    if call.function.leading[0] == "i":  # positions are those of all arcs
+    asking, totals = Asking(part, args, call), Totals(part, args)
+    asking.args, added = own_effects(part, call, asking.args)
+    start = starts.start_of(graph, edges)
+    binding.position_of(call, start)
+    positions = call.function.leading[0] == "i"
+    if positions:  # those of all arcs
         arcs = start.arcs if part.comm.rank == 0 else tuple(_none_of(each) for each in start.arcs)
     else:
         arcs = tuple(share(part, each) for each in start.arcs)
-    mine, added = list(given), dict[int, Any]()
-    for at, kind in call.function.effects.items():
-        if kind == "sum" and isinstance(call.values[at], part.xp.ndarray):
-            mine[at] = added[at] = part.xp.zeros_like(call.values[at])
-    chosen = (*start.frontiers, *arcs)
-    with totals.call():
-        operators.edge_map(
-            part.local, fn, chosen[0] if len(chosen) == 1 else chosen, args=tuple(mine), over=over, first=first
-        )
-    for at, kind in call.function.effects.items():
-        _combine(part, call.values[at], added.get(at), kind)
 
+    def work(some: Any, given: tuple[Any, ...]) -> None:
+        with totals.call():
+            operators.edge_map(graph, fn, some, args=given, over=over, first=first)
 
-def intersect(
-    part: Partition, left: Any, right: Any = None, *, u: Any, v: Any, fn: Any, args: Any, method: str,
-    oriented: str | None, out: Any,
-) -> Any:  # fmt: skip
-    """Intersect on every rank alike, with graphs of all edges in place of divided ones."""
-    places = {id(one): one.partition.whole() for one in (left, right) if getattr(one, "partition", None) is not None}
-    left, right = (places.get(id(one), one) for one in (left, right))
-    if isinstance(args, tuple):
-        args = tuple(places.get(id(value), value) for value in args)
-    totals = Totals(part, args)
-    with totals.call(alike=True):
-        found = operators.intersect(left, right, u, v, fn, args=args, method=method, oriented=oriented, out=out)
-    if fn is not None:
-        graph = next(one for one in places.values() if one is left or one is right)
-        _agree(part, binding.bind_intersection(graph, fn, args, everything=u is None and v is None))
-    if found is not None:
-        part.agree_on(found)
+    if not asking.first.edges:
+        chosen = (*start.frontiers, *arcs)
+        work(chosen[0] if len(chosen) == 1 else chosen, asking.of())
+    else:
+        pieces = _pieces(part, start, arcs, checks.push_direction(graph, over), positions=positions)
+
+        def ask(piece: _Piece | None) -> tuple[Any, ...]:
+            return asking.of(() if piece is None else _columns(asking, piece))
+
+        in_rounds(part.comm, pieces, ask, lambda piece, given: work(piece.start, given))
+    for at, kind in call.function.effects.items():
+        combine(part, call.values[at], added.get(at), kind)
     totals.end()
-    return found
 
 
-def _agree(part: Partition, call: Call) -> None:
-    """Have all ranks agree on the effects that all of them had alike."""
-    for position in sorted(call.function.effects):
-        if isinstance(call.values[position], part.xp.ndarray):
-            part.agree_on(call.values[position])
+class _Piece(NamedTuple):
+    """A part of what ``edge_map`` walks, and the vertices or arcs of it, with their positions."""
+
+    start: Any
+    over: str
+    ids: Array | None = None
+    places: Array | None = None
 
 
-def _combine(part: Partition, target: Any, added: Any, kind: str) -> None:
-    """Bring the effects of all ranks on one argument together."""
-    if isinstance(target, UnionFind):
-        parents = part.comm.allgatherv(target.labels())
-        own = part.xp.arange(target.num_elements, dtype=np.uint32)
-        for parent in parents:
-            moved = part.xp.flatnonzero(parent != own)
-            target.union(own[moved], parent[moved], trusted=True)
-        target.flatten()
-    elif not isinstance(target, Scalar):
-        parts = part.comm.allgatherv(target if added is None else added)
-        for each in parts:
-            target[:] = reduced(part.xp, kind, target, each)
+def _pieces(
+    part: Partition, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool
+) -> Iterator[_Piece]:
+    """Yield the edges of this rank, slice by slice."""
+    xp, graph = part.xp, part.local
+    for each in arcs:
+        yield _Piece(each, over)
+    if not start.frontiers:
+        return
+    if positions:
+        at = start.frontiers[0].vertices
+        places = xp.flatnonzero(part.owns(at))
+        ids = at[places]
+    else:
+        places, ids = None, part.owned(vertices_in(graph, start.frontiers))
+    if positions and len(ids) == len(at):
+        yield _Piece(start.frontiers[0], over, ids, places)
+        return
+    directions = {"both": ("out", "in")}.get(over, (over,)) if graph.directed else ("out",)
+    lengths = sum(graph.store(one).degrees().astype(np.int64)[ids] for one in directions)
+    for low, high in slices(lengths, at_a_time(part)):
+        if places is None:
+            yield _Piece(frontier_of(graph, ids[low:high]), over, ids[low:high])
+            continue
+        here = xp.full(len(at), part.high % graph.num_vertices, np.uint32)  # has no edges here, if others own vertices
+        here[places[low:high]] = ids[low:high]
+        chosen = Frontier(graph.device, here, num_vertices=graph.num_vertices, distinct=False)
+        yield _Piece(chosen, over, ids[low:high], places[low:high])
+
+
+def _columns(asking: Asking, piece: _Piece) -> Iterator[Columns]:
+    if piece.ids is not None:
+        return asking.edges_of(piece.ids, piece.over, places=piece.places)
+    return columns_of(piece.start, asking.part.xp.arange(piece.start.size))
 
 
 def _none_of(arcs: ArcList) -> ArcList:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from suricate.base.devices import cuda_device_count, resolve_device
+from suricate.base.devices import Array, cuda_device_count, resolve_device
 from suricate.base.errors import CommunicationError
 from suricate.base.notice import tell
 from suricate.parallel.comm import Comm, call_site, is_array, module_of
@@ -59,6 +59,20 @@ class MPIComm(Comm):
             ways = self._exchange(np.frombuffer(f"{name} at {site}".encode(), np.uint8), None)
             raise CommunicationError(ways_apart([bytes(way).decode() for way in ways]))
         return whole(messages, lambda sizes: self._exchange(rest, sizes))
+
+    def exchange(self, parts: list[Array]) -> list[Array]:
+        """Send each process its part."""
+        if not isinstance(parts[0], np.ndarray):
+            tell(BY_HOST)
+            xp = module_of(parts[0])
+            return [xp.asarray(part) for part in self.exchange([xp.asnumpy(part) for part in parts])]
+        dtype, sizes = parts[0].dtype, np.array([part.nbytes for part in parts])
+        sizes_of_all = np.stack(self.gather(f"exchange of {dtype}", sizes))
+        come = sizes_of_all[:, self.rank]
+        received = np.empty(int(come.sum()), np.uint8)
+        sent = np.concatenate(parts).view(np.uint8)
+        self._watch.wait(self.world.Ialltoallv([sent, sizes.tolist()], [received, come.tolist()]))
+        return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
         """Return the bytes of every rank, whose numbers are ``sizes`` (None: to be asked for)."""

@@ -63,6 +63,26 @@ class NCCLComm(Comm):
         rows = sum(shape[0] for shape, _ in forms)
         return self._received(array, forms).view(array.dtype).reshape((rows, *array.shape[1:]))
 
+    def exchange(self, parts: list[Array]) -> list[Array]:
+        """Send each rank its part."""
+        if not hasattr(parts[0], "__cuda_array_interface__"):
+            return self.host.exchange(parts)
+        sizes = np.stack(self.host.gather(f"exchange of {parts[0].dtype} on devices", np.array([*map(len, parts)])))
+        come, xp = sizes[:, self.rank].tolist(), module_of(parts[0])
+        found = [xp.empty(size, parts[0].dtype) for size in come]
+        found[self.rank][:] = parts[self.rank]
+        others = [rank for rank in range(self.size) if rank != self.rank]
+        sent, received = ([(rank, each[rank]) for rank in others if len(each[rank])] for each in (parts, found))
+        if sent or received:
+            nccl, stream = self._nccl, self._stream
+            nccl.groupStart()
+            for rank, part in sent:
+                self._comm.send(part.data.ptr, part.nbytes, nccl.NCCL_UINT8, rank, stream)
+            for rank, part in received:
+                self._comm.recv(part.data.ptr, part.nbytes, nccl.NCCL_UINT8, rank, stream)
+            nccl.groupEnd()
+        return found
+
     def merged(self, array: Array) -> Array:
         """Return the largest of the bytes of all ranks, of which all but one are 0."""
         if not hasattr(array, "__cuda_array_interface__"):

@@ -5,13 +5,14 @@ The owner of a vertex holds its out-edges and its in-edges. Owners have ranges o
 mean number of arcs, the ranges are cut again by degrees.
 
 Operators are run by the :attr:`Partition.local` graph, an ordinary graph over the local stores, and then exchange what
-they wrote (``pushes``, ``pulls``, ``maps``).
+they wrote (``pushes``, ``pulls``, ``maps``, ``intersections``). Rows of others come on demand (``rows``).
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes
 from suricate.parallel.batches import gathered
 from suricate.parallel.clock import AgreedClock
+from suricate.parallel.on_demand import intersections
+from suricate.parallel.on_demand.rows import Rows, at_a_time, slices
 from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.parallel.store import PartitionedStore
 from suricate.plugins.clock import clock_on
@@ -73,7 +76,7 @@ class Partition:
         self.stores = tuple(PartitionedStore(self, store) for store in local)
         self.local: Graph = object.__new__(type(graph))
         self.local._assemble(options, local)
-        self._whole: tuple[int, Graph] | None = None
+        self._degrees: tuple[int, Array] | None = None
         self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
         self._own: Frontier | None = None
@@ -89,7 +92,7 @@ class Partition:
 
     advance, propagate = pushes.advance, pushes.propagate
     neighbor_reduce, converge = pulls.neighbor_reduce, pulls.converge
-    vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, maps.intersect
+    vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
         """Return what computes a forest on the graph."""
@@ -134,7 +137,16 @@ class Partition:
 
     def owned(self, ids: Array) -> Array:
         """Return the ids of ``ids`` that this rank owns, in their order."""
-        return ids[(ids >= self.low) & (ids < self.high)]
+        return ids[self.owns(ids)]
+
+    def owns(self, ids: Array) -> Array:
+        """Return whether this rank owns each of ``ids``."""
+        return (ids >= self.low) & (ids < self.high)
+
+    def by_owner(self, ids: Array, values: Array) -> list[Array]:
+        """Return ``values`` of ``ids``, which are ascending, by the rank that owns each."""
+        cuts = on_host(self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.bounds[1:-1])))
+        return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
 
     def resize(self, num_vertices: int) -> None:
         """Give the last rank the new vertices, or take removed ones from the end."""
@@ -156,7 +168,7 @@ class Partition:
     def forget_views(self) -> None:
         """Drop what was made of stores that change."""
         self.local._views.clear()
-        self._whole = None
+        self._degrees = None
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
@@ -176,23 +188,19 @@ class Partition:
             self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
             self.follow()._updater._count_arcs()
 
-    def whole(self) -> Graph:
-        """Return a graph of all edges, which every rank holds until the next change; collective."""
-        self.follow()
-        version = self.graph.version
-        if self._whole is None or self._whole[0] != version:
-            options = self.local._options
-            stores = options.make_stores(self.graph.num_vertices, self.graph.device)
-            for store, part in zip(stores, self.stores, strict=True):
-                store.insert(*part.edges())
-            graph = object.__new__(type(self.graph))
-            graph._assemble(options, stores)
-            graph._updater.version, graph._updater.live = version, self.graph._updater.live
-            graph._updater._had_loops = self.graph._updater.had_loops
-            graph._updater._count_arcs()
-            self._whole = version, graph
-        self._whole[1]._columns = self.graph._columns
-        return self._whole[1]
+    def degrees(self) -> Array:
+        """Return the out-degrees of all vertices, ``uint32[num_vertices]``, until the next change; collective."""
+        if self._degrees is None or self._degrees[0] != self.graph.version:
+            self._degrees = self.graph.version, self.stores[0].degrees()
+        return self._degrees[1]
+
+    def slices(self) -> Iterator[tuple[int, int]]:
+        """Return ranges of vertices whose rows may be with every rank at a time, the same on all; collective."""
+        return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
+
+    def rows(self) -> Rows:
+        """Return the rows of all ranks, on demand; collective."""
+        return Rows(self, self.follow().view(), self.degrees())
 
     def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
         """Return a batch of which every rank has passed a part; see ``suricate.parallel.batches``."""
@@ -223,8 +231,3 @@ class Partition:
             known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
             if len(known):
                 data[known] = self.comm.joined(data[self.owned(known)])
-
-    def agree_on(self, array: Array) -> None:
-        """Give all ranks the sums of floats that rank 0 has: threads add them up in an order of their own."""
-        if array.dtype.kind == "f":
-            array[:] = self.comm.joined(array if self.comm.rank == 0 else array[:0])

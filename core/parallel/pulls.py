@@ -14,7 +14,8 @@ from suricate.operators import binding, checks, starts
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, scheme_on, vertices_in, walked, written_by
+from suricate.parallel.arguments import frontier_of, vertices_in, with_local, written_by
+from suricate.parallel.on_demand.asks import Asking
 from suricate.parallel.totals import Totals
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ def neighbor_reduce(
     checks.scheme_of_vertices(scheme, vertices is None, "vertices")
     if then is not None:
         checks.plain_scheme(scheme, "then")
-    scheme = scheme_on(part, pull.graph, scheme)
     if isinstance(vertices, Layers):
         found = pull.layers(vertices, scheme)
     elif then is not None:
@@ -57,27 +57,25 @@ class Pull:
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
     ) -> None:
         self.part, self.fn, self.reduce, self.out, self.dtype, self.then = part, fn, reduce, out, dtype, then
-        self.graph, self.args = walked(part, args)
-        self.call = binding.bind_pull(self.graph, fn, self.args, reduce, out, dtype, then)
+        self.graph = part.follow()
+        self.call = binding.bind_pull(self.graph, fn, with_local(part, args, self.graph), reduce, out, dtype, then)
         self.over = checks.pull_direction(self.graph, over)
         self.written = written_by(self.call, self.call.then)
-        self.totals = Totals(part, self.args)
+        self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
-    def run(self, vertices: Any, out: Any, scheme: str) -> Any:
-        """Run the local operator."""
+    def run(self, ids: Array, vertices: Any, out: Any, scheme: str) -> Any:
+        """Run the local operator for ``vertices``, which are ``ids``."""
+        args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
-                self.graph, self.fn, args=self.args, reduce=self.reduce, over=self.over, vertices=vertices, out=out,
+                self.graph, self.fn, args=args, reduce=self.reduce, over=self.over, vertices=vertices, out=out,
                 dtype=None if out is not None else self.dtype, then=self.then, scheme=scheme,
             )  # fmt: skip
 
     def everything(self, scheme: str) -> Any:
         """Pull for all vertices; return one value each."""
         made = checks.result_array(self.graph, self.call, self.out, self.graph.num_vertices)
-        if self.graph is self.part.local:
-            self.run(None, made, scheme)
-        else:
-            self._into(self.part.own, made, scheme)
+        self.run(self.part.own, None, made, scheme)
         self.part.share_rows(None, [made])
         return made
 
@@ -86,9 +84,8 @@ class Pull:
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
-        mine = part.own_frontier if ids is None and self.graph is part.local else None
-        mine = mine or frontier_of(self.graph, part.own if ids is None else part.owned(ids))
-        kept = self.run(mine, stored, "auto")
+        mine = part.own_frontier if ids is None else frontier_of(self.graph, part.owned(ids))
+        kept = self.run(mine.vertices, mine, stored, "auto")
         part.share_rows(ids, self.written if stored is None else [*self.written, stored])
         return frontier_of(self.graph, part.joined(kept.vertices))
 
@@ -99,7 +96,7 @@ class Pull:
         made: Any = checks.result_array(self.graph, self.call, self.out, len(ids))
         own = ids[owner == part.comm.rank]
         values = made.of_size(len(own)) if self.call.layout else part.xp.empty(len(own), made.dtype)
-        self.run(own, values, scheme)
+        self.run(own, own, values, scheme)
         into, mine = (made.data, values.data) if self.call.layout else (made, values)
         for rank, each in enumerate(part.comm.allgatherv(mine)):
             into[owner == rank] = each
@@ -122,7 +119,7 @@ class Pull:
         """Pull for distinct ids, whose values go to their places in ``out``, an entry per vertex."""
         n, xp = self.graph.num_vertices, self.part.xp
         ends, one = xp.asarray([0, len(ids), len(ids)], np.int64), xp.ones(1, np.int64)
-        return self.run(Layers(self.graph.device, ids, ends, one, num_vertices=n), out, scheme)
+        return self.run(ids, Layers(self.graph.device, ids, ends, one, num_vertices=n), out, scheme)
 
 
 def converge(
@@ -162,47 +159,48 @@ class Rounds:
         wake: str | None, most: int,
     ) -> None:  # fmt: skip
         self.part, self.reduce, self.dtype, self.pull, self.then = part, reduce, dtype, fn, then
-        self.graph, self.args = walked(part, args)
-        self.call = binding.bind_pull(self.graph, fn, self.args, reduce, None, dtype, then, commit)
+        self.graph = part.follow()
+        given = with_local(part, args, self.graph)
+        self.call = binding.bind_pull(self.graph, fn, given, reduce, None, dtype, then, commit)
         self.over = checks.pull_direction(self.graph, over)
         self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
         self.commit, self.most, self.crowded = commit, most, False
         self.pairs: Swap = ()
         self.written = sorted(self.call.then.writes) if self.call.then is not None else []
-        self.totals = Totals(part, self.args)
+        self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def keep_answers(self) -> None:
         """Have ``then`` note what it returns."""
         fields = 1 if self.call.layout is None else len(self.call.layout.fields)
-        self.pull, self.then = keeping_answers(self.pull, self.then, len(self.args), fields)
+        self.pull, self.then = keeping_answers(self.pull, self.then, len(self.asking.args), fields)
         self.answers = self.part.xp.zeros(self.graph.num_vertices, np.int64)
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
         """Make rounds over all vertices, between which arrays take each other's place."""
-        n, steps, stopped, args = self.graph.num_vertices, 0, False, list(self.args)
+        n, steps, stopped = self.graph.num_vertices, 0, False
         while n and steps < limit and not stopped:
             if steps:
                 self.totals.begin()
-            self._pull(self.part.own_frontier, tuple(args))
-            self.part.share_rows(None, [args[position] for position in self.written])
+            self._pull(self.part.own_frontier)
+            self.part.share_rows(None, [self.asking.call.values[position] for position in self.written])
             self.totals.end()
             steps += 1
             stopped = stop is not None and stop.ends_loop()
-            for a, b in self.pairs:
-                args[a], args[b] = args[b], args[a]
+            self.asking.exchange(self.pairs)
         # Arrays keep their places: what the last round wrote is in b, or with ``after`` in a.
         if steps and steps % 2 == (after is not None):
-            _exchange([(self.args[a], self.args[b]) for a, b in self.pairs])
+            _exchange([(self.call.values[a], self.call.values[b]) for a, b in self.pairs])
         if not steps:
             self.totals.end()
         left_out = after is not None and not after.crowded
         return Propagated.of(steps, steps * n, left_out or not n)
 
-    def _pull(self, vertices: Frontier, args: tuple[Any, ...]) -> None:
+    def _pull(self, vertices: Frontier, *more: Any) -> None:
+        args = self.asking.of_pull(vertices.vertices, self.over)
         with self.totals.call():
             operators.neighbor_reduce(
-                self.graph, self.pull, args=args, reduce=self.reduce, over=self.over, dtype=self.dtype,
+                self.graph, self.pull, args=(*args, *more), reduce=self.reduce, over=self.over, dtype=self.dtype,
                 vertices=vertices, then=self.then,
             )  # fmt: skip
 
@@ -218,11 +216,12 @@ class Rounds:
     def run(self, ids: Array) -> Array:
         """Compute the vertices of a round, ascending; return those of the next."""
         part, graph = self.part, self.graph
-        self._pull(frontier_of(graph, part.owned(ids)), (*self.args, self.answers))
+        self._pull(frontier_of(graph, part.owned(ids)), self.answers)
         part.share_rows(ids, [*(self.call.values[position] for position in self.written), self.answers])
         if self.commit is not None:
+            args = self.asking.of(vertices=ids)
             with self.totals.call(alike=True):
-                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=self.args)
+                operators.vertex_map(graph, frontier_of(graph, ids), self.commit, args=args)
         self.totals.end()
         says = self.answers[ids]
         staying, waking = ids[(says & STAYS) != 0], ids[(says & WAKES) != 0]

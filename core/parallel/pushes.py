@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from suricate.edgefn.layout import Layout
 from suricate.operators import binding, checks, starts
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
-from suricate.parallel.arguments import frontier_of, scheme_on, vertices_in, walked
+from suricate.parallel.arguments import frontier_of, vertices_in, with_local
+from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
 
 if TYPE_CHECKING:
@@ -41,7 +43,6 @@ def advance(
         checks.scheme_of_edges(scheme)
     everything = start.single is not None and start.single.is_all and start.single.capacity == push.graph.num_vertices
     checks.scheme_of_vertices(scheme, everything, "frontier")
-    scheme = scheme_on(part, push.graph, scheme)
     joined = push.step(None if everything else vertices_in(push.graph, start.frontiers), start.arcs, 1, scheme)
     push.totals.end()
     return frontier_of(push.graph, joined)
@@ -87,10 +88,10 @@ class Push:
     def __init__(self, part: Partition, fn: Any, out: Any, args: Any, reduce: str, over: str, then: Any) -> None:
         args = (out,) if args is None else args
         self.part, self.fn, self.out, self.reduce, self.then = part, fn, out, reduce, then
-        self.graph, self.args = walked(part, args)
-        binding.bind_push(self.graph, fn, self.args, reduce, out, then)  # raises what is wrong with the arguments
+        self.graph = part.follow()
+        call = binding.bind_push(self.graph, fn, with_local(part, args, self.graph), reduce, out, then)
         self.over = checks.push_direction(self.graph, over)
-        self.totals = Totals(part, self.args)
+        self.asking, self.totals = Asking(part, args, call, out), Totals(part, args)
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
         """Push from vertices (None: all) and along arcs; return the vertices that join, ascending.
@@ -98,10 +99,11 @@ class Push:
         Those are the vertices whose value in ``out`` changed, with a second phase those of them that it lets join.
         """
         given: Any = None
-        part = self.part
-        if ids is not None or self.graph is not part.local:
-            given = frontier_of(self.graph, part.own if ids is None else part.owned(ids))
-            given = (given, *(share(part, each) for each in arcs)) if arcs else given
+        part, shares = self.part, [share(self.part, each) for each in arcs]
+        own = part.own if ids is None else part.owned(ids)
+        if ids is not None:
+            given = (frontier_of(self.graph, own), *shares) if arcs else frontier_of(self.graph, own)
+        self.args = self.asking.of(chain(self.asking.edges_of(own, self.over), *map(columns_of, shares)))
         combine = {"sum": self._sum, "argmin": self._smallest}.get(self.reduce, self._best)
         changed = combine(given, scheme)
         return changed if self.then is None else self._second(changed, number)
@@ -156,9 +158,10 @@ class Push:
 
     def _second(self, changed: Array, step: int) -> Array:
         """Run ``then`` for vertices that changed; return those that join, ascending."""
+        args = self.asking.of(vertices=changed)
         with self.totals.call(alike=True):
             found = operators.vertex_map(
-                self.graph, frontier_of(self.graph, changed), self.then, args=(np.int64(step), *self.args)
+                self.graph, frontier_of(self.graph, changed), self.then, args=(np.int64(step), *args)
             )
         return self.part.xp.sort(found.vertices)
 

@@ -77,6 +77,8 @@ class Algorithm(ABC):
         requires: what a graph must have.
         suites: the suites of ``suricate bench`` that time it.
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
+        divided: what is otherwise on a graph of several processes, in words; empty: nothing. ``suricate plugins``
+            shows it.
         recompute_share: after batches of more than this share of the graph's arcs :meth:`should_recompute` is true.
         learns: whether :meth:`should_recompute` also goes by how long earlier batches took; only where an update and a
             computation from scratch give the same result.
@@ -94,6 +96,7 @@ class Algorithm(ABC):
     requires: ClassVar[Requirements] = Requirements()
     suites: ClassVar[tuple[str, ...]] = ("algorithms",)
     update_kind: ClassVar[str] = "recompute"
+    divided: ClassVar[str] = ""
     recompute_share: ClassVar[float] = math.inf
     learns: ClassVar[bool] = False
     uses_weights: ClassVar[bool] = True

@@ -27,6 +27,11 @@ __device__ __forceinline__ long long place_of(const EdgeTable& t, uint32_t u, ui
 
 __device__ __forceinline__ bool contains(const EdgeTable& t, uint32_t u, uint32_t x) { return place_of(t, u, x) >= 0; }
 
+// The degree of a vertex, of a table of answers.
+__device__ __forceinline__ uint32_t degree_of(const EdgeTable& t, uint32_t u) {
+    return reinterpret_cast<const uint32_t*>(t.value)[u];
+}
+
 // The value of the edge, or `fallback`; T is the type of the values.
 template <class T>
 __device__ __forceinline__ T value_of(const EdgeTable& t, uint32_t u, uint32_t x, T fallback) {

@@ -1,5 +1,7 @@
 """The hash table of an edge set, as functions ask it: ``(u, x) in batch`` and ``batch.get(u, x, default)``.
 
+Answers of a graph of several processes are such a table, whose values are degrees by vertex.
+
 Open addressing with linear probing. A key is ``src << 32 | dst``, of an undirected edge with the smaller id first, so
 that either order finds it; an entry is the place of the edge in the arrays of the set. ``edge_table.cuh`` is the CUDA
 twin: the struct and the constants that it needs are :data:`DECLARATIONS`, made from what is used here.
@@ -25,7 +27,7 @@ _FIRST_ENTRY = np.uint32(FIRST_ENTRY)
 STRUCT = Struct("EdgeTable", {
     "key": "const unsigned long long*",  # [capacity]; NO_KEY: free
     "entry": "const uint32_t*",  # [capacity]; FIRST_ENTRY - entry is the place of the edge in the arrays of the set
-    "value": "const void*",  # one per place, or null
+    "value": "const void*",  # one per place, or null; of answers uint32_t, one per vertex
     "capacity": "uint32_t",
     "directed": "uint32_t",  # 0: keys have the smaller id first
 })  # fmt: skip
@@ -91,6 +93,12 @@ def place_of(table, u, x):
 def contains(table, u, x):
     """Return whether the edge is in the set."""
     return place_of(table, u, x) >= 0
+
+
+@inner
+def degree_of(table, u):
+    """Return the degree of a vertex, of a table of answers."""
+    return table.value[u]
 
 
 @inner

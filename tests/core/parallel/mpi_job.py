@@ -30,7 +30,8 @@ def run(name: str) -> None:
             operate([each.__name__ for each in OPERATIONS].index(which), directed=kind == "directed")
         else:
             algorithm = su.plugins.algorithm(which)
-            follow(comm, algorithm, algorithm.sample_params(50, 0), directed=kind == "directed")
+            params = algorithm.sample_params(50, 0) | ({"p": 0.5, "q": 2.0} if which == "random_walks" else {})
+            follow(comm, algorithm, params, directed=kind == "directed")
         problem = ""
     except AssertionError:
         problem = traceback.format_exc()

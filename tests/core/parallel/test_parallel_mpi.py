@@ -18,6 +18,7 @@ STARTING = 120  #: seconds that a job may take to start and to end, on a busy ma
 ALGORITHMS = (
     "bfs directed", "wcc undirected", "pagerank directed", "kcore undirected", "triangles undirected",
     "coloring undirected", "spmv directed", "scc directed", "closeness directed", "sssp undirected",
+    "directed_triangles directed", "random_walks directed",
 )  # fmt: skip
 
 

@@ -55,6 +55,18 @@ def test_equal_parts_are_gathered_and_unequal_ones_sent(gpus: Any) -> None:
     assert [call[1] for call in gpus.CALLS if call[0] == 1].count("send") == 2
 
 
+def test_parts_are_sent_to_each_rank(gpus: Any) -> None:
+    def job(host: Comm) -> None:
+        comm, xp = by_nccl(host), cupy
+        sizes = [(comm.rank + other) % 3 for other in range(3)]
+        parts = comm.exchange([xp.full(size, 10 * comm.rank + k, dtype=np.uint64) for k, size in enumerate(sizes)])
+        assert [part.get().tolist() for part in parts] == [[10 * k + comm.rank] * size for k, size in enumerate(sizes)]
+        assert [part.tolist() for part in comm.exchange([np.full(1, comm.rank)] * 3)] == [[0], [1], [2]]  # on the host
+
+    run(job, 3)
+    assert {call[1:3] for call in gpus.CALLS} == {(kind, size) for kind in ("send", "recv") for size in (8, 16)}
+
+
 def test_places_are_shared_and_bytes_merged(gpus: Any) -> None:
     def job(host: Comm) -> None:
         comm, xp = by_nccl(host), cupy

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 import suricate as su
 from suricate.errors import RequirementError
-from suricate.parallel import Comm, maps, run
+from suricate.parallel import Comm, run
 from suricate.parallel.totals import Totals
 
 pytestmark = pytest.mark.plain
@@ -423,8 +422,6 @@ def test_what_a_divided_graph_cannot_walk_is_refused() -> None:
         by_hand = su.EdgeFunction(cuda="", numba=lambda u, v, w, x: None)
         with pytest.raises(RequirementError, match="takes plain functions"):
             su.edge_map(graph, by_hand, args=(np.zeros(N),))
-        with pytest.raises(RequirementError, match="scheme 'updated' cannot be used where a function asks"):
-            su.neighbor_reduce(graph, plus, args=(np.arange(N), graph), scheme="updated")
 
     run(job, 2)
 
@@ -465,26 +462,3 @@ def test_offers_that_are_not_above_are_noted_on_all_ranks(weights: list[int], vi
         return bool(forest.violated[0])
 
     assert run(job, 3) == [violated] * 3
-
-
-def shares(u, v, x, total):
-    su.atomic.add(total, x, 0.1)
-
-
-def test_floats_that_all_ranks_added_up_are_those_of_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads add them up in an order of their own; here a rank is off by its number."""
-    intersect = su.operators.intersect
-
-    def off(*args: Any, **options: Any) -> Any:
-        found = intersect(*args, **options)
-        options["args"][0][:] += int(threading.current_thread().name.split()[1])
-        return found
-
-    def job(comm: Comm) -> list[float]:
-        graph, total = made(comm), np.zeros(N)
-        su.intersect(graph, u=[4, 2], v=[1, 4], fn=shares, args=(total,))
-        return total.tolist()
-
-    plain = run(job, 3)[0]
-    monkeypatch.setattr(maps.operators, "intersect", off)
-    assert run(job, 3) == [plain] * 3

@@ -12,9 +12,10 @@ import copy
 import linecache
 from collections.abc import Callable
 from functools import lru_cache
-from types import FunctionType
-from typing import Any
+from types import CellType, FunctionType
+from typing import Any, ClassVar
 
+from suricate.base.effects import atomic
 from suricate.base.errors import RequirementError
 from suricate.edgefn.source import find_source
 
@@ -31,13 +32,22 @@ def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tu
     return _made(fn, 3 + count, _Unchanged()), _made(then, 1 + fields + count, _Keeping())
 
 
+@lru_cache(maxsize=256)
+def adding_at_corners(fn: Function, count: int) -> Function:
+    """Return ``fn(u, v, x, ...)``, of ``count`` arguments, that adds what it returns to the array at its corners."""
+    names = find_source(fn).parameters()[:3] if isinstance(fn, FunctionType) else []
+    return _made(fn, 3 + count, _Adding(names))
+
+
 class _Unchanged(ast.NodeTransformer):
+    outside: ClassVar[dict[str, Any]] = {}  #: what it uses besides what the function does, by name
+
     def begin(self, first: str) -> list[ast.stmt]:
         """Return what comes ahead of the body."""
         return []
 
 
-class _Keeping(ast.NodeTransformer):
+class _Keeping(_Unchanged):
     """Has a function write what it returns."""
 
     def begin(self, first: str) -> list[ast.stmt]:
@@ -55,10 +65,25 @@ class _Keeping(ast.NodeTransformer):
         return [write, *ast.parse("def f():\n    return True").body[0].body]  # type: ignore[attr-defined]
 
 
-def _made(function: Any, place: int, change: _Unchanged | _Keeping) -> Function:
+class _Adding(_Unchanged):
+    """Has a function of ``u``, ``v`` and ``x`` add what it returns at these places of the array."""
+
+    outside: ClassVar[dict[str, Any]] = {"atomic_": atomic}
+
+    def __init__(self, corners: list[str]) -> None:
+        self.corners = corners
+
+    def visit_Return(self, node: ast.Return) -> Any:
+        """Add the value in place of returning it."""
+        value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
+        adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
+        return [value, *ast.parse("\n".join(adds)).body, ast.Return(None)]
+
+
+def _made(function: Any, place: int, change: _Unchanged) -> Function:
     """Return a function with a parameter more, at ``place``, and a changed body."""
     if not isinstance(function, FunctionType):
-        raise RequirementError("rounds of a graph of several processes take plain functions")
+        raise RequirementError("on a graph of several processes pass a plain function here")
     source = find_source(function)
     names, given = source.parameters(), copy.deepcopy(source.node.args)
     given.posonlyargs, given.args = [], [ast.arg(name) for name in names]
@@ -71,12 +96,13 @@ def _made(function: Any, place: int, change: _Unchanged | _Keeping) -> Function:
     body = [*begin, *(part for node in copy.deepcopy(source.body) for part in _listed(change.visit(node)))]
     made = ast.FunctionDef(name=name, args=given, body=body, decorator_list=[])
     file = f"<{function.__module__}.{function.__qualname__} on several ranks, {id(function)}>"
-    return _with_outside(function, made, file)
+    return _with_outside(function, made, file, change.outside)
 
 
-def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str) -> Function:
-    """Return a function that takes what it needs from outside where ``function`` takes it."""
+def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str, more: dict[str, Any]) -> Function:
+    """Return a function that takes what it needs from outside where ``function`` takes it, or from ``more``."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells |= {name: CellType(value) for name, value in more.items()}
     around = ast.parse(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]
     assert isinstance(around, ast.FunctionDef)
     around.body.insert(0, made)

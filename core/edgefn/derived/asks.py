@@ -1,0 +1,163 @@
+"""What an edge function asks its graph, as expressions, and their values for many edges at once.
+
+A graph of several processes has the answers fetched before the function runs. Where the course of a function decides
+what it asks, what it may ask on any course is meant: of a variable that is assigned to several times every value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.edgefn.tree import Add, Assign, Effect, If, Node, Return, Statement, Store
+from suricate.edgefn.types import storage
+
+MOST_WAYS = 64  #: expressions that one may stand for
+Ask = tuple[Node, Node]
+Bindings = Mapping[str, Any]
+
+_OPERATIONS: dict[str, str] = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "floordiv": "floor_divide", "mod": "remainder", "shl": "left_shift", "shr": "right_shift", "neg": "negative",
+    "invert": "invert", "min": "minimum", "max": "maximum", "abs": "absolute",
+}  # fmt: skip
+_AS_IT_IS = ("const", "cast", "narrow")
+
+
+class Asks(NamedTuple):
+    """What a function asks.
+
+    Attributes:
+        edges: the two ends of every edge that it asks for.
+        unknown: whether an end of some is none of the expressions that :func:`value_of` takes.
+        degrees: whether it asks for degrees.
+    """
+
+    edges: tuple[Ask, ...] = ()
+    unknown: bool = False
+    degrees: bool = False
+
+
+def asks_of(statements: Iterable[Statement], known: Callable[[str], bool], writes: frozenset[int]) -> Asks:
+    """Return what the statements of a function ask graphs.
+
+    Args:
+        statements: those of the function.
+        known: tells whether a leading parameter is known ahead.
+        writes: positions of the arguments that it writes.
+    """
+    nodes, given = list(_nodes(statements)), dict[int, list[Node]]()
+    for one in _assigned(statements, nodes):
+        given.setdefault(one.local, []).append(one.value)
+    edges, unknown = dict[Ask, None](), False
+    for node in nodes:
+        if node.op == "contains" and node.value.kind == "graph":
+            ways = [_ways(end, given, frozenset()) for end in node.args]
+            pairs = list(product(*ways))
+            unknown |= not pairs or not all(_is_known(end, known, writes) for pair in pairs for end in pair)
+            edges |= dict.fromkeys((u, x) for u, x in pairs)
+    degrees = any(node.op == "degree" for node in nodes)
+    return Asks(tuple(edges), unknown, degrees)
+
+
+def _statements(statements: Iterable[Statement]) -> Iterator[Statement]:
+    for one in statements:
+        yield one
+        if isinstance(one, If):
+            yield from _statements((*one.body, *one.orelse))
+
+
+def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
+    """Yield every expression of a function, and its parts."""
+    for one in _statements(statements):
+        match one:
+            case Assign(value=value) | Add(value=value):
+                found: tuple[Node | None, ...] = (value,)
+            case Store(index=index, value=value):
+                found = index, value
+            case Effect(args=args):
+                found = args
+            case Return(value=value):
+                found = (value,)
+            case If(test=test):
+                found = (test,)
+        for node in found:
+            if node is not None:
+                yield from _parts(node)
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    yield node
+    before = [one.value for one in node.value] if node.op == "after" else []
+    for part in (*before, *node.args):
+        yield from _parts(part)
+
+
+def _assigned(statements: Iterable[Statement], nodes: Iterable[Node]) -> Iterator[Assign]:
+    yield from (one for one in _statements(statements) if isinstance(one, Assign))
+    for node in nodes:
+        if node.op == "after":
+            yield from node.value
+
+
+def _ways(node: Node, given: Mapping[int, list[Node]], within: frozenset[int]) -> list[Node]:
+    """Return the expressions without variables that ``node`` may stand for; none if there are too many, or no end."""
+    if node.op == "local":
+        if node.value in within:
+            return []
+        ways = [_ways(value, given, within | {node.value}) for value in given.get(node.value, ())]
+        return [one for way in ways for one in way] if all(ways) and sum(map(len, ways)) <= MOST_WAYS else []
+    if node.op == "choose":
+        ways = [_ways(part, given, within) for part in node.args[1:]]
+        return [one for way in ways for one in way] if all(ways) else []
+    parts = list(product(*(_ways(part, given, within) for part in node.args)))
+    return [Node(node.op, node.type, part, node.value) for part in parts] if len(parts) <= MOST_WAYS else []
+
+
+def _is_known(node: Node, known: Callable[[str], bool], writes: frozenset[int]) -> bool:
+    match node.op:
+        case "parameter":
+            return known(node.value)
+        case "load" | "word":
+            fits = node.value.position not in writes
+        case _:
+            fits = node.op in _OPERATIONS or node.op in _AS_IT_IS or node.op == "field"
+    if node.op == "field" and node.args[0].op != "word":
+        return False
+    return fits and all(_is_known(part, known, writes) for part in node.args)
+
+
+def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
+    """Return the values of an expression; what an index out of range gives means nothing.
+
+    Args:
+        node: what is known ahead, see :func:`asks_of`.
+        columns: values of leading parameters, ``int64``, by name.
+        values: the arguments of the call.
+        xp: NumPy or CuPy.
+    """
+    if node.op == "parameter":
+        return columns[node.value] if node.value in columns else values[int(node.value[1:])]
+    if node.op == "const":
+        return node.value
+    if node.op == "field":
+        word = node.args[0]
+        return _taken(getattr(values[word.value.position], node.value.name), word, columns, values, xp)
+    if node.op == "load":
+        return _taken(values[node.value.position], node, columns, values, xp)
+    parts = [value_of(part, columns, values, xp) for part in node.args]
+    dtype = np.dtype(node.value if node.op == "narrow" else storage(node.type))
+    if node.op in _AS_IT_IS:
+        return xp.asarray(parts[0]).astype(dtype)
+    with np.errstate(all="ignore"):
+        return getattr(xp, _OPERATIONS[node.op])(*(xp.asarray(part) for part in parts)).astype(dtype)
+
+
+def _taken(array: Array, node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
+    """Return elements of an array."""
+    index = xp.asarray(value_of(node.args[0], columns, values, xp)).astype(np.int64)
+    return array[xp.clip(index, 0, len(array) - 1)] if len(array) else xp.zeros_like(index)

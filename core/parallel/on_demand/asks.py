@@ -1,0 +1,131 @@
+"""Functions that ask the graph: a rank asks the owners, before a call, what the functions of the call may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import RequirementError
+from suricate.edgefn.derived.asks import Asks, value_of
+from suricate.intake.arrays import sorted_distinct
+from suricate.parallel.arguments import with_local
+from suricate.parallel.on_demand.rows import at_a_time, keys_of, known, slices
+from suricate.state.edges.answers import Answers
+from suricate.store import fallbacks
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.base.types import ArcList
+    from suricate.operators.call import Call, Swap
+    from suricate.parallel.partition import Partition
+
+Columns = dict[str, Any]  #: values of leading parameters, int64
+
+
+class Asking:
+    """The arguments of a call, in which answers take the place of the graph.
+
+    Args:
+        part: who owns what.
+        args: the arguments, as users gave them.
+        call: the call, bound to the graph of this rank.
+        out: what a push writes while its function runs, or None.
+
+    Raises:
+        RequirementError: what a function asks is not known ahead.
+    """
+
+    def __init__(self, part: Partition, args: Any, call: Call, out: Any = None) -> None:
+        self.part, self.call, self.args = part, call, with_local(part, args, part.local)
+        self.places = [at for at, value in enumerate(self.args) if value is part.local]
+        later = [one.asks for one in (call.then, call.commit) if one is not None]
+        self.first, self.later = call.function.asks, Asks(sum((one.edges for one in later), ()))
+        if not self.places:
+            return
+        if call.function.by_hand:
+            raise RequirementError("an EdgeFunction cannot ask a graph of several processes: pass a plain function")
+        moving = [end for pair in self.first.edges for end in pair if self._reads(end, out)]
+        if moving or any(one.unknown for one in (self.first, *later)):
+            raise RequirementError(
+                "a graph of several processes is asked before the functions of a call run: a and b of (a, b) in graph "
+                "must be vertices, arguments, elements of arrays that nothing writes meanwhile, or sums and the like"
+            )
+        asks_degrees = any(one.degrees for one in (self.first, *later))
+        self._degrees = part.degrees() if asks_degrees else part.xp.empty(0, np.uint32)
+
+    def _reads(self, node: Any, out: Any) -> bool:
+        reads = node.op in ("load", "word") and out is not None and self.call.values[node.value.position] is out
+        return reads or any(self._reads(part, out) for part in node.args)
+
+    def of(self, edges: Iterable[Columns] = (), vertices: Array | None = None) -> tuple[Any, ...]:
+        """Return the arguments for a run over these edges and vertices; collective where a function asks for edges."""
+        if not self.places:
+            return self.args
+        none, found = self.part.xp.empty(0, np.uint32), None
+        if self.first.edges or self.later.edges:
+            found = known(self.part, self._questions(edges, vertices))
+        return self.with_answers(*(found or (none, none)))
+
+    def of_pull(self, ids: Array, over: str) -> tuple[Any, ...]:
+        """Return the arguments for a pull of vertices of this rank."""
+        return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
+
+    def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
+        """Return the arguments with these arcs as answers."""
+        answers = Answers(self.part.local.device, src, dst, self._degrees)
+        return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
+
+    def edges_of(self, ids: Array, over: str, *, u: str = "u", places: Array | None = None) -> Iterator[Columns]:
+        """Yield the edges of vertices, slice by slice.
+
+        Args:
+            ids: vertices of this rank.
+            over: which edges.
+            u: name of the vertex as a parameter, ``"u"`` or ``"v"``; that of the neighbour is the other one.
+            places: the position of each vertex.
+        """
+        graph = self.part.local
+        v = "v" if u == "u" else "u"
+        for direction in {"both": ("out", "in")}.get(over, (over,)) if graph.directed else ("out",):
+            view = graph.store(direction).view()
+            for begin, end in slices(fallbacks.degrees(view, graph.device, ids), at_a_time(self.part)):
+                offsets, edges = fallbacks.edges_of(view, graph.device, ids[begin:end])
+                columns = {u: edges.src.astype(np.int64), v: edges.dst.astype(np.int64)}
+                if places is not None:
+                    at = self.part.xp.arange(len(edges.src))
+                    columns["i"] = places[begin:end][self.part.xp.searchsorted(offsets, at, side="right") - 1]
+                yield columns
+
+    def exchange(self, pairs: Swap) -> None:
+        """Have arrays take each other's place."""
+        args, values = list(self.args), list(self.call.values)
+        for a, b in pairs:
+            args[a], args[b], values[a], values[b] = args[b], args[a], values[b], values[a]
+        self.args, self.call = tuple(args), self.call._replace(values=tuple(values))
+
+    def _questions(self, edges: Iterable[Columns], vertices: Array | None) -> Iterator[Array]:
+        """Yield keys of what functions may ask."""
+        if self.first.edges:
+            for columns in edges:
+                yield from self.keys(columns, self.first)
+        if self.later.edges and vertices is not None and len(vertices):
+            yield from self.keys({"v": vertices.astype(np.int64)}, self.later)
+
+    def keys(self, columns: Columns, asks: Asks) -> Iterator[Array]:
+        """Yield keys of what is asked for some edges or vertices, slice by slice."""
+        count, xp, most = len(next(iter(columns.values()))), self.part.xp, at_a_time(self.part)
+        step = max(1, most // len(asks.edges))
+        for begin in range(0, count, step):
+            some = {name: column[begin : begin + step] for name, column in columns.items()}
+            ends = [tuple(value_of(end, some, self.call.values, xp) for end in pair) for pair in asks.edges]
+            n = self.part.local.num_vertices
+            yield sorted_distinct(xp.concatenate([keys_of(src, dst, n, xp) for src, dst in ends]), xp)
+
+
+def columns_of(arcs: ArcList, places: Array | None = None) -> Iterator[Columns]:
+    """Yield the ends of given arcs."""
+    src, dst = (ids[: arcs.size].astype(np.int64) for ids in (arcs.src, arcs.dst))
+    if arcs.size:
+        yield {"u": src, "v": dst} | ({} if places is None else {"i": places})

@@ -1,0 +1,272 @@
+"""Intersections on a graph of several ranks.
+
+A pair is with the rank that holds the longer of its two rows, which gets the shorter one; if one rank holds both,
+nothing is sent. Where only the rank of the first row knows the pair (arcs of a directed graph), that gets the second.
+All triangles are those of rows of neighbours of higher rank, as on one process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.parameters import one_of
+from suricate.base.types import ArcList, EdgeList, StoreView, edge_keys
+from suricate.edgefn.derived import adding_at_corners
+from suricate.edgefn.derived.asks import Asks
+from suricate.intake.arrays import bits, on_host, sorted_distinct
+from suricate.operators import binding
+from suricate.operators import intersection as alone
+from suricate.operators.call import driver_of
+from suricate.parallel.arguments import combine, own_effects, with_local
+from suricate.parallel.on_demand.asks import Asking
+from suricate.parallel.on_demand.rows import Rows, at_a_time, ends_of_keys, in_rounds, known, slices
+from suricate.parallel.totals import Totals
+from suricate.state.edges.edge_set import EdgeSet
+from suricate.store import fallbacks
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.operators.call import Call
+    from suricate.parallel.partition import Partition
+
+
+def intersect(
+    part: Partition, left: Any, right: Any = None, *, u: Any, v: Any, fn: Any, args: Any, method: str,
+    oriented: str | None, out: Any,
+) -> Any:  # fmt: skip
+    """Intersect the rows of every pair on one rank; see ``suricate.operators.intersect``."""
+    one_of("method", method, alone.METHODS)
+    graph, right, xp = part.follow(), left if right is None else right, part.xp
+    views = alone.views_of(graph, *(one.partition.follow() if _is_divided(one) else one for one in (left, right)))
+    pairs = alone.pairs_of(graph, u, v)
+    alone.check_orientation(graph, oriented, u, left is right, method)
+    with part.comm.alike():  # a store may choose an option by what its rank holds
+        alone.check_method(method, views)
+    given = with_local(part, args, graph)
+    call = binding.bind_intersection(graph, fn, given, everything=pairs is None)
+    call, out = alone.target_of(graph, call, out, pairs, oriented)
+    corners = pairs is None and oriented is not None and out is not None and len(out) != 1
+    if corners:
+        fn, args = adding_at_corners(fn or binding.one, len(args)), (*args, out)
+        call = binding.bind_intersection(graph, fn, (*given, out), everything=True)._replace(dtype=call.dtype)
+        out[:] = 0
+    run = Run(part, call, fn, args, method, [Side(one, view) for one, view in zip((left, right), views, strict=True)])
+    if pairs is not None:
+        run.pairs = pairs if oriented is None else _ascending(pairs)
+    elif oriented is None:
+        run.every_arc(left, right)
+    else:
+        run.oriented_arcs(by_degree=oriented == "degree")
+    if out is not None and not corners:
+        run.sums = xp.zeros(run.pairs.size, call.dtype)
+    run.everything()
+    if run.sums is None:
+        return out
+    if pairs is not None:
+        out[:] = part.comm.merged(bits(run.sums)).view(out.dtype)
+    else:
+        out[:] = sum(part.comm.allgatherv(run.sums.sum(dtype=out.dtype).reshape(1)))
+    return out
+
+
+def _is_divided(one: Any) -> bool:
+    return getattr(one, "partition", None) is not None
+
+
+def _ascending(pairs: ArcList) -> ArcList:
+    """Return the pairs with u < v."""
+    u, v, _, status, wanted, size = pairs
+    counts = u[:size] < v[:size]
+    counts = counts if status is None else counts & (status[:size] == wanted)
+    return ArcList(u, v, None, counts.astype(np.uint8), 1, size)
+
+
+class Side:
+    """One of the two operands: the rows of a divided graph, or rows that every rank has.
+
+    Args:
+        given: the graph or edge set.
+        view: the rows that this rank has.
+    """
+
+    def __init__(self, given: Any, view: StoreView) -> None:
+        self.graph, self.view = given, view
+        self.rows = given.partition.rows() if _is_divided(given) else None
+
+    def has(self, ids: Array) -> Any:
+        """Return whether this rank has the row of each of ``ids``."""
+        return True if self.rows is None else self.rows.owns(ids)
+
+
+class Piece(NamedTuple):
+    """Pairs, and the rows of others that they need: ``most`` arcs of each from ``begin`` on."""
+
+    pairs: Array
+    ids: Array
+    begin: int
+    most: int
+
+
+class Run:
+    """One call of ``intersect``.
+
+    Attributes:
+        pairs: those that this rank knows.
+        sums: one per pair, or None if the function returns nothing.
+    """
+
+    pairs: ArcList
+    sums: Array | None = None
+
+    def __init__(
+        self, part: Partition, call: Call, fn: Any, args: tuple[Any, ...], method: str, sides: list[Side]
+    ) -> None:
+        self.part, self.call, self.fn, self.method, self.sides = part, call, fn, method, sides
+        self.asking, self.totals, self.all_know = Asking(part, args, call), Totals(part, args), True
+        self.asking.args, self.added = own_effects(part, call, self.asking.args)
+        self.asked = [at for at, side in enumerate(sides) if side.graph is part.graph]
+        ends, edges = {"uv"[at] for at in self.asked}, self.asking.first.edges
+        self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
+
+    def every_arc(self, left: Any, right: Any) -> None:
+        """Take every arc of ``left`` as a pair; where ranks of both ends have it, both know the pair."""
+        if not _is_divided(left):
+            self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
+            return
+        src, dst, _ = left.partition.local.store().edges()
+        self.all_know = left is right and not left.directed
+        if self.all_know:
+            xp, other = self.part.xp, ~self.part.owns(dst)
+            src, dst = xp.concatenate((src, dst[other])), xp.concatenate((dst, src[other]))
+        self.pairs = _listed(src, dst)
+
+    def oriented_arcs(self, *, by_degree: bool) -> None:
+        """Take as pairs the arcs to vertices of higher rank, by degree or by id, and only these as rows."""
+        part, xp, device = self.part, self.part.xp, self.part.local.device
+        src, dst, _ = part.local.store().edges()
+        one, two = (part.degrees()[ids] if by_degree else ids for ids in (src, dst))
+        up = (one < two) | ((one == two) & (src < dst))
+        down = ~up & (src != dst) & ~part.owns(dst)
+        view = fallbacks.snapshot(EdgeList(src[up], dst[up]), part.local.num_vertices, device)
+        lengths = fallbacks.degrees(view, device)
+        part.comm.share(lengths, part.bounds)
+        for side in self.sides:
+            side.view, side.rows = view, Rows(part, view, lengths)
+        self.pairs = _listed(xp.concatenate((src[up], dst[down])), xp.concatenate((dst[up], src[down])))
+
+    def everything(self) -> None:
+        """Intersect the pairs that fall to this rank, those first of which it has both rows."""
+        u, v, _, status, wanted, size = self.pairs
+        self.ends = u[:size], v[:size]
+        (left, right), xp = self.sides, self.part.xp
+        counts = xp.ones(size, bool) if status is None else status[:size] == wanted
+        has_left, has_right = counts & left.has(self.ends[0]), counts & right.has(self.ends[1])
+        self._rounds(None, has_left & has_right)
+        if left.rows is not None and right.rows is not None:
+            longer = left.rows.lengths[self.ends[0]] >= right.rows.lengths[self.ends[1]] if self.all_know else True
+            self._rounds(1, has_left & ~has_right & longer)
+            if self.all_know:
+                self._rounds(0, has_right & ~has_left & ~longer)
+        for at, kind in self.call.function.effects.items():
+            combine(self.part, self.call.values[at], self.added.get(at), kind)
+        self.totals.end()
+
+    def _rounds(self, far: int | None, chosen: Array) -> None:
+        """Intersect pairs of which another rank has the row of the operand ``far``; None: this rank has both."""
+        pieces = self._pieces(far, self.part.xp.flatnonzero(chosen))
+        in_rounds(self.part.comm, pieces, partial(self._ask, far), partial(self._use, far))
+
+    def _pieces(self, far: int | None, chosen: Array) -> Iterator[Piece]:
+        xp, most = self.part.xp, at_a_time(self.part)
+        if far is None:
+            if len(chosen):
+                yield Piece(chosen, xp.empty(0, np.uint32), 0, most)
+            return
+        ids, rows = self.ends[far][chosen], self.sides[far].rows
+        assert rows is not None
+        chosen = chosen[xp.argsort(ids, kind="stable")]
+        ids, first = xp.unique(self.ends[far][chosen], return_index=True)
+        lengths, first = on_host(rows.lengths[ids]), [*on_host(first).tolist(), len(chosen)]
+        for low, high in slices(lengths, most):
+            length, pairs = int(lengths[low]), chosen[first[low] : first[high]]
+            if length <= most or self.asking.first.edges:  # what a function asks of a row may be in any part of it
+                yield Piece(pairs, ids[low:high], 0, max(length, most))
+                continue
+            for begin in range(0, length, most):
+                yield Piece(pairs, ids[low:high], begin, most)
+
+    def _ask(self, far: int | None, piece: Piece | None) -> tuple[EdgeList, EdgeList]:
+        """Return the rows of others that a piece needs, and the arcs that its function asks for."""
+        xp = self.part.xp
+        none = xp.empty(0, np.uint32)
+        rows = asked = EdgeList(none, none)
+        if far is not None:
+            source, (_, ids, begin, most) = self.sides[far].rows, piece or Piece(none, none, 0, 1)
+            assert source is not None
+            counts = xp.minimum(source.lengths[ids].astype(np.int64) - begin, most)
+            at = xp.searchsorted(xp.cumsum(counts), xp.arange(int(counts.sum())), side="right")
+            rows = EdgeList(ids[at], source.fetch(ids, begin, most))
+        if self.others.edges:
+            asked = EdgeList(*known(self.part, self._questions(far, piece, rows)))
+        return rows, asked
+
+    def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
+        """Yield what a function may ask of pairs and members of one of their rows."""
+        if piece is None:
+            return
+        device, xp = self.part.local.device, self.part.xp
+        at = far if far is not None else self.asked[0] if self.asked else 0
+        view = self.sides[at].view if far is None else fallbacks.snapshot(rows, self.part.local.num_vertices, device)
+        ids = self.ends[at][piece.pairs]
+        for low, high in slices(fallbacks.degrees(view, device, ids), at_a_time(self.part)):
+            offsets, edges = fallbacks.edges_of(view, device, ids[low:high])
+            place = piece.pairs[low:high][xp.searchsorted(offsets, xp.arange(len(edges.src)), side="right") - 1]
+            ends = (*(one[place] for one in self.ends), edges.dst, place)
+            columns = {name: values.astype(np.int64) for name, values in zip("uvxi", ends, strict=True)}
+            yield from self.asking.keys(columns, self.others)
+
+    def _use(self, far: int | None, piece: Piece, found: tuple[EdgeList, EdgeList]) -> None:
+        """Intersect the pairs of a piece."""
+        graph, views, (rows, _) = self.part.local, [side.view for side in self.sides], found
+        if far is not None:
+            arcs = _listed(*rows[:2])
+            views[far] = EdgeSet.of_arcs(graph.device, graph.num_vertices, arcs, directed=True, most=arcs.size).view()
+        args = self.asking.args
+        if self.asking.places:
+            args = self.asking.with_answers(*self._answers(piece, found))
+        call = binding.bind_intersection(graph, self.fn, args, everything=False)._replace(dtype=self.call.dtype)
+        places, (u, v) = piece.pairs, self.ends
+        by_position = call.function.leading[0] == "i"  # among all pairs
+        if by_position:
+            chosen = self.part.xp.zeros(self.pairs.size, np.uint8)
+            chosen[places] = 1
+            pairs = ArcList(u, v, None, chosen, 1, len(chosen))
+        else:
+            pairs = _listed(u[places], v[places])
+        sums = None if self.sums is None else self.part.xp.zeros(pairs.size, call.dtype)
+        with self.totals.call():
+            driver_of(graph).intersect(graph, call, *views, pairs, sums, None, self.method)
+        if self.sums is not None and sums is not None:
+            self.sums[places] += sums[places] if by_position else sums
+
+    def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
+        """Return the arcs that answer what the function asks: the rows of both ends, and others."""
+        if not self.asking.first.edges:
+            return found[1].src, found[1].dst
+        part, xp = self.part, self.part.xp
+        keys = [edge_keys(one.src, one.dst) for one in found]
+        for at in self.asked:
+            rows = self.sides[at].rows
+            assert rows is not None
+            own = part.owned(xp.unique(self.ends[at][piece.pairs]))
+            edges = fallbacks.edges_of(rows.view, part.local.device, own)[1]
+            keys.append(edge_keys(edges.src, edges.dst))
+        return ends_of_keys(sorted_distinct(xp.concatenate(keys), xp))
+
+
+def _listed(src: Array, dst: Array) -> ArcList:
+    return ArcList(src, dst, None, None, 0, len(src))

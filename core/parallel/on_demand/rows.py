@@ -1,0 +1,159 @@
+"""Rows on demand: what a rank needs of the edges of others it asks their owners for, slice by slice.
+
+How many slices a rank needs is its own affair: ranks agree before each whether any has one left, and those that need
+nothing answer the others. What fails on one rank meanwhile is raised on all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from suricate.base.types import edge_keys
+from suricate.intake.arrays import on_host, sorted_distinct
+from suricate.store import fallbacks
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.base.types import StoreView
+    from suricate.parallel.comm import Comm
+    from suricate.parallel.partition import Partition
+
+SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
+BYTES = 64  #: of an arc that it has got, with the tables over it
+SHARE = 8  #: a slice takes at most one in so many of the bytes of ``memory_limit``
+HALF = np.uint64(32)
+
+Piece = TypeVar("Piece")
+Found = TypeVar("Found")
+
+
+def at_a_time(part: Partition) -> int:
+    """Return how many arcs this rank may get at a time."""
+    limit = part.stores[0].memory_limit
+    return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
+
+
+def in_rounds(
+    comm: Comm, pieces: Iterable[Piece], ask: Callable[[Piece | None], Found], use: Callable[[Piece, Found], None]
+) -> None:
+    """Ask for each piece, and use the answer; collective.
+
+    Args:
+        comm: the communication.
+        pieces: what this rank needs; other ranks may need more, or fewer.
+        ask: exchanges, on all ranks; None: this rank needs no more.
+        use: works on this rank alone.
+    """
+    own, problem = iter(pieces), None
+    while True:
+        piece: Piece | None = None
+        if problem is None:
+            try:
+                piece = next(own, None)
+            except Exception as error:
+                problem = error
+        if not any(comm.together(problem, piece is not None)):
+            return
+        found = ask(piece)
+        try:
+            if piece is not None:
+                use(piece, found)
+        except Exception as error:
+            problem = error
+
+
+def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
+    """Yield the begin and the end of slices of rows, of at most ``most`` arcs each, or of one row."""
+    ends = np.cumsum(on_host(lengths), dtype=np.int64)
+    begin = 0
+    while begin < len(ends):
+        before = int(ends[begin - 1]) if begin else 0
+        end = max(begin + 1, int(np.searchsorted(ends, before + most, side="right")))
+        yield begin, end
+        begin = end
+
+
+class Rows:
+    """The rows of a divided graph, of which this rank holds those of the vertices that it owns.
+
+    Args:
+        part: who owns what.
+        view: the rows of this rank.
+        lengths: ``uint32[num_vertices]``, those of all rows.
+    """
+
+    def __init__(self, part: Partition, view: StoreView, lengths: Array) -> None:
+        self.part, self.view, self.lengths = part, view, lengths
+
+    def owns(self, ids: Array) -> Array:
+        """Return whether this rank holds the row of each of ``ids``."""
+        return self.part.owns(ids)
+
+    def own(self, ids: Array) -> Array:
+        """Return the rows of vertices of this rank, one behind the other."""
+        return fallbacks.adjacency(self.view, self.part.local.device, ids).dst
+
+    def fetch(self, ids: Array, begin: int, most: int) -> Array:
+        """Return rows, or parts of them, one behind the other; collective.
+
+        Args:
+            ids: whose, ``uint32[k]``, ascending, each once; those of other ranks, or none. Each rank has its own.
+            begin: where the parts begin in the rows; if it is not 0, or a row is longer than ``most``, it is one row.
+            most: arcs of a part.
+        """
+        comm, xp = self.part.comm, self.part.xp
+        head = xp.asarray([begin, most], np.uint32)
+        asked = [xp.concatenate((head, some)) if len(some) else some for some in self.part.by_owner(ids, ids)]
+        asked = comm.exchange(asked)
+        with comm.alike():
+            found = [self._part(one) for one in asked]
+        return xp.concatenate(comm.exchange(found))
+
+    def _part(self, asked: Array) -> Array:
+        """Return what another rank asked for."""
+        if not len(asked):
+            return asked
+        begin, most = asked[:2].tolist()
+        found = self.own(asked[2:])
+        # of a row that comes in parts, each time in the same order
+        return self.part.xp.sort(found)[begin : begin + most] if begin or len(found) > most else found
+
+
+def held(part: Partition, keys: Array) -> Array:
+    """Return which arcs of ``keys`` (``src << 32 | dst``, ascending) there are, by the owners; collective."""
+    comm, store, ids = part.comm, part.local.store(), (keys >> HALF).astype(np.uint32)
+    asked = comm.exchange(part.by_owner(ids, keys))
+    with comm.alike():
+        found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]
+    return part.xp.concatenate(comm.exchange([one.astype(np.uint8) for one in found])).astype(bool)
+
+
+def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:
+    """Return the arcs, each once, that ``questions`` of this rank ask for and that there are; collective.
+
+    Each of ``questions`` is keys, ascending, each once.
+    """
+    xp = part.xp
+    found = [xp.empty(0, np.uint64)]
+
+    def use(keys: Array, there: Array) -> None:
+        found.append(keys[there])
+
+    none = found[0]
+    in_rounds(part.comm, questions, lambda keys: held(part, none if keys is None else keys), use)
+    return ends_of_keys(sorted_distinct(xp.concatenate(found), xp) if len(found) > 2 else found[-1])
+
+
+def ends_of_keys(keys: Array) -> tuple[Array, Array]:
+    """Return the ends of arcs from their keys."""
+    return (keys >> HALF).astype(np.uint32), keys.astype(np.uint32)
+
+
+def keys_of(src: Any, dst: Any, count: int, xp: Any) -> Array:
+    """Return the distinct keys of arcs, ascending; pairs of which one is no vertex below ``count`` are no arcs."""
+    src, dst = xp.broadcast_arrays(*(xp.atleast_1d(xp.asarray(end)).astype(np.int64) for end in (src, dst)))
+    inside = (src >= 0) & (src < count) & (dst >= 0) & (dst < count)
+    return sorted_distinct(edge_keys(src[inside].astype(np.uint32), dst[inside].astype(np.uint32)), xp)

@@ -1,0 +1,40 @@
+"""What a graph of several processes answers the functions of one call: edges that are there, and degrees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.base.types import ArcList
+from suricate.edgefn.parameters import OWNERS, Argument, Owner
+from suricate.state.edges.edge_set import EdgeSet
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array, Device
+    from suricate.state.edges.edge_table import EdgeTable
+
+OWNERS["answers"] = Owner("suricate.state.edges.edge_table", ("contains", "degree_of"), "edge_table.cuh")
+
+
+class Answers:
+    """What takes the place of the graph among the arguments: ``(u, x) in answers``, and ``answers.degree(u)``.
+
+    Args:
+        device: where the arrays live.
+        src: ``uint32[k]``, of the arcs that are there, each once. What is not among them is not in the graph.
+        dst: ``uint32[k]``.
+        degrees: ``uint32[num_vertices]``; empty if nothing asks for them.
+    """
+
+    edge_argument = Argument("answers", None)  #: how edge functions see it
+
+    def __init__(self, device: Device, src: Array, dst: Array, degrees: Array) -> None:
+        self.device, self._degrees = device, degrees
+        arcs = ArcList(src, dst, None, None, 0, len(src))
+        self._edges = EdgeSet.of_arcs(device, 0, arcs, directed=True, most=len(src))
+
+    def table(self) -> EdgeTable:
+        """Return the hash table that functions ask."""
+        assert self._degrees.dtype == np.uint32
+        return self._edges.table()._replace(value=self._degrees)
