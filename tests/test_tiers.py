@@ -109,7 +109,7 @@ def test_tests_of_a_kit_share_what_is_compiled() -> None:
     names = ("test_compute", "test_update", "test_mismatch", "test_every_change")
     runs = [chosen(of_kit(name), compiled_part=True) for name in names]
     assert [len(each) for each in runs] == [1] * 4
-    assert len({each[0].nodeid.partition("[")[2] for each in runs}) == 1
+    assert len({params_of(each[0])["variant"] for each in runs}) == 1
     assert chosen(of_kit("test_by_operators"), compiled_part=True) == []
 
 

@@ -27,7 +27,8 @@ PARAMS: dict[str, dict[str, Any]] = {  # beyond the sample parameters: what conv
     "random_walks": {"starts": [0, 1, 2], "length": 5},
     "label_propagation": {"max_iter": 2000},
 }
-LONG = {"eigenvector", "hits"}  # thousands of iterations on some of these graphs
+#: thousands of iterations on some of these graphs, in loops that both share
+LONG = {"eigenvector": pytest.mark.compiled, "hits": pytest.mark.slow}
 BACKENDS = sorted(SHIPPED & {*plugins.backends()}, key=lambda name: (-plugins.backend(name).priority, name))
 N = 200
 
@@ -138,9 +139,7 @@ def check(tracker: su.Tracker, params: dict[str, Any]) -> None:
     [(each, False, backend_at(number)) for number, each in enumerate(FAMILIES)]
     + [(each, True, BACKENDS[0]) for each in FAMILIES],
 )
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.compiled if name in LONG else ()) for name in BUILT_IN]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in BUILT_IN])
 def test_families(device: su.devices.Device, name: str, family: Any, weighted: bool, backend: str) -> None:
     algorithm, rng = plugins.algorithm(name), np.random.default_rng(6)
     options = options_of(algorithm, directed=not weighted, weighted=weighted)

@@ -130,6 +130,7 @@ def test_a_deferred_update_can_be_recorded(case: str) -> None:
         captured(partial(tracked.change, operation, 5), tracked.graph.device)
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize("case", CASES)
 def test_a_graph_four_times_as_large_has_at_most_twice_as_many_vertices_visited(case: str, device: su.Device) -> None:
     params_of(case)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -267,7 +268,7 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
         rest = [item for item in rest if _function(item) in TELLING]
     elif _function(first) not in TELLING:
         main = _one_of_each(main, lambda item: getattr(_params(item).get("variant"), "directed", item.nodeid))
-    return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"))
+    return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"), others=True)
 
 
 def _with_one_weight(group: list[pytest.Item]) -> list[pytest.Item]:
@@ -289,16 +290,21 @@ def _alternating(group: list[pytest.Item]) -> list[pytest.Item]:
     return [pair[(turn + number) % 2] for number, pair in enumerate(zip(default, others, strict=True))]
 
 
-def _one_of_each(items: Iterable[pytest.Item], key: Callable[[pytest.Item], object]) -> list[pytest.Item]:
+def _one_of_each(
+    items: Iterable[pytest.Item], key: Callable[[pytest.Item], object], *, others: bool = False
+) -> list[pytest.Item]:
     """Return one of the items with each key, by turns.
 
-    Tests of a class share what is compiled: they have the same parameters, where several have been chosen from.
+    Tests of a class share what is compiled: they have the same parameters, of a kit the same kind of graph, where
+    several have been chosen from; ``others``: each key has its own.
     """
     groups: dict[object, list[pytest.Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
-    return [min(each, key=_turn) for each in groups.values()]
+    numbers = range(len(groups)) if others else [0] * len(groups)
+    return [min(each, key=partial(_turn, number)) for number, each in zip(numbers, groups.values(), strict=True)]
 
 
-def _turn(item: pytest.Item) -> int:
-    return stable_hash(f"{_class(item)} {item.nodeid.partition('[')[2]}")
+def _turn(number: int, item: pytest.Item) -> int:
+    kind = _params(item).get("variant") if _is_of_kit(item) else item.nodeid.partition("[")[2]
+    return stable_hash(f"{_class(item)} {kind} {number}")

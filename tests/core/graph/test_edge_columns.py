@@ -164,6 +164,7 @@ def test_functions_and_algorithms_take_columns_by_name(backend, device):
     assert trackers[0].graph is graph
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize("dtype", ["int64", "uint8"])
 def test_other_integers_are_read_as_floats(device, dtype):
     graph = su.Graph(4, device=device, edge_columns={"n": dtype})

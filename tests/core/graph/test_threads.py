@@ -14,7 +14,7 @@ from suricate.base.devices import CPU
 from suricate.errors import SuricateError
 from suricate.state.locks import CudaLock, graph_lock
 
-N, ROUNDS = 400, 12
+N, ROUNDS = 400, 5
 
 
 def distance(u, v, w, value):

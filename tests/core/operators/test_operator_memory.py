@@ -54,6 +54,7 @@ def test_scratch_is_bounded_and_reported(graph):
     assert 0 < graph.memory_usage().workspace <= 32 * N
 
 
+@pytest.mark.by_turns
 def test_small_calls_allocate_little(graph):
     if graph.device.is_cuda:
         pytest.skip("memory of the host is traced")
