@@ -45,16 +45,13 @@ from suricate.cuda.structs import joined
 from suricate.errors import CapacityError
 from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UNVALIDATED, BatchKind, UnvalidatedBatch
+from suricate.primitives.changing import address
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
 SMALL = 1 << 15  # edges; scratch buffers of batches up to this size are cached,
 CACHED_SHARE = 4  # and larger ones of at most this share of the pool
 NULL = np.uint64(0)
-
-
-def _address(array: Array | None) -> int:
-    return 0 if array is None else array.data.ptr
 
 
 def _table_size(edges: int) -> int:
@@ -254,8 +251,8 @@ class CudaKernels:
         edges = reservation.edges
         plan = self._plan(slabs, "insert", None, edges)
         words = INSERTION.values(
-            src=batch.src.data.ptr, dst=batch.dst.data.ptr, weight=_address(batch.weight), guard=_address(batch.guard),
-            status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, quota=reservation.quota,
+            src=batch.src.data.ptr, dst=batch.dst.data.ptr, weight=address(batch.weight), guard=address(batch.guard),
+            status=outcome.status.data.ptr, before=address(outcome.weight), n=edges, quota=reservation.quota,
             ahead=reservation.ahead, ticket=reservation.ticket, share=plan.share,
         )  # fmt: skip
         self._ticket, self._pinned.busy = reservation.ticket, True
@@ -287,8 +284,8 @@ class CudaKernels:
         edges = len(batch.src)
         plan = self._plan(slabs, "erase", None, edges)
         words = DELETION.values(
-            src=batch.src.data.ptr, dst=batch.dst.data.ptr, guard=_address(batch.guard),
-            status=outcome.status.data.ptr, before=_address(outcome.weight), n=edges, share=plan.share,
+            src=batch.src.data.ptr, dst=batch.dst.data.ptr, guard=address(batch.guard),
+            status=outcome.status.data.ptr, before=address(outcome.weight), n=edges, share=plan.share,
         )  # fmt: skip
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
@@ -313,7 +310,7 @@ class CudaKernels:
         edges = len(src)
         plan = self._plan(slabs, "find", None, edges)
         words = QUERY.values(
-            src=src.data.ptr, dst=dst.data.ptr, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share
+            src=src.data.ptr, dst=dst.data.ptr, found=found.data.ptr, result=address(weight), n=edges, share=plan.share
         )
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
@@ -321,7 +318,7 @@ class CudaKernels:
         """Check a batch and look it up; invalid edges are not found."""
         edges, variant = batch.size, batch.variant
         plan = self._plan(slabs, "find", variant, edges)
-        words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=_address(weight), n=edges, share=plan.share)
+        words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=address(weight), n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:

@@ -9,85 +9,15 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import NEW, REMOVED, REPLACED, UNCHANGED, EdgeList
 from suricate.cpu import threads
-from suricate.cpu.jit import allocating_kernel, inner, kernel
+from suricate.cpu.jit import kernel
 from suricate.primitives import sorting
 from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch, Report
-
-DIGIT = 11  #: bits per pass of the radix sort: the counters of one pass fit the first-level cache
-
-
-@inner
-def bit_length(value):
-    """Return the number of bits of a non-negative integer."""
-    bits = 0
-    while value >> bits:
-        bits += 1
-    return bits
-
-
-@allocating_kernel
-def radix_sort(words, low, high):
-    """Return ``words`` (uint64[n]) sorted by bits ``[low, high)``, stable; ``words`` is overwritten."""
-    passes = (high - low + DIGIT - 1) // DIGIT
-    width = (high - low + passes - 1) // passes
-    buffer = np.empty_like(words)
-    place = np.empty(1 << width, np.int64)
-    mask = np.uint64((1 << width) - 1)
-    for p in range(passes):
-        shift = np.uint64(low + p * width)
-        if low + (p + 1) * width > high:  # the last digit may be narrower: bits above ``high`` do not count
-            mask = np.uint64((1 << (high - low - p * width)) - 1)
-        place[:] = 0
-        for word in words:
-            place[(word >> shift) & mask] += 1
-        total = 0
-        for digit in range(len(place)):
-            total, place[digit] = total + place[digit], total
-        for word in words:
-            digit = (word >> shift) & mask
-            buffer[place[digit]] = word
-            place[digit] += 1
-        words, buffer = buffer, words
-    return words
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
     """See :func:`suricate.primitives.sort_batch`; ids have ``bits`` bits."""
-    return sorting.sort_batch(src, dst, bits) if sorting.can_sort(len(src), bits) else _sort_batch(src, dst, bits)
-
-
-@allocating_kernel
-def _sort_batch(src, dst, bits):
-    """Return ``(keys, order)`` of the edges. One radix sort where ids and index fit one word, else two."""
-    n = len(src)
-    keys, order = np.empty(n, np.uint64), np.empty(n, np.uint32)
-    low = bit_length(n)
-    words = np.empty(n, np.uint64)
-    lowest = np.uint64((1 << low) - 1)
-    one_word = 2 * bits + low <= 64
-    if one_word:
-        for i in range(n):
-            key = (np.uint64(src[i]) << np.uint64(bits)) | np.uint64(dst[i])
-            words[i] = (key << np.uint64(low)) | np.uint64(i)
-        words = radix_sort(words, low, low + 2 * bits)
-    else:
-        for i in range(n):
-            words[i] = (np.uint64(dst[i]) << np.uint64(low)) | np.uint64(i)
-        by_dst = radix_sort(words, low, low + bits)
-        words = np.empty(n, np.uint64)
-        for i in range(n):
-            at = by_dst[i] & lowest
-            words[i] = (np.uint64(src[at]) << np.uint64(low)) | at
-        words = radix_sort(words, low, low + bits)
-    for i in range(n):
-        at = words[i] & lowest
-        order[i] = at
-        if one_word:
-            key = words[i] >> np.uint64(low)
-            keys[i] = ((key >> np.uint64(bits)) << np.uint64(32)) | (key & np.uint64((1 << bits) - 1))
-        else:
-            keys[i] = (np.uint64(src[at]) << np.uint64(32)) | np.uint64(dst[at])
-    return keys, order
+    sort = sorting.sort_batch if sorting.can_sort(len(src), bits) else sorting.sort_small
+    return sort(src, dst, bits)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Sorting a large batch on the CPU: one distribution by the first bits of the source, then sorts within the cache.
+"""Sorting a batch on the CPU: a large one by one distribution by the first bits of the source, then within the cache.
 
 A word holds the rest of the source, the destination, and the place in the batch. The first pass distributes the words
 over buckets that a core's cache holds; a radix sort of each bucket then stays there. Threads share the passes by ranges
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.cpu import threads
-from suricate.cpu.jit import inner, kernel
+from suricate.cpu.jit import allocating_kernel, inner, kernel
 
 LARGE = 1 << 15  #: edges from which this is faster than a radix sort of the whole batch
 TOP = 10  #: bits by which words are distributed at most: so many places are written to at a time
@@ -140,17 +140,50 @@ def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, count
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for bucket in range(first, last):
         begin, end = ends[bucket - 1] if bucket else np.int64(0), ends[bucket]
-        in_keys = False
-        if end - begin <= FEW:
-            _insertion_sort(words, begin, end)
-        else:
-            in_keys = _radix_sort(words, keys, begin, end, low, low + shift + bits, counts)
+        in_keys = _sort_words(words, keys, begin, end, low, low + shift + bits, counts)
         above = np.uint64(bucket) << np.uint64(32 + shift)
         for i in range(begin, end):
             word = keys[i] if in_keys else words[i]
             order[i] = word & lowest
             key = word >> np.uint64(low)
             keys[i] = above | ((key >> np.uint64(bits)) << np.uint64(32)) | (key & ids)
+
+
+@allocating_kernel
+def sort_small(src, dst, bits):
+    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits: one sort where a word holds all, else two."""
+    n, low = len(src), 0
+    while n >> low:
+        low += 1
+    words, keys, order = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint32)
+    counts = np.zeros((2, 1 << DIGIT if n > FEW else 0), np.uint32)
+    if 2 * bits + low <= 64:
+        _distribute(src, dst, 0, n, bits, bits, low, np.zeros(1, np.int64), words)
+        _sort_buckets(0, 1, np.full(1, n), bits, bits, low, words, keys, order, counts)
+        return keys, order
+    lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
+    for i in range(n):
+        words[i] = (np.uint64(dst[i]) << np.uint64(low)) | np.uint64(i)
+    if _sort_words(words, keys, 0, n, low, low + bits, counts):
+        words, keys = keys, words
+    for i in range(n):
+        at = words[i] & lowest
+        words[i] = (np.uint64(src[at]) << np.uint64(low)) | at
+    if _sort_words(words, keys, 0, n, low, low + bits, counts):
+        words, keys = keys, words
+    for i in range(n):
+        at = words[i] & lowest
+        order[i], keys[i] = at, (np.uint64(src[at]) << np.uint64(32)) | np.uint64(dst[at])
+    return keys, order
+
+
+@inner
+def _sort_words(words, buffer, begin, end, low, high, counts):
+    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``buffer`` then."""
+    if end - begin <= FEW:
+        _insertion_sort(words, begin, end)
+        return False
+    return _radix_sort(words, buffer, begin, end, low, high, counts)
 
 
 @inner

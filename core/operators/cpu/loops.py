@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from suricate.cpu.jit import kernel
+from suricate.cpu.queues import queue_once
 
 
 @kernel
@@ -12,11 +13,8 @@ def collect(num_vertices, ids, count, stamp, step, queue, queued):
     A vertex is in the queue if its stamp is ``step``; ids that are not below ``num_vertices`` are left out.
     """
     for i in range(count):
-        v = ids[i]
-        if v < num_vertices and stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        if ids[i] < num_vertices:
+            queued = queue_once(ids[i], stamp, step, queue, queued)
     return queued
 
 
@@ -27,10 +25,8 @@ def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queu
         if len(status) and status[i] != wanted:
             continue
         for v in (src[i], dst[i]):
-            if v < num_vertices and stamp[v] != step:
-                stamp[v] = step
-                queue[queued] = v
-                queued += 1
+            if v < num_vertices:
+                queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 
@@ -38,8 +34,5 @@ def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queu
 def collect_below(num_vertices, count, stamp, step, queue, queued):
     """Append the vertices below ``count`` to ``queue``, each once; return the length of the queue."""
     for i in range(min(count, num_vertices)):
-        if stamp[i] != step:
-            stamp[i] = step
-            queue[queued] = i
-            queued += 1
+        queued = queue_once(i, stamp, step, queue, queued)
     return queued

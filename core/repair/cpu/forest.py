@@ -12,6 +12,7 @@ import numpy as np
 
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
+from suricate.cpu.queues import queue_once
 from suricate.operators.cpu.measuring import MANY, edges_of
 from suricate.repair.cpu.forest_bindings import (
     ahead,
@@ -89,10 +90,7 @@ def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queue
             value = offer(tree, u, v, arc_weight(weights, i), violated, *args)
             if parent_of(value) != EMPTY and not above(value, word):
                 continue
-        if stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 
@@ -122,10 +120,8 @@ def best_offer(back, tree, v, violated, *args):
 def suspect_below(g, tree, v, stamp, step, queue, queued):
     """Queue the children of ``v``; return the queue's length."""
     for x, _ in neighbors(g, v):
-        if x != v and parent_of(load_word(tree, x)) == v and stamp[x] != step:
-            stamp[x] = step
-            queue[queued] = x
-            queued += 1
+        if x != v and parent_of(load_word(tree, x)) == v:
+            queued = queue_once(x, stamp, step, queue, queued)
     return queued
 
 
@@ -163,10 +159,8 @@ def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated
     """Let the first ``found`` of ``invalid`` take the best offer of their neighbours; return the queue's length."""
     for i in range(found):
         v = invalid[i]
-        if take(tree, v, best_offer(back, tree, v, violated, *args)) and stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        if take(tree, v, best_offer(back, tree, v, violated, *args)):
+            queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 
@@ -179,10 +173,8 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
             continue
         v = dst[i]
         value = offer(tree, src[i], v, arc_weight(weights, i), violated, *args)
-        if take(tree, v, value) and stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        if take(tree, v, value):
+            queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 
@@ -201,10 +193,8 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
             violated[0] = 1
         elif less_word(value, old):
             store_word(tree, v, value)
-            if stamp[v] != step and not same_keys(value, old):
-                stamp[v] = step
-                queue[queued] = v
-                queued += 1
+            if not same_keys(value, old):
+                queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 

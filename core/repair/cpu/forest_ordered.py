@@ -49,16 +49,15 @@ def least_key(tree, queue, count):
 
 
 @inner
-def put_off_all(tree, queue, count, origin, inverse, where, who, rest, firsts, ends, supply):
+def put_off_all(tree, queue, count, origin, inverse, waiting):
     """Let all that is queued wait."""
     for i in range(count):
         v = queue[i]
-        j = bucket_of(first_key(load_word(tree, v)), origin, inverse)
-        put_off(v, j, where, who, rest, firsts, ends, supply)
+        put_off(waiting, v, bucket_of(first_key(load_word(tree, v)), origin, inverse))
 
 
 @inner
-def push_in_order(g, tree, u, origin, inverse, where, who, rest, firsts, ends, supply, violated, *args):
+def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
     """Make the offers of ``u``; what they change waits in the bucket of its new key."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
@@ -71,32 +70,29 @@ def push_in_order(g, tree, u, origin, inverse, where, who, rest, firsts, ends, s
         elif less_word(value, old):
             store_word(tree, v, value)
             if not same_keys(value, old):
-                j = bucket_of(first_key(value), origin, inverse)
-                put_off(v, j, where, who, rest, firsts, ends, supply)
+                put_off(waiting, v, bucket_of(first_key(value), origin, inverse))
 
 
 @kernel
-def propagate_in_order(
-    g, num_vertices, queue, count, tree, inverse, share, where, who, rest, firsts, ends, supply, violated, *args
-):
+def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated, *args):
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
-    A bucket is 1 / ``inverse`` wide; from ``where`` to ``supply`` see ``waiting.py``. After more than ``share`` edges
-    the rest is left to several threads. Returns the number of buckets that were emptied, of vertices that made offers,
-    and of those left, which are in ``queue``.
+    A bucket is 1 / ``inverse`` wide. After more than ``share`` edges the rest is left to several threads. Returns the
+    number of buckets that were emptied, of vertices that made offers, and of those left, which are in ``queue``.
     """
+    where, who, rest = waiting.where, waiting.who, waiting.rest
     steps, pushed, edges = 0, 0, np.int64(0)
     while count > 0 and edges <= share:
         origin, at, crowded = least_key(tree, queue, count), 0, False
-        open_buckets(who, firsts, ends, supply)
-        put_off_all(tree, queue, count, origin, inverse, where, who, rest, firsts, ends, supply)
+        open_buckets(waiting)
+        put_off_all(tree, queue, count, origin, inverse, waiting)
         count = 0
         while at < WINDOW and edges <= share and not crowded:
-            if firsts[at] < 0:
+            if waiting.firsts[at] < 0:
                 at += 1
                 continue
             steps += 1
-            c, stop = detach(at, firsts, ends)
+            c, stop = detach(waiting, at)
             while c >= 0 and edges <= share and not crowded:
                 last = CHUNK if rest[c] >= 0 else stop - c * CHUNK
                 for i in range(last):
@@ -106,17 +102,17 @@ def propagate_in_order(
                     if where[u] != at + 1:
                         continue
                     arcs = np.int64(degree(g, u))
-                    crowded = supply[LEFT] < arcs // CHUNK + WINDOW + 2
+                    crowded = waiting.supply[LEFT] < arcs // CHUNK + WINDOW + 2
                     if crowded or edges > share:
-                        count = take_out(c, i, stop, at, where, who, rest, queue, count)
+                        count = take_out(waiting, c, i, stop, at, queue, count)
                         break
                     where[u] = 0
                     pushed, edges = pushed + 1, edges + arcs
-                    push_in_order(g, tree, u, origin, inverse, where, who, rest, firsts, ends, supply, violated, *args)
+                    push_in_order(g, tree, u, origin, inverse, waiting, violated, *args)
                 following = rest[c]
-                give_back(c, rest, supply)
+                give_back(waiting, c)
                 c = following
-        count = empty_buckets(where, who, rest, firsts, ends, queue, count)
+        count = empty_buckets(waiting, queue, count)
     return steps, pushed, count
 
 

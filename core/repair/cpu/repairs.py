@@ -26,7 +26,7 @@ from suricate.operators.results import Propagated
 from suricate.repair.cpu.events import Events
 from suricate.repair.cpu.near import Near
 from suricate.repair.cpu.search import Search
-from suricate.repair.cpu.waiting import CHUNK, WINDOW, chunks_for
+from suricate.repair.cpu.waiting import CHUNK, WINDOW, Waiting, chunks_for
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -215,7 +215,7 @@ class _Repair:
         width = width if self.is_float else max(1, round(width))
         while left:
             *more, left = self.loops.propagate_in_order(
-                self.g, self.n, self.queue, left, self.tree, 1 / width, share, *waiting, self.violated, *self.values
+                self.g, self.queue, left, self.tree, 1 / width, share, waiting, self.violated, *self.values
             )
             steps, pushed = steps + more[0], pushed + more[1]
             if left:
@@ -223,12 +223,12 @@ class _Repair:
                 steps, pushed = steps + more[0], pushed + more[1]
         return steps, pushed
 
-    def _waiting(self) -> tuple[np.ndarray, ...]:
-        """Return the arrays of ``waiting.py``."""
+    def _waiting(self) -> Waiting:
+        """Return the arrays of the buckets."""
         array, chunks = self.graph.workspace.array, chunks_for(self.n)
         who, rest = array("operators.who", chunks * CHUNK, np.uint32), array("operators.rest", chunks, np.int64)
         lists = [array(f"operators.{name}", WINDOW + 1, np.int64) for name in ("firsts", "ends", "supply")]
-        return array("operators.where", self.n, np.uint8), who, rest, *lists
+        return Waiting(array("operators.where", self.n, np.uint8), who, rest, *lists)
 
     def _near(self) -> Near:
         view = self.graph.view("out")

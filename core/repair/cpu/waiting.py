@@ -1,17 +1,13 @@
 """The vertices of a repair that wait, in buckets by how many widths their first keys are above an origin.
 
-A bucket is a list of vertices in the order in which they came. ``where[v]``, ``uint8[num_vertices]``, is 1 more than
-the bucket that ``v`` waits in, and 0 if it waits nowhere: a vertex that moves to another bucket is only appended there,
-and its entry in the old one no longer counts. So a vertex has one entry that counts, and lists are written and read in
-a row. The last bucket holds what is beyond the others.
-
-A list consists of chunks of ``who``, ``uint32[chunks * CHUNK]``. ``rest[c]`` is the chunk behind chunk ``c``, -1 if
-there is none; ``firsts[j]`` is the first chunk of bucket ``j``, -1 if it is empty, and ``ends[j]`` the place behind its
-last entry. Chunks that were used and are free are linked from ``supply[FREED]``; those from ``supply[UNUSED]`` on never
-were used; ``supply[LEFT]`` is the number of both. All of these are int64.
+A bucket is a list of vertices in the order in which they came. A vertex that moves to another bucket is only appended
+there, and its entry in the old one no longer counts. So a vertex has one entry that counts, and lists are written and
+read in a row. The last bucket holds what is beyond the others. A list consists of chunks.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +16,24 @@ from suricate.cpu.jit import inner
 WINDOW = 64  #: buckets, but for the last
 CHUNK = 64  #: vertices of a chunk
 FREED, UNUSED, LEFT = 0, 1, 2
+
+
+class Waiting(NamedTuple):
+    """The arrays of all buckets.
+
+    ``where[v]``, ``uint8[num_vertices]``, is 1 more than the bucket that ``v`` waits in, and 0 if it waits nowhere.
+    ``who``, ``uint32[chunks * CHUNK]``, has the entries of the chunks. ``rest[c]`` is the chunk behind chunk ``c``, -1
+    if there is none; ``firsts[j]`` is the first chunk of bucket ``j``, -1 if it is empty, and ``ends[j]`` the place
+    behind its last entry. Chunks that were used and are free are linked from ``supply[FREED]``; those from
+    ``supply[UNUSED]`` on never were used; ``supply[LEFT]`` is the number of both. All of these are int64.
+    """
+
+    where: np.ndarray
+    who: np.ndarray
+    rest: np.ndarray
+    firsts: np.ndarray
+    ends: np.ndarray
+    supply: np.ndarray
 
 
 def chunks_for(num_vertices: int) -> int:
@@ -35,81 +49,81 @@ def bucket_of(value, origin, inverse):
 
 
 @inner
-def open_buckets(who, firsts, ends, supply):
+def open_buckets(w):
     """Make all buckets empty."""
-    firsts[:] = -1
-    ends[:] = 0
-    supply[FREED], supply[UNUSED], supply[LEFT] = -1, 0, len(who) // CHUNK
+    w.firsts[:] = -1
+    w.ends[:] = 0
+    w.supply[FREED], w.supply[UNUSED], w.supply[LEFT] = -1, 0, len(w.who) // CHUNK
 
 
 @inner
-def chunk_behind(j, who, rest, firsts, ends, supply):
+def chunk_behind(w, j):
     """Append a chunk to bucket ``j``; return its first place."""
-    c = supply[FREED]
+    c = w.supply[FREED]
     if c >= 0:
-        supply[FREED] = rest[c]
+        w.supply[FREED] = w.rest[c]
     else:
-        c = supply[UNUSED]
-        supply[UNUSED] = c + 1
-    supply[LEFT] -= 1
-    if firsts[j] < 0:
-        firsts[j] = c
+        c = w.supply[UNUSED]
+        w.supply[UNUSED] = c + 1
+    w.supply[LEFT] -= 1
+    if w.firsts[j] < 0:
+        w.firsts[j] = c
     else:
-        rest[ends[j] // CHUNK - 1] = c
-    rest[c] = -1
+        w.rest[w.ends[j] // CHUNK - 1] = c
+    w.rest[c] = -1
     return c * CHUNK
 
 
 @inner
-def put_off(v, j, where, who, rest, firsts, ends, supply):
+def put_off(w, v, j):
     """Let ``v`` wait in bucket ``j``, and in no other."""
-    if where[v] == j + 1:
+    if w.where[v] == j + 1:
         return
-    where[v] = j + 1
-    at = ends[j]
+    w.where[v] = j + 1
+    at = w.ends[j]
     if at % CHUNK == 0:
-        at = chunk_behind(j, who, rest, firsts, ends, supply)
-    who[np.uint64(at)] = v
-    ends[j] = at + 1
+        at = chunk_behind(w, j)
+    w.who[np.uint64(at)] = v
+    w.ends[j] = at + 1
 
 
 @inner
-def detach(j, firsts, ends):
+def detach(w, j):
     """Make bucket ``j`` empty; return its first chunk and the place behind its last entry."""
-    first, stop = firsts[j], ends[j]
-    firsts[j], ends[j] = -1, 0
+    first, stop = w.firsts[j], w.ends[j]
+    w.firsts[j], w.ends[j] = -1, 0
     return first, stop
 
 
 @inner
-def give_back(c, rest, supply):
+def give_back(w, c):
     """Add chunk ``c`` to the free ones."""
-    rest[c], supply[FREED] = supply[FREED], c
-    supply[LEFT] += 1
+    w.rest[c], w.supply[FREED] = w.supply[FREED], c
+    w.supply[LEFT] += 1
 
 
 @inner
-def take_out(c, i, stop, j, where, who, rest, queue, count):
+def take_out(w, c, i, stop, j, queue, count):
     """Take out what waits in a detached list of bucket ``j`` from entry ``i`` of chunk ``c`` on, and queue it.
 
     Returns the queue's length.
     """
     while c >= 0:
-        last = CHUNK if rest[c] >= 0 else stop - c * CHUNK
+        last = CHUNK if w.rest[c] >= 0 else stop - c * CHUNK
         while i < last:
-            v = who[c * CHUNK + i]
-            if where[v] == j + 1:
-                where[v] = 0
+            v = w.who[c * CHUNK + i]
+            if w.where[v] == j + 1:
+                w.where[v] = 0
                 queue[count] = v
                 count += 1
             i += 1
-        c, i = rest[c], 0
+        c, i = w.rest[c], 0
     return count
 
 
 @inner
-def empty_buckets(where, who, rest, firsts, ends, queue, count):
+def empty_buckets(w, queue, count):
     """Take out all vertices that wait, and queue them; return the queue's length."""
     for j in range(WINDOW + 1):
-        count = take_out(firsts[j], 0, ends[j], j, where, who, rest, queue, count)
+        count = take_out(w, w.firsts[j], 0, w.ends[j], j, queue, count)
     return count

@@ -7,6 +7,7 @@ may see values of the same step.
 from __future__ import annotations
 
 from suricate.cpu.jit import kernel
+from suricate.cpu.queues import queue_once
 from suricate.operators.cpu.bindings import arc_weight, edge, store, then
 from suricate.operators.cpu.push.pushing import push_list
 
@@ -24,10 +25,8 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
         u, v = src[i], dst[i]
         if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
             continue
-        if store(out, v, edge(u, v, arc_weight(weights, i), *args)) and stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        if store(out, v, edge(u, v, arc_weight(weights, i), *args)):
+            queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import kernel
+from suricate.cpu.queues import queue_once
 from suricate.operators.cpu.bindings import (
     begin,
     edge,
@@ -35,8 +36,6 @@ def advance(g, num_vertices, out, stamp, step, changed, *args):
                 u = np.uint32(owner(g, c, slot))
                 if u >= num_vertices:
                     continue  # the segment is free
-                if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
-                    stamp[v] = step
-                    changed[queued] = v
-                    queued += 1
+                if store(out, v, edge(u, v, weight(g, slot), *args)):
+                    queued = queue_once(v, stamp, step, changed, queued)
     return queued

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner
+from suricate.cpu.queues import queue_once
 from suricate.operators.cpu.bindings import ahead, both, edge, neighbors, store, weight
 
 AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
@@ -20,10 +21,8 @@ def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
-        if store(out, v, edge(u, v, weight(g, slot), *args)) and stamp[v] != step:
-            stamp[v] = step
-            queue[queued] = v
-            queued += 1
+        if store(out, v, edge(u, v, weight(g, slot), *args)):
+            queued = queue_once(v, stamp, step, queue, queued)
     return queued
 
 

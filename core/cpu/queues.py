@@ -1,0 +1,18 @@
+"""Queues of vertices in loops on the CPU: an array, how many entries of it are in use, and stamps.
+
+A vertex is in a queue if its stamp is that of the step, so that nothing has to be cleared between steps.
+"""
+
+from __future__ import annotations
+
+from suricate.cpu.jit import inner
+
+
+@inner
+def queue_once(v, stamp, step, queue, queued):
+    """Append vertex ``v`` to ``queue`` unless it is there; return the length of the queue."""
+    if stamp[v] != step:
+        stamp[v] = step
+        queue[queued] = v
+        queued += 1
+    return queued
