@@ -7,6 +7,7 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import pytest
+from operator_cases import late_hubs
 
 import suricate as su
 from suricate.algorithms.bfs import BFS
@@ -131,7 +132,9 @@ def layers(width: int, count: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.compiled
 @pytest.mark.parametrize("in_edges", [False, True])
 @pytest.mark.parametrize(
-    "arcs", [square(150), brush(300, 30, 4, 3000), brush(1500, 8, 2, 9000), layers(700, 12)], ids=range(4)
+    "arcs",
+    [square(150), brush(300, 30, 4, 3000), brush(1500, 8, 2, 9000), layers(700, 12), late_hubs(2000, 3, 6700)],
+    ids=range(5),
 )
 def test_levels_of_all_widths(
     device: su.devices.Device, backend: str, arcs: tuple[np.ndarray, np.ndarray], in_edges: bool

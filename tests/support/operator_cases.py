@@ -15,6 +15,18 @@ PATH = 400  # vertices in a chain at the end: many levels with tiny frontiers
 ISOLATED = 50
 
 
+def late_hubs(first: int, hubs: int, leaves: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the arcs of a star at vertex 0; the last two of its ``first`` leaves reach hubs, side by side.
+
+    Those have ``leaves`` more in-neighbours each, which only they reach, and the first five of these at once.
+    """
+    star, hub = 1 + np.arange(first), 1 + first + np.arange(hubs)
+    leaf = 1 + first + hubs + np.arange(hubs * leaves).reshape(hubs, leaves)
+    src = [np.zeros(first, int), np.repeat(star[-2:], hubs), leaf.ravel(), np.repeat(hub, 5)]
+    dst = [star, np.tile(hub, 2), np.repeat(hub, leaves), leaf[:, :5].ravel()]
+    return np.concatenate(src), np.concatenate(dst)
+
+
 class Case(NamedTuple):
     """A graph and its edges as NumPy arrays, ordered by source; ``weight`` is 1 everywhere if it is unweighted."""
 

@@ -1,5 +1,10 @@
-// Lists of heavy vertices, whose buckets are split across all tiles of the grid, in two launches or phases: one lists
-// the vertices that are too much work for a block, the next walks their buckets in equal runs.
+// Lists of heavy vertices, whose buckets are split across the whole grid, in two launches or phases: one lists the vertices
+// that are too much work for a block, the next walks their buckets in equal runs. So no block walks more than its share of them, however many
+// neighbours one vertex has. Pushes, pulls, rounds of converge, bottom-up steps, maps of edges and intersections share them this way.
+//
+// A thread lists an entry by one atomic addition to a total, which gives it its place and the number of buckets before it; so the bases
+// ascend, and a worker (a tile or a warp) finds the entry of its first bucket by a binary search. Between the phases lies a barrier of the
+// grid, or the end of a launch. What the workers find of one vertex they merge by atomics.
 #pragma once
 #include "operators.cuh"
 
@@ -54,35 +59,63 @@ __device__ __forceinline__ bool has_space(const HeavyList& heavy) {
     return *(const volatile unsigned long long*)heavy.total >> heavy.shift < heavy.capacity;
 }
 
-// A run of buckets of heavy vertices: buckets item .. stop of all of them; `entry` is the last whose buckets begin at or before `item`.
+// How many entries were kept. `packed` is a *heavy.total.
+__device__ __forceinline__ uint32_t kept_entries(unsigned long long packed, const HeavyList& heavy) {
+    return min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
+}
+
+// The buckets of all entries, those not kept included.
+__device__ __forceinline__ long long buckets_in(unsigned long long packed, const HeavyList& heavy) {
+    return (long long)(packed & ((1ull << heavy.shift) - 1));
+}
+
+// The last of `number` entries, one at least, whose buckets begin at or before `item`.
+__device__ __forceinline__ uint32_t entry_at(const HeavyList& heavy, uint32_t number, long long item) {
+    uint32_t k = 0;
+    for (uint32_t high = number - 1; k < high;) {
+        const uint32_t middle = k + (high - k + 1) / 2;
+        if (heavy.base[middle] <= item) k = middle;
+        else high = middle - 1;
+    }
+    return k;
+}
+
+// The buckets of all kept entries in equal runs of at least `least`, the `worker`-th of `workers` of them: f(k, entry, first, end) for
+// buckets [first, end) of entry k. parts(entry) is how many it was listed with. All threads of a worker call it, as they all call f.
+template <class Parts, class F>
+__device__ __forceinline__ void for_heavy_runs(unsigned long long packed, const HeavyList& heavy, long long worker,
+                                               long long workers, long long least, Parts&& parts, F&& f) {
+    const uint32_t number = kept_entries(packed, heavy);
+    if (number == 0) return;
+    const long long all = heavy.base[number - 1] + parts(heavy.entry[number - 1]),
+                    share = max(least, (all + workers - 1) / workers), stop = min(all, (worker + 1) * share);
+    long long item = worker * share;
+    if (item >= stop) return;
+    for (uint32_t k = entry_at(heavy, number, item); item < stop; ++k) {
+        const long long base = heavy.base[k], end = k + 1 < number ? min(stop, heavy.base[k + 1]) : stop;
+        f(k, heavy.entry[k], uint32_t(item - base), uint32_t(end - base));
+        item = end;
+    }
+}
+
+// A run of a tile that goes through it bucket by bucket, in step with the others: buckets item .. stop of all entries; `entry` is the last whose
+// buckets begin at or before `item`.
 struct HeavyRun {
     long long item, stop, share;  // share: the most buckets of a run, the same in all tiles
     uint32_t entry, number;
 };
-
-// The buckets of all entries. `packed` is a *heavy.total.
-__device__ __forceinline__ long long buckets_in(unsigned long long packed, const HeavyList& heavy) {
-    return (long long)(packed & ((1ull << heavy.shift) - 1));
-}
 
 // The run of the caller's tile of BUCKET_LANES threads, of as many equal runs as `blocks` blocks have tiles, of which the caller's is number
 // `block`. `packed` is the final *heavy.total, not 0.
 __device__ __forceinline__ HeavyRun heavy_run(unsigned long long packed, const HeavyList& heavy, uint32_t block,
                                               uint32_t blocks) {
     HeavyRun run;
-    run.number = min(packed >> heavy.shift, (unsigned long long)heavy.capacity);
+    run.number = kept_entries(packed, heavy);
     const long long all_buckets = buckets_in(packed, heavy), tiles = blockDim.x / BUCKET_LANES;
     run.share = (all_buckets + blocks * tiles - 1) / (blocks * tiles);
     run.item = (block * tiles + threadIdx.x / BUCKET_LANES) * run.share;
     run.stop = min(all_buckets, run.item + run.share);
-    run.entry = 0;
-    if (run.item < run.stop) {
-        for (uint32_t high = run.number - 1; run.entry < high;) {
-            const uint32_t middle = run.entry + (high - run.entry + 1) / 2;
-            if (heavy.base[middle] <= run.item) run.entry = middle;
-            else high = middle - 1;
-        }
-    }
+    run.entry = run.item < run.stop ? entry_at(heavy, run.number, run.item) : 0;
     return run;
 }
 

@@ -18,23 +18,18 @@ __device__ __forceinline__ void add_best(Reduced* sum, const Counted& best) {
 }
 
 // The passes of all listed vertices, in turns by the blocks `block` of `blocks`, all threads of which call it. The thread that completes
-// a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total, where passes stand for buckets.
+// a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.list.total, where passes stand for buckets.
 template <int THREADS, class F>
 __device__ __forceinline__ void values_of_heavy(WALK, unsigned long long packed, const Heavy& heavy, uint32_t block,
                                                 uint32_t blocks, ValueTable& table, F&& finish FORMALS) {
-    const uint32_t number = min(packed >> HEAVY_BITS, (unsigned long long)heavy.capacity);
+    const HeavyList& list = heavy.list;
+    const uint32_t number = kept_entries(packed, list);
     if (number == 0) return;
-    const uint32_t last = number - 1;
-    const long long all = heavy.base[last] + parts_of_values(degree_of(WALKED, heavy.vertex[last]));
+    const long long all = list.base[number - 1] + parts_of_values(degree_of(WALKED, list.entry[number - 1]));
     for (long long item = block; item < all; item += blocks) {
-        uint32_t k = 0;  // the last entry whose passes begin at or before `item`
-        for (uint32_t high = last; k < high;) {
-            const uint32_t middle = k + (high - k + 1) / 2;
-            if (heavy.base[middle] <= item) k = middle;
-            else high = middle - 1;
-        }
-        const uint32_t x = heavy.vertex[k], neighbors = degree_of(WALKED, x), passes = parts_of_values(neighbors);
-        const uint32_t pass = uint32_t(item - heavy.base[k]);
+        const uint32_t k = entry_at(list, number, item), x = list.entry[k];
+        const uint32_t neighbors = degree_of(WALKED, x), passes = parts_of_values(neighbors);
+        const uint32_t pass = uint32_t(item - list.base[k]);
         const Places places = places_for(table, 0, MODE_PLACES, 0, neighbors);
         const Counted part = best_of_pass<THREADS>(WALKED, x, places, pass, passes ARGS);
         const Counted best = best_of_block<THREADS>(table, part);

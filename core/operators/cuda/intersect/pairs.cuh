@@ -42,24 +42,6 @@ __device__ __forceinline__ bool note_pair(const PairList& list, long long i, uin
 template <class Parts, class F>
 __device__ __forceinline__ void for_pair_runs(const PairList& list, long long worker, long long workers,
                                               long long least, Parts&& parts_of, F&& f) {
-    const unsigned long long packed = *list.total;
-    if (packed == 0) return;
-    const uint32_t number = uint32_t(min(packed >> HEAVY_SHIFT, (unsigned long long)list.capacity));
-    const uint32_t last = list.entry[number - 1];
-    const long long all = list.base[number - 1] + parts_of(last), share = max(least, (all + workers - 1) / workers);
-    long long item = worker * share;
-    const long long stop = min(all, item + share);
-    if (item >= stop) return;
-    uint32_t k = 0;  // the last entry whose parts begin at or before `item`
-    for (uint32_t high = number - 1; k < high;) {
-        const uint32_t middle = k + (high - k + 1) / 2;
-        if (list.base[middle] <= item) k = middle;
-        else high = middle - 1;
-    }
-    for (; item < stop; ++k) {
-        const uint32_t pair = list.entry[k];
-        const long long base = list.base[k], end = min(stop, base + (long long)parts_of(pair));
-        f(pair, uint32_t(item - base), uint32_t(end - base));
-        item = end;
-    }
+    for_heavy_runs(*list.total, list_of(list), worker, workers, least, parts_of,
+                   [&](uint32_t, uint32_t pair, uint32_t first, uint32_t end) { f(pair, first, end); });
 }

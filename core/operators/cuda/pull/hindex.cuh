@@ -120,14 +120,14 @@ __device__ __forceinline__ out_t value_by_block(WALK, uint32_t x, ValueTable& ta
 __device__ __forceinline__ uint32_t parts_of_values(uint32_t) { return 1; }
 
 // All listed vertices, in turns by the blocks `block` of `blocks`, all threads of which call it; calls finish(place, vertex, reduced) in
-// one thread. `packed` is the final *heavy.total.
+// one thread. `packed` is the final *heavy.list.total.
 template <int THREADS, class F>
 __device__ __forceinline__ void values_of_heavy(WALK, unsigned long long packed, const Heavy& heavy, uint32_t block,
                                                 uint32_t blocks, ValueTable& table, F&& finish FORMALS) {
-    const uint32_t number = min(packed >> HEAVY_BITS, (unsigned long long)heavy.capacity);
+    const uint32_t number = kept_entries(packed, heavy.list);
     for (uint32_t k = block; k < number; k += blocks) {
         Reduced whole = nothing_reduced();
-        whole.value = value_by_block<THREADS>(WALKED, heavy.vertex[k], table ARGS);
-        if (threadIdx.x == 0) finish(heavy.place[k], heavy.vertex[k], whole);
+        whole.value = value_by_block<THREADS>(WALKED, heavy.list.entry[k], table ARGS);
+        if (threadIdx.x == 0) finish(heavy.place[k], heavy.list.entry[k], whole);
     }
 }

@@ -85,7 +85,7 @@ __device__ __forceinline__ uint32_t parts_of_heavy(WALK, uint32_t x, uint32_t ne
 
 #if !VALUES_AT_ONCE
 // Reduce the buckets of all listed vertices, with one atomic per run of a vertex; all warps of the blocks call it. The thread that
-// completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.total.
+// completes a vertex calls finish(place, vertex, reduced). `packed` is the final *heavy.list.total.
 template <class F>
 __device__ __forceinline__ void reduce_buckets_of_heavy(WALK, const Wakers& wakers, unsigned long long packed,
                                                         const Heavy& heavy, uint32_t block, uint32_t blocks,
@@ -230,7 +230,7 @@ __device__ __forceinline__ void pull_vertices(WALK, const Wakers& wakers, uint32
 }
 
 // Reduce all listed vertices; all threads of the blocks `block` of `blocks` call it. The thread that completes a vertex calls
-// finish(place, vertex, reduced). `packed` is the final *heavy.total.
+// finish(place, vertex, reduced). `packed` is the final *heavy.list.total.
 template <int THREADS, class F>
 __device__ __forceinline__ void reduce_heavy(WALK, const Wakers& wakers, unsigned long long packed, const Heavy& heavy,
                                              uint32_t block, uint32_t blocks, PullShared<THREADS>& shared,

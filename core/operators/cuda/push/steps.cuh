@@ -1,6 +1,6 @@
 // The steps of a propagation, in a cooperative launch of blocks that all stay resident.
 //
-// A step takes one grid-wide barrier, one more if the frontier has heavy vertices, and one more with a second phase (`then_fn`). While the
+// A step takes one grid-wide barrier, one more if heavy vertices push or pull, and one more with a second phase (`then_fn`). While the
 // frontier is so small that one block can serve it in a round, block 0 goes on alone, without any grid-wide barrier, and the
 // others wait at the next one. Searches have a shorter step for small frontiers: see block_levels.cuh.
 //
@@ -125,6 +125,7 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
         const HeavyList heavy = {
             steps.heavy_vertex, steps.heavy_base, &state->heavy[turn], steps.num_vertices, HEAVY_SHIFT};
         const bool alone = count <= ALONE && !arcs;
+        [[maybe_unused]] bool pulled = false;
         if (alone) {
             if (blockIdx.x == 0) {
                 steps_alone(g, other, steps, frontier, count, out, heavy, policy, shared ARGS);
@@ -152,8 +153,8 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
 #endif
             if (arcs) push_arc_lists(changed);
 #if HAS_PULL
-            if (policy.pulls(steps, count))
-                pull_step(other, steps, steps.epoch - 1, steps.far, out, changed, shared ARGS);
+            pulled = policy.pulls(steps, count);
+            if (pulled) pull_step<false>(other, steps, steps.epoch - 1, steps.far, out, 0, heavy, changed, shared ARGS);
             else
 #endif
                 push_both(g, other, steps, frontier, count, blockIdx.x, gridDim.x, out, heavy, changed, policy,
@@ -170,7 +171,12 @@ __device__ __forceinline__ uint32_t run_steps(const View& g, const View& other, 
             const Changed changed =
                 changes_to(steps, HAS_THEN ? steps.buffer : steps.near,
                            HAS_THEN ? &state->altered[turn] : &state->count[turn], &state->nearest[turn]);
-            push_heavy<false>(g, packed, blockIdx.x, gridDim.x, out, heavy, changed, shared ARGS);
+#if HAS_PULL
+            if (pulled)
+                pull_step<true>(other, steps, steps.epoch - 1, steps.far, out, packed, heavy, changed, shared ARGS);
+            else
+#endif
+                push_heavy<false>(g, packed, blockIdx.x, gridDim.x, out, heavy, changed, shared ARGS);
             grid_barrier(state, steps.expected);
             count = counted(state->count[turn]);
         }
