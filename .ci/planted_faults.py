@@ -96,8 +96,9 @@ FAULTS = [
           "core[w] > now and core[w] <= before:", "core[w] > now and core[w] < before:", ALGORITHMS + "test_kcore.py"),
     Fault("cores: a loop supports its vertex", "algorithms/kcore/core_numbers_cpu.py",
           "core[w] < core[v] or w == v:", "core[w] < core[v]:", ALGORITHMS + "test_kcore.py"),
-    Fault("components: the other end of a deleted edge is no suspect", "algorithms/wcc/component_forest_cpu.py",
-          "count = suspect(dst[i], src[i], word,", "count = suspect(src[i], dst[i], word,", ALGORITHMS + "test_wcc.py"),
+    Fault("components: arcs that come in are no replacement of a deleted edge", "algorithms/wcc/spanning_forest_cpu.py",
+          "            if found == NO_VERTEX and not graph.undirected:",
+          "            if found != NO_VERTEX and not graph.undirected:", ALGORITHMS + "test_wcc.py"),
     # -- graphs --------------------------------------------------------------------------------------------------------
     Fault("graph: the number of loops is never counted again", "core/graph/update.py",
           "if self._loops[0] != self.version:", "if self._loops[0] < 0:", GRAPH + "graph.py " + GRAPH + "update.py"),

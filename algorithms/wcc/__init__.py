@@ -2,15 +2,17 @@
 
 From scratch: Afforest (``suricate.algorithms.wcc.afforest``). Insertions unite the ends of the new edges in a
 union-find, as in Meerkat (Concessao et al.): the work is that of the batch. The first deletion makes a forest of the
-components (``suricate.algorithms.wcc.component_forest``), a pass over all edges; from then on it takes the place of the
+components, a pass over all edges: on the CPU a spanning forest (``spanning_forest.py``), which replays use as well, on
+CUDA one of words (``component_forest.py``), which many threads can repair. From then on it takes the place of the
 union-find, and changes are repaired around what they touch. A stream of insertions alone never pays for the forest; a
 batch that is too large to repair it drops it, and the next deletions are recomputed as well, before it is built again.
 Where a batch is recomputed only to time that, the forest is repaired as well.
 
-The work of an update with deletions: the edges of the vertices that may have lost their support, of those that are cut
-off, and of the trees that are renamed when components join. A directed graph needs in-edges for that; without them a
-batch that may delete is computed from scratch. With ``kernels=False`` all edges are united from scratch, and so is the
-batch, unless it may delete (``suricate.algorithms.wcc.by_operators``).
+The work of an update with deletions: on the CPU the smaller one of two components that join, and of the two sides of a
+deleted tree edge; on CUDA the edges of the vertices that may have lost their support, of those that are cut off, and of
+the trees that are renamed. A directed graph needs in-edges for that; without them a batch that may delete is computed
+from scratch. With ``kernels=False`` all edges are united from scratch, and so is the batch, unless it may delete
+(``suricate.algorithms.wcc.by_operators``).
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.wcc import afforest, by_operators, component_forest
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest
-from suricate.algorithms.wcc.event_forest import EventForest
+from suricate.algorithms.wcc.spanning_forest import SpanningForest
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
@@ -60,7 +62,8 @@ class WCCResult(NamedTuple):
 class WCC(Algorithm):
     """Weakly connected components: two vertices are in one if a path joins them, whichever way its edges point.
 
-    An update takes one launch and does not wait; reading the result takes a pass over all vertices.
+    An update takes one launch and does not wait; reading the result takes a pass over all vertices. On the CPU,
+    after the first deletion, it takes a copy of the labels, and the vertices whose labels may have changed since.
 
     Args:
         kernels: False: by operators alone, without the kernels of this algorithm; slower, and batches with deletions
@@ -83,15 +86,14 @@ class WCC(Algorithm):
         self._graph: Graph = None  # type: ignore[assignment]  # whose scratch memory reading the result needs
         self._sets: UnionFind = None  # type: ignore[assignment]
         self._largest: Array = None
-        self._forest: ComponentForest | None = None  # once it is there, the union-find is not kept current
-        self._events: EventForest | None = None  # between a replay and the next batch: all else is not kept current
+        self._forest: ComponentForest | SpanningForest | None = None  # once there, the union-find is not kept current
         self._deleted = DeletedCount()
         self._count: int | None = None  # of the sets; None: not known
         self._recomputations = 0  # deletions that are recomputed before the next forest
 
     def compute(self, graph: Graph) -> None:
         """Find the components from scratch."""
-        self._graph, self._forest, self._count, self._events = graph, None, None, None
+        self._graph, self._forest, self._count = graph, None, None
         self._deleted.note(graph)
         if self._sets is None or self._sets.device != graph.device or self._sets.num_elements > graph.num_vertices:
             self._sets = UnionFind(graph.num_vertices, graph.device)
@@ -108,11 +110,6 @@ class WCC(Algorithm):
         if not self.kernels:
             self._update_by_operators(graph, delta)
             return
-        if self._events is not None:
-            if self._events.follow(graph, delta):
-                self._deleted.note(graph)
-                return
-            self._unite_again(self._events)
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         self._deleted.note(graph)
         if deleted.size and (not graph.has_in_edges or self.should_recompute(graph, deleted)):
@@ -131,7 +128,7 @@ class WCC(Algorithm):
         elif self._forest is None or graph.num_vertices > self._forest.capacity:
             self._build_forest(graph)
         else:
-            self._repair(self._forest, graph, deleted, inserted)
+            self._forest.repair(graph, deleted, inserted)
 
     def _update_by_operators(self, graph: Graph, delta: Delta) -> None:
         if delta.edges("deleted").size:
@@ -150,7 +147,7 @@ class WCC(Algorithm):
             self.recomputes("the graph keeps no in-edges")
         self.compute(graph)
         if forest is not None and self._ends_comparison() and graph.num_vertices <= forest.capacity:
-            self._repair(forest, graph, deleted, inserted)
+            forest.repair(graph, deleted, inserted)
             self._forest = forest
         elif forest is not None or self._recomputations:
             self._recomputations = COMPUTED_FIRST
@@ -162,15 +159,13 @@ class WCC(Algorithm):
         self.pace.finish()
         return True
 
-    @staticmethod
-    def _repair(forest: ComponentForest, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
-        forest.grow(graph.num_vertices)
-        forest.repair(graph, deleted, inserted)
-
     def _build_forest(self, graph: Graph) -> None:
         """Compute from scratch, and make the forest."""
         self._discard_pace()
         self.recomputes("a deletion needs the forest of components, which is built now")
+        if not graph.device.is_cuda:
+            self._forest = SpanningForest(graph)
+            return
         self.compute(graph)
         self._forest = ComponentForest(graph.device)
         self._forest.build(graph, self._sets.parent, self._largest)
@@ -181,31 +176,22 @@ class WCC(Algorithm):
             self.pace.discard()
 
     def event_step(self, graph: Graph) -> Step | str:
-        """Return the step of the spanning forest, which takes the place of the other states until the next batch."""
+        """Return the step of the spanning forest, which takes the place of the union-find."""
         if not self.kernels:
             return "wcc has no step without its kernels"
         if not graph.has_in_edges:
             return "wcc needs in-edges for a step"
-        if self._events is None:
-            self._events = EventForest(graph)
-        return self._events.step(graph, self._answer_after)
+        if not isinstance(self._forest, SpanningForest):
+            self._forest = SpanningForest(graph)
+        return self._forest.step(graph, self._answer_after)
 
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
         """Return the result after some events, of which none deletes a vertex or brings one back."""
         return WCCResult(label, count - int(self._deleted))
 
-    def _unite_again(self, events: EventForest) -> None:
-        """Put the components of a replay into the union-find, to go on from there."""
-        label, count = events.labels(self._graph)
-        self._sets.resize(len(label))
-        self._sets.parent[:] = label
-        self._events, self._forest, self._count = None, None, count
-
     @property
     def result(self) -> WCCResult:
         """The smallest vertex of each component, in a new array, and the number of components; waits."""
-        if self._events is not None:
-            return self._answer_after(*self._events.labels(self._graph))
         if self._forest is None:
             label, count = self._sets.labels(), self._sets.component_count
         else:
@@ -215,8 +201,11 @@ class WCC(Algorithm):
         return WCCResult(label, sets - int(self._deleted))
 
     def at(self, vertices: Array) -> WCCResult | None:
-        """Return the labels of some vertices, on the CPU and before there are deletions; else None."""
-        if self._forest is not None or self._events is not None or self._graph.device.is_cuda:
+        """Return the labels of some vertices on the CPU; else None."""
+        if isinstance(self._forest, SpanningForest):
+            label, count = self._forest.labels_at(vertices)
+            return WCCResult(label, int(count[0]) - int(self._deleted))
+        if self._graph.device.is_cuda:
             return None
         if self._count is None:
             self._count = int(self._sets.flatten()[0])

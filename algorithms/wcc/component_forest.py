@@ -1,4 +1,6 @@
-"""The forest of components: connected components kept exact under deletions, with a bound on what is touched.
+"""The forest of components on CUDA: components kept exact under deletions, with a bound on what is touched.
+
+On the CPU a spanning forest is faster, which takes one edge after the other (``spanning_forest.py``).
 
 Every vertex holds a word (class of its root, root, distance from it); two vertices are connected if their words name
 one root. A vertex that is no root is *supported* by any neighbour of the same root that is nearer to it, so an arc may
@@ -8,9 +10,9 @@ approximations (Vora et al., 2017) for a forest in which any nearer neighbour ma
 - Deleted arcs: vertices that may have lost their support are suspects; a suspect without support is cut off, and what
   it may have supported is suspect in the next round. Then all that was cut off takes offers of its neighbours; what
   still has no root becomes roots, which join each other.
-- Inserted arcs that join two components: on the CPU, which knows the sizes, the root of the larger one takes over the
-  other's tree. On CUDA the better root (class, then scrambled id) does. The class is best for the largest component
-  there was when the forest was made, else by the degree of the root, so that mostly the smaller tree is renamed.
+- Inserted arcs that join two components: the better root (class, then scrambled id) takes over the other's tree. The
+  class is best for the largest component there was when the forest was made, else by the degree of the root, so that
+  mostly the smaller tree is renamed.
 
 Distances are sums of lengths that depend on the vertex, 1 to 16, not numbers of arcs: with equal lengths a grid has
 lines of vertices with one possible supporter each, a thousand long, and a deletion on one would cut off the rest of it
@@ -20,7 +22,7 @@ It is not the forest of ``suricate.repair.forest``: there a word is the least th
 same offer from another neighbour, and the smaller label wins; here any nearer neighbour is enough, and mostly the
 larger tree wins (``docs/decisions/forest-of-components.md``).
 
-Work of an update: the arcs of suspects, of what is cut off, and of the trees that are renamed. One launch on CUDA.
+Work of an update: the arcs of suspects, of what is cut off, and of the trees that are renamed. One launch.
 """
 
 from __future__ import annotations
@@ -36,16 +38,14 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import ArcList, StoreView
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
-from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs, plain_arcs
+from suricate.kernels.arcs import ARCS, NO_ARCS, packed_arcs
 from suricate.kernels.launches import ArcLaunch
 from suricate.kernels.walking import (
     ROUND_WORDS,
     assembled,
-    loops_over,
     packed,
     program_over,
     resident_blocks,
-    without_weights,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,6 @@ HERE = Path(__file__).parent
 SOURCE = HERE / "component_forest.cu"
 BLOCK = 512  #: threads per block of the cooperative kernels
 PLAIN_BLOCK = 256
-LAST_EPOCH = 1 << 31  #: of the stamps, which are 32 bits, when a repair begins
 NULL = np.uint64(0)
 ARC_LISTS = 4  # place of the deleted arcs among the arguments of the kernel ``repair``; the inserted ones follow
 
@@ -94,7 +93,6 @@ class ComponentForest:
         self._word: Array = xp.empty(0, np.int64)
         self._parent: Array = xp.empty(0, np.uint32)
         self._stamp: Array = xp.empty(0, np.uint32)
-        self._sizes: Array = xp.empty(0, np.uint32)  # by root, on the CPU
         self._kept: Array = xp.zeros(2, np.int64)  # epoch of the stamps, greatest distance
         self._components: Array = xp.zeros(1, np.uint64)
         self._repairs: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
@@ -115,53 +113,21 @@ class ComponentForest:
         if not n:
             return
         best = xp.empty(n, np.int64)
-        if self.device.is_cuda:
-            arguments = (
-                label,
-                NULL if largest is None else largest,
-                best,
-                self._word,
-                self._parent,
-                self._packed_layout,
-            )
-            self._launch(graph, "build", arguments)
-            return
-        g, h, both = _views(graph)
-        loops = loops_over(g, HERE / "component_forest_cpu.py")
-        top = -1 if largest is None else int(label[largest[0]])
-        walk = without_weights(g), without_weights(h), both
-        self._sizes = xp.zeros(n, np.uint32)
-        state = (self._word, self._parent, self._sizes, self._layout)
-        loops.build(walk, label, top, best, state, self._queues(graph), self._stamp, self._kept)
+        found = NULL if largest is None else largest
+        self._launch(graph, "build", (label, found, best, self._word, self._parent, self._packed_layout))
 
     def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
         """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
 
-        An undirected edge is two arcs, or a self-loop one. New vertices have been added by :meth:`grow`.
+        An undirected edge is two arcs, or a self-loop one.
         """
-        if self.device.is_cuda:
-            launch = self._repairs_of(graph)
-            _clear(self._state_of(graph))
-            launch.launch(deleted, inserted)
-            return
-        if self._kept[0] >= LAST_EPOCH:
-            self._stamp[...] = self._kept[0] = 0
-        g, h, both = _views(graph)
-        loops = loops_over(g, HERE / "component_forest_cpu.py")
-        detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)
-        queues, state, walk = (
-            self._queues(graph),
-            (self._word, self._parent, self._sizes, self._layout),
-            (without_weights(g), without_weights(h), both),
-        )
-        if self._kept[1] > self._layout.limit:
-            cut = loops.cut_all(self._word, self._parent, self._sizes, detached, self._kept)
-        else:
-            cut = loops.cut_off(walk, plain_arcs(deleted), state, detached, queues, self._stamp, self._kept)
-        loops.attach(walk, plain_arcs(inserted), state, detached, cut, queues, self._kept)
+        self._grow(graph.num_vertices)
+        launch = self._repairs_of(graph)
+        _clear(self._state_of(graph))
+        launch.launch(deleted, inserted)
 
-    def grow(self, num_vertices: int) -> None:
-        """Add vertices, up to ``num_vertices``; edges that they have already are given to :meth:`repair` next."""
+    def _grow(self, num_vertices: int) -> None:
+        """Add vertices, up to ``num_vertices``; edges that they have already are given to the launch of repairs."""
         before = len(self._word)
         if num_vertices <= before:
             return
@@ -170,16 +136,12 @@ class ComponentForest:
         for new, old in zip(grown, (self._word, self._parent, self._stamp), strict=True):
             new[:before] = old
         self._word, self._parent, self._stamp = grown
-        if self.device.is_cuda:
-            arguments = (self._word, self._parent, np.uint32(before), np.uint32(num_vertices), self._packed_layout)
-            self._plain("make_roots", num_vertices - before, arguments)
-        else:
-            self._sizes = xp.concatenate((self._sizes, xp.ones(num_vertices - before, np.uint32)))
-            self._loops.make_roots(self._word, self._parent, before, self._layout)
+        arguments = (self._word, self._parent, np.uint32(before), np.uint32(num_vertices), self._packed_layout)
+        self._plain("make_roots", num_vertices - before, arguments)
 
     @property
     def capacity(self) -> int:
-        """The number of vertices up to which :meth:`grow` may go; beyond it the forest must be built again."""
+        """The number of vertices up to which it may grow; beyond it the forest must be built again."""
         return min(1 << self._layout.root_bits, 0xFFFFFFFF)
 
     def labels(self, graph: Graph) -> tuple[Array, Array]:
@@ -191,9 +153,6 @@ class ComponentForest:
         n = len(self._word)
         label = self.device.xp.empty(n, np.uint32)
         smallest = graph.workspace.array("components.detached", n, np.uint32)
-        if not self.device.is_cuda:
-            self._components[0] = self._loops.write_labels(self._word, smallest, label, self._layout)
-            return label, self._components
         self._components.data.memset_async(0, self._components.nbytes)
         if n:
             size, layout = np.uint32(n), self._packed_layout
@@ -201,12 +160,6 @@ class ComponentForest:
             self._plain("find_smallest", n, (self._word, smallest, size, layout))
             self._plain("write_labels", n, (self._word, smallest, label, size, layout))
         return label, self._components
-
-    @property
-    def _loops(self) -> Any:
-        from suricate.algorithms.wcc import component_words_cpu
-
-        return component_words_cpu
 
     # -- launches ------------------------------------------------------------------------------------------------------
 

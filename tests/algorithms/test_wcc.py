@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import suricate as su
-from suricate.algorithms.wcc import COMPUTED_FIRST, WCC, component_words, component_words_cpu
+from suricate.algorithms.wcc import COMPUTED_FIRST, WCC, component_words
+from suricate.algorithms.wcc.spanning_trees_cpu import LAST_CUT, MARK
 from suricate.graph.tracker import Tracker
 from suricate.testing import OwnKernelsConformance
 
@@ -129,26 +132,25 @@ def test_random_streams(device: su.devices.Device, backend: str, directed: bool)
         if step % 4 == 1:
             graph.insert_vertices(300)
         judge(tracker)
-    forest = tracker.algorithm._forest
-    if not device.is_cuda:  # it knows the sizes of components, by their roots
-        roots = [component_words_cpu.root_of(int(word), forest._layout) for word in forest._word]
-        assert forest._sizes.tolist() == np.bincount(roots, minlength=graph.num_vertices).tolist()
 
 
 def test_the_forest_is_built_again_when_ids_need_more_bits(device: su.devices.Device, backend: str) -> None:
     graph = graph_of(200, path(200), device, backend)
     tracker = graph.track("wcc")
     graph.delete_edges([10], [11])
-    assert tracker.algorithm._forest.capacity == 256
+    bits = device.is_cuda  # on the CPU, ids need no space beside others
+    assert tracker.algorithm._forest.capacity == (256 if bits else 2**32)
     graph.insert_vertices(100)
     graph.insert_edges([5, 299], [299, 11])
     judge(tracker)
-    assert tracker.algorithm._forest.capacity == 512
+    assert tracker.algorithm._forest.capacity == (512 if bits else 2**32)
 
 
 def test_distances_that_grow_too_far_make_a_new_forest(
     device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not device.is_cuda:
+        pytest.skip("trees have no distances on the CPU")
     layout = component_words.layout_for(300)._replace(limit=100)
     monkeypatch.setattr(component_words, "layout_for", lambda num_vertices: layout)
     graph = graph_of(300, path(300), device, backend)
@@ -160,13 +162,94 @@ def test_distances_that_grow_too_far_make_a_new_forest(
     judge(tracker)
 
 
-def test_words_name_their_roots() -> None:
-    for n in (1, 300, 2**20, 2**28, 2**31, 2**32 - 2):
-        layout = component_words.layout_for(n)
-        for v in (0, 1, n // 3, n - 1):
-            word = component_words_cpu.root_word(v, layout.last_rank, layout)
-            assert component_words_cpu.root_of(int(word) + 1, layout) == v
-            assert 0 <= word < component_words.UNREACHED
+@pytest.mark.parametrize("directed", [True, False])
+def test_marks_of_cuts_begin_again_within_a_batch(backend: str, directed: bool) -> None:
+    """Marks have 32 bits; the tree edges of a batch hang together, and inserted edges take the place of some."""
+    graph = su.Graph(60, backend=backend, device="cpu", directed=directed, in_edges=directed)
+    graph.insert_edges(*binary_tree(60))
+    tracker = graph.track("wcc")
+    graph.delete_edges([0], [1])
+    for last in range(12):
+        state = tracker.algorithm._forest._state
+        state.node[:, MARK] = 0  # none of later cuts
+        state.counts[0] = LAST_CUT - last
+        kept = np.arange(1, 60) % (last + 2) > 0
+        cut = tuple(ids[kept] for ids in binary_tree(60))
+        graph.apply(su.Batch(delete=cut, insert=([59, 3, last], [58, 4, last + 7])))
+        judge(tracker)
+        graph.apply(su.Batch(insert=cut, delete=([59, 3, last], [58, 4, last + 7])))
+        judge(tracker)
+
+
+OPERATIONS = st.one_of(
+    st.tuples(st.just("apply"), *2 * [st.lists(st.tuples(*2 * [st.integers(0, 11)]), max_size=6)]),
+    st.tuples(st.just("replay"), st.lists(st.tuples(*2 * [st.integers(0, 11)], st.booleans()), min_size=1, max_size=6)),
+    st.tuples(st.just("delete vertex"), st.integers(0, 11)),
+    st.tuples(st.just("insert vertex")),
+    st.tuples(st.just("read")),
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(operations=st.lists(OPERATIONS, max_size=30), directed=st.booleans())
+def test_any_operations_in_any_order(
+    backend: str, monkeypatch: pytest.MonkeyPatch, operations: list[Any], directed: bool
+) -> None:
+    """A set of pairs is the oracle; the forest is there from the first operation on."""
+    monkeypatch.setattr(WCC, "should_recompute", lambda self, graph, deleted: False)
+    graph = su.Graph(12, backend=backend, device="cpu", directed=directed, in_edges=directed)
+    graph.insert_edges([0], [1])
+    tracker, edges = graph.track("wcc"), set[tuple[int, int]]()
+    graph.delete_edges([0], [1])
+
+    def pair(u: int, v: int) -> tuple[int, int]:
+        return (u, v) if directed else (min(u, v), max(u, v))
+
+    def check() -> None:
+        label = list(range(graph.num_vertices))
+        for _ in label:
+            for u, v in edges:
+                label[u] = label[v] = min(label[u], label[v])
+        assert tracker.at([3, 11]).label.tolist() == [label[3], label[11]]
+        assert tracker.result.label.tolist() == label
+        assert tracker.result.num_components == len({*label}) - graph.num_vertices + graph.num_live
+
+    for name, *given_ in operations:
+        if name == "apply":
+            insert, delete = given_
+            graph.apply(su.Batch(insert=tuple(np.array(insert, int).reshape(-1, 2).T),
+                                 delete=tuple(np.array(delete, int).reshape(-1, 2).T)))  # fmt: skip
+            edges = edges - {pair(*ends) for ends in delete} | {pair(*ends) for ends in insert}
+        elif name == "replay":
+            src, dst, inserted = zip(*given_[0], strict=True)
+            su.replay(graph, (src, dst, inserted), tracker)
+            for u, v, is_inserted in given_[0]:
+                (edges.add if is_inserted else edges.discard)(pair(u, v))
+        elif name == "delete vertex":
+            graph.delete_vertices(given_)
+            edges = {ends for ends in edges if given_[0] not in ends}
+        elif name == "insert vertex":
+            graph.insert_vertices(1)
+        else:
+            check()
+    check()
+
+
+def test_labels_that_are_read_after_many_batches(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More vertices get a number than are listed; the smallest ones leave their components and come back."""
+    monkeypatch.setattr(WCC, "should_recompute", lambda self, graph, deleted: False)
+    graph = su.Graph(400, backend=backend, device="cpu", directed=False)
+    graph.insert_edges(*path(400))
+    tracker = graph.track("wcc")
+    graph.delete_edges([7], [8])
+    for reads in (1, 40):
+        for _ in range(reads):
+            graph.apply(su.Batch(delete=([0, 200], [1, 201]), insert=([7], [8])))
+            graph.apply(su.Batch(insert=([0, 200], [1, 201]), delete=([7], [8])))
+        graph.delete_edges([0, 300], [1, 301])
+        judge(tracker)
+        graph.insert_edges([0, 300], [1, 301])
+        assert tracker.at([0, 7, 8, 399]).label.tolist() == [0, 0, 8, 8]
 
 
 def test_large_deletions_do_not_have_the_forest_made_for_every_small_one(

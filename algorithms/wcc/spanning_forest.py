@@ -1,0 +1,145 @@
+"""Components on the CPU, kept current by a spanning forest (``spanning_forest_cpu.py``): batches and single edges."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.kernels.arcs import NO_ARCS, plain_arcs
+from suricate.kernels.walking import loops_over, without_weights
+from suricate.plugins.step import Step, Walked
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from suricate.base.types import ArcList
+    from suricate.graph import Graph
+
+LINE = 16  # words in a line of the cache
+TEMPLATE = Path(__file__).with_name("spanning_forest_cpu.py")
+
+
+class State(NamedTuple):
+    """The spanning forest, and what its loops need; there may be more vertices than the graph has.
+
+    Attributes:
+        node: ``uint32[n, 8]``, by vertex, so that a visit takes one access to memory: its parent, ``EMPTY`` for roots;
+            the number of its component; in which cut, and on which side of it, it was last met; the numbers of its arcs
+            in both directions, and of its edges in the tree; its first child, and the siblings behind and before it.
+        part: ``uint32[n, 4]``, by number: its size, 0 if no component has it; a lower bound of its smallest vertex, or
+            the next number that is free; a member; whether it is in ``stale``.
+        label: ``uint32[n]``, the smallest member of each vertex's component when labels were last read.
+        changed: ``uint32[k]``, ``counts[7]`` renumbered vertices, or too many, since labels were last read.
+        stale: ``uint32[k]``, ``counts[8]`` numbers of components that got or lost their smallest vertex since then.
+        lower, upper: ``uint32[n]``, queues.
+        counts: ``int64[9]``: the number of the cut, the first free number, the number of components, work, lengths of
+            the queues, steps to ancestors since the trees were built, and the two above.
+    """
+
+    node: np.ndarray
+    part: np.ndarray
+    label: np.ndarray
+    changed: np.ndarray
+    stale: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    counts: np.ndarray
+
+
+class SpanningForest:
+    """A spanning forest of one graph, which keeps in-edges or is undirected.
+
+    Trees become deep as edges come and go. Once the climbs to ancestors have taken more work than to find all trees
+    again by breadth-first searches, which makes them as shallow as can be, that is done.
+    """
+
+    capacity = 1 << 32  #: the number of vertices up to which it may grow
+
+    def __init__(self, graph: Graph) -> None:
+        self._state, self._size = _new_state(0), 0
+        self._grow(graph)
+        self._build(graph)
+
+    def step(self, graph: Graph, answer: Callable[..., Any]) -> Step:
+        """Return the step; ``answer(label, count)`` makes the result."""
+        self._grow(graph)
+        if self._is_deep(graph):
+            self._build(graph)
+        return Step(self._loops(graph), self._state, _recorded, partial(_answer, answer))
+
+    def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
+        """Follow arcs that were deleted and inserted; ``graph`` holds the change already, new vertices too."""
+        self._grow(graph)
+        if self._is_deep(graph):
+            self._build(graph)
+            return
+        self._loops(graph).follow(self._walked(graph), self._state, plain_arcs(inserted), plain_arcs(deleted))
+
+    def labels(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest member of each vertex's component, a new ``uint32[n]``, and their number, ``int64[1]``.
+
+        Those that may have changed since the last call are found first, which is all that it costs but the copy.
+        """
+        _trees().write_labels(self._state)
+        return self._state.label[: self._size].copy(), self._state.counts[2:3]
+
+    def labels_at(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return :meth:`labels` of some vertices only, without a copy of all."""
+        _trees().write_labels(self._state)
+        return self._state.label[vertices], self._state.counts[2:3]
+
+    def _is_deep(self, graph: Graph) -> bool:
+        return bool(self._state.counts[6] > graph.num_vertices + graph.most_arcs)
+
+    def _build(self, graph: Graph) -> None:
+        self._loops(graph).build(self._walked(graph), self._state, self._size)
+
+    def _loops(self, graph: Graph) -> ModuleType:
+        return loops_over(graph.view("out"), TEMPLATE)
+
+    def _walked(self, graph: Graph) -> Walked:
+        out, into = without_weights(graph.view("out")), without_weights(graph.view("in"))
+        return Walked(out, into, True, not graph.directed)
+
+    def _grow(self, graph: Graph) -> None:
+        """Add the vertices that the graph has got."""
+        before = len(self._state.node)
+        if graph.num_vertices > before:
+            grown = _new_state(max(graph.num_vertices, 9 * before // 8))
+            for new, old in zip(grown, self._state, strict=True):
+                new[: len(old)] = old
+            self._state = grown
+            _trees().grow(grown, before)
+        self._state.counts[2] += graph.num_vertices - self._size
+        self._size = graph.num_vertices
+
+
+def _trees() -> Any:
+    from suricate.algorithms.wcc import spanning_trees_cpu
+
+    return spanning_trees_cpu
+
+
+def _new_state(n: int) -> State:
+    label, lower, upper = (np.empty(n, np.uint32) for _ in range(3))
+    changed, stale = (np.empty(64 + n // 4, np.uint32) for _ in range(2))
+    return State(_rows(n, 8), _rows(n, 4), label, changed, stale, lower, upper, np.zeros(9, np.int64))
+
+
+def _rows(n: int, width: int) -> np.ndarray:
+    """Return ``uint32[n, width]``, of which no row lies in two lines of the cache."""
+    memory = np.empty(n * width + LINE, np.uint32)
+    begin = -(memory.ctypes.data >> 2) % LINE
+    return memory[begin : begin + n * width].reshape(n, width)
+
+
+def _recorded(events: int, vertices: int) -> tuple[np.ndarray, ...]:
+    return np.empty((events, vertices), np.uint32), np.empty(events, np.int64)
+
+
+def _answer(result: Callable[..., Any], recorded: tuple[np.ndarray, ...]) -> Any:
+    return result(*recorded)

@@ -1,0 +1,317 @@
+"""Components on the CPU: a spanning forest with a smaller-side search; a template over a cursor.
+
+Every vertex holds the number of its component, and its place in a spanning tree of it: its parent, its first child and
+its siblings. Each number has the size of the component, a lower bound of its smallest vertex, and a member. An inserted
+edge that joins two components renumbers the smaller. A deleted tree edge cuts a subtree off: both sides are searched in
+turns, along the tree, so that neither does more work than the other needs, until an edge outside the tree leads from
+one side to the other, which becomes a tree edge, or one side is searched through, which is a component of its own then
+and gets a number. Vertices of which all edges are tree edges never have the graph read. To which side the other end of
+an edge belongs its ancestors tell, which are marked so that no path is walked twice; where the subtree is small, it is
+marked as a whole first instead.
+
+Of a batch, inserted edges come first. Tree edges that it deletes are in the tree until their turn comes, although the
+graph has them no more.
+
+``state`` is a ``spanning_forest.State``; ``graph`` a ``suricate.plugins.step.Walked``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.algorithms.wcc.spanning_trees_cpu import (
+    ARCS,
+    CHANGED,
+    CHILD,
+    CLIMBED,
+    COMPONENT,
+    COMPONENTS,
+    FREE,
+    LINKS,
+    LISTED,
+    LOWER,
+    MARK,
+    MEMBER,
+    NEXT,
+    NO_VERTEX,
+    PARENT,
+    ROW,
+    SIZE,
+    SMALLEST,
+    STALE,
+    TAIL,
+    UPPER,
+    WORK,
+    ask_for_child,
+    join,
+    link,
+    make_single,
+    next_base,
+    reroot,
+    side_of,
+    smallest_of,
+    split,
+    unlink,
+)
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+from suricate.cursors.bindings import ahead, find, neighbors
+from suricate.plugins.step import DELETED, INSERTED
+
+FAR, NEAR = 16, 8  # places ahead at which rows of vertices, and what they point to, are prefetched
+FEW = 512  # vertices below a deleted edge up to which they are found before any edge is looked at
+
+
+@inner
+def leaving(g, state, x, side, base):
+    """Return a neighbour of ``x`` in ``g`` on the other side, or EMPTY."""
+    node = state.node
+    for w, _ in neighbors(g, x):
+        if w == x or node[w, PARENT] == x or node[x, PARENT] == w:
+            continue
+        its = (node[w, MARK] - base) >> 1 if node[w, MARK] >= base else side_of(state, w, base)
+        if its != side:
+            return w
+    return NO_VERTEX
+
+
+@inner
+def search(graph, state, x, side, queue, base):
+    """Queue the neighbours of ``x`` in its tree; return a neighbour on the other side, or EMPTY."""
+    node, found = state.node, NO_VERTEX
+    if node[x, ARCS] > node[x, LINKS]:
+        found = leaving(graph.out, state, x, side, base)
+        if found == NO_VERTEX and not graph.undirected:
+            found = leaving(graph.into, state, x, side, base)
+        if found != NO_VERTEX:
+            return found
+    queued, tail = base + 2 * side + 1, state.counts[TAIL + side]
+    w, after = node[x, PARENT], node[x, CHILD]
+    while True:
+        if w != NO_VERTEX and node[w, MARK] != queued:
+            node[w, MARK] = queued
+            ask_for_child(node, w)
+            queue[tail] = w
+            tail += 1
+        if after == NO_VERTEX:
+            break
+        w, after = after, node[after, NEXT]
+    state.counts[TAIL + side] = tail
+    return found
+
+
+@inner
+def queue_below(state, child, queued):
+    """Queue ``child`` and what is below it, or :data:`FEW`; return the number of them, and whether these are all."""
+    node, queue = state.node, state.lower
+    node[child, MARK] = queued
+    queue[0] = child
+    i, tail = 0, 1
+    while i < tail and tail + np.int64(node[queue[i], LINKS]) <= FEW:
+        w = node[queue[i], CHILD]
+        while w != NO_VERTEX:
+            node[w, MARK] = queued
+            ask_for_child(node, w)
+            queue[tail] = w
+            tail += 1
+            w = node[w, NEXT]
+        i += 1
+    return tail, i == tail
+
+
+@inner
+def unmarked(g, state, x, queued):
+    """Return a neighbour of ``x`` in ``g`` that is not queued, or EMPTY."""
+    for w, _ in neighbors(g, x):
+        if state.node[w, MARK] != queued:
+            return w
+    return NO_VERTEX
+
+
+@inner
+def cut_off(graph, state, count, above, queued):
+    """Connect the ``count`` vertices in ``state.lower``, all that were below an edge, otherwise, or split them off."""
+    node, lower = state.node, state.lower
+    state.counts[WORK] += count
+    for i in range(count):
+        x = lower[i]
+        if node[x, ARCS] > node[x, LINKS]:
+            state.counts[WORK] += np.int64(node[x, ARCS])
+            found = unmarked(graph.out, state, x, queued)
+            if found == NO_VERTEX and not graph.undirected:
+                found = unmarked(graph.into, state, x, queued)
+            if found != NO_VERTEX:
+                reroot(node, x, found)
+                return np.int64(0)
+    return split(state, lower, count, above)
+
+
+@kernel
+def cut(graph, state, child, above):
+    """Take the edge from ``above`` to ``child`` out of the tree; return how many labels change, see :func:`join`."""
+    node, counts, lower, upper = state.node, state.counts, state.lower, state.upper
+    base = next_base(state)
+    unlink(node, child)
+    counts[TAIL + LOWER], is_all = queue_below(state, child, base + 2 * LOWER + 1)
+    if is_all:
+        return cut_off(graph, state, counts[TAIL + LOWER], above, base + 2 * LOWER + 1)
+    node[above, MARK] = base + 2 * UPPER + 1
+    upper[0], counts[TAIL + UPPER] = above, 1
+    low, up = 0, 0  # places in the queues
+    low_work, up_work = np.int64(node[child, ARCS]), np.int64(node[above, ARCS])  # that of the next vertex included
+    while True:
+        if low_work <= up_work:
+            x = lower[low]
+            found = search(graph, state, x, np.int64(LOWER), lower, base)
+            if found != NO_VERTEX:
+                reroot(node, x, found)
+                break
+            low += 1
+            if low == counts[TAIL + LOWER]:
+                counts[WORK] += low_work + up_work
+                return split(state, lower, low, above)
+            low_work += np.int64(node[lower[low], ARCS])
+        else:
+            x = upper[up]
+            found = search(graph, state, x, np.int64(UPPER), upper, base)
+            if found != NO_VERTEX:
+                reroot(node, found, x)
+                break
+            up += 1
+            if up == counts[TAIL + UPPER]:
+                counts[WORK] += low_work + up_work
+                return split(state, upper, up, child)
+            up_work += np.int64(node[upper[up], ARCS])
+    counts[WORK] += low_work + up_work
+    return np.int64(0)
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def add(state, u, v, counting):
+    """Follow an inserted edge; return how many labels change."""
+    node = state.node
+    if u == v:
+        return np.int64(0)
+    node[u, ARCS] += np.uint32(1)
+    node[v, ARCS] += np.uint32(1)
+    if node[u, COMPONENT] == node[v, COMPONENT]:
+        return np.int64(0)
+    return join(state, u, v, counting)
+
+
+@inner
+def remove(graph, state, u, v, counting):
+    """Follow a deleted edge, which the graph has no more; return how many labels change."""
+    node = state.node
+    if u == v:
+        return np.int64(0)
+    node[u, ARCS] -= np.uint32(1)
+    node[v, ARCS] -= np.uint32(1)
+    is_child = node[v, PARENT] == u
+    if not is_child and node[u, PARENT] != v:
+        return np.int64(0)
+    if not graph.undirected and find(graph.out, v, u) >= 0:
+        return np.int64(0)
+    if counting:
+        smallest_of(state, node[u, COMPONENT])
+    return cut(graph, state, v, u) if is_child else cut(graph, state, u, v)
+
+
+@inner
+def step(graph, state, change, u, v, w, counting):
+    """Follow one edge; see ``suricate.plugins.step``."""
+    changed = np.int64(0)
+    state.counts[WORK] = 1
+    if change == INSERTED:
+        changed = add(state, u, v, counting)
+    elif change == DELETED:
+        changed = remove(graph, state, u, v, counting)
+    return state.counts[WORK], changed
+
+
+@inner
+def record(graph, state, at, recorded, i):
+    """Write the labels, and the number of components."""
+    for j in range(len(at)):
+        recorded[0][i, j] = smallest_of(state, state.node[at[j], COMPONENT])
+    recorded[1][i] = state.counts[COMPONENTS]
+
+
+@inner
+def ask_for_ends(state, src, dst, i, size):
+    """Prefetch the rows of the ends of an arc some places behind ``i``."""
+    i = min(i + FAR, size - 1)
+    prefetch(state.node, np.int64(src[i]) * ROW)
+    prefetch(state.node, np.int64(dst[i]) * ROW)
+
+
+@kernel
+def follow(graph, state, inserted, deleted):
+    """Follow a batch, which the graph holds already."""
+    node = state.node
+    src, dst, status, wanted, size = inserted
+    for i in range(size):
+        ask_for_ends(state, src, dst, i, size)
+        soon = min(i + NEAR, size - 1)
+        prefetch(state.part, np.int64(node[src[soon], COMPONENT]) * 4)
+        prefetch(state.part, np.int64(node[dst[soon], COMPONENT]) * 4)
+        if (len(status) == 0 or status[i] == wanted) and (src[i] < dst[i] or not graph.undirected):
+            add(state, src[i], dst[i], False)
+    src, dst, status, wanted, size = deleted
+    for i in range(size):
+        ask_for_ends(state, src, dst, i, size)
+        if not graph.undirected:
+            ahead(graph.out, dst[min(i + NEAR, size - 1)])
+        if (len(status) == 0 or status[i] == wanted) and (src[i] < dst[i] or not graph.undirected):
+            remove(graph, state, src[i], dst[i], False)
+
+
+@inner
+def adopt_neighbors(g, state, x, number, tail):
+    """Make the neighbours of ``x`` in ``g`` that have no component its children, and queue them."""
+    node, arcs = state.node, 0
+    for w, _ in neighbors(g, x):
+        if w == x:
+            continue
+        arcs += 1
+        if node[w, COMPONENT] == NO_VERTEX:
+            node[w, COMPONENT] = number
+            link(node, w, x)
+            state.lower[tail] = w
+            tail += 1
+    node[x, ARCS] += np.uint32(arcs)
+    return tail
+
+
+@kernel
+def build(graph, state, n):
+    """Find the components of ``n`` vertices by breadth-first searches; each gets its smallest vertex as number."""
+    counts, part, queue = state.counts, state.part, state.lower
+    counts[COMPONENTS], counts[CLIMBED], counts[CHANGED], counts[STALE] = 0, 0, 0, 0
+    counts[FREE] = np.int64(NO_VERTEX)
+    for v in range(n):
+        make_single(state, v, NO_VERTEX)
+    for v in range(n):
+        part[v, LISTED] = 0
+        number = state.node[v, COMPONENT]
+        if number != NO_VERTEX:
+            part[v, SIZE], part[v, SMALLEST] = 0, counts[FREE]
+            counts[FREE] = v
+            state.label[v] = number
+            continue
+        number = np.uint32(v)
+        state.node[v, COMPONENT] = number
+        queue[0] = v
+        i, tail = 0, 1
+        while i < tail:
+            x = queue[i]
+            tail = adopt_neighbors(graph.out, state, x, number, tail)
+            if not graph.undirected:
+                tail = adopt_neighbors(graph.into, state, x, number, tail)
+            i += 1
+        part[v, SIZE], part[v, SMALLEST], part[v, MEMBER] = tail, v, v
+        state.label[v] = v
+        counts[COMPONENTS] += 1

@@ -1,0 +1,288 @@
+"""The trees of a spanning forest on the CPU, whatever stores the edges: places, numbers, labels, sides of a cut.
+
+Labels, the smallest members of components, are written when they are read, and only those that may have changed: of
+renumbered vertices, which are listed, and of components that are listed as they got or lost their smallest member.
+
+``state`` is a ``spanning_forest.State``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.base.types import EMPTY
+from suricate.cpu.jit import inner, kernel
+from suricate.cpu.prefetch import prefetch
+
+#: places of rows of ``state.node``
+PARENT, COMPONENT, MARK, ARCS, LINKS, CHILD, NEXT, BEFORE = 0, 1, 2, 3, 4, 5, 6, 7
+ROW = 8
+SIZE, SMALLEST, MEMBER, LISTED = 0, 1, 2, 3  #: places of rows of ``state.part``
+EPOCH, FREE, COMPONENTS, WORK, TAIL, CLIMBED, CHANGED, STALE = 0, 1, 2, 3, 4, 6, 7, 8  #: places of ``state.counts``
+LOWER, UPPER = 0, 1  #: the sides of a cut: the subtree, and what has the root
+NO_VERTEX = np.uint32(EMPTY)
+LAST_CUT = (1 << 30) - 1
+AHEAD = 16  # places ahead at which rows are prefetched
+
+
+# -- trees -------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def link(node, v, above):
+    """Make ``v``, which has no parent, the first child of ``above``."""
+    after = node[above, CHILD]
+    node[v, PARENT], node[v, NEXT], node[v, BEFORE] = above, after, NO_VERTEX
+    if after != NO_VERTEX:
+        node[after, BEFORE] = v
+    node[above, CHILD] = v
+    node[v, LINKS] += np.uint32(1)
+    node[above, LINKS] += np.uint32(1)
+
+
+@inner
+def unlink(node, v):
+    """Take ``v`` from its parent."""
+    above, before, after = node[v, PARENT], node[v, BEFORE], node[v, NEXT]
+    if before == NO_VERTEX:
+        node[above, CHILD] = after
+    else:
+        node[before, NEXT] = after
+    if after != NO_VERTEX:
+        node[after, BEFORE] = before
+    node[v, PARENT] = NO_VERTEX
+    node[v, LINKS] -= np.uint32(1)
+    node[above, LINKS] -= np.uint32(1)
+
+
+@inner
+def reroot(node, v, above):
+    """Make ``v`` the root of its tree, and ``above``, which is in another one, its parent."""
+    while v != NO_VERTEX:
+        after = node[v, PARENT]
+        if after != NO_VERTEX:
+            unlink(node, v)
+        link(node, v, above)
+        above, v = v, after
+
+
+@inner
+def ask_for_child(node, v):
+    """Prefetch the row of the first child of ``v``."""
+    child = node[v, CHILD]
+    if child != NO_VERTEX:
+        prefetch(node, np.int64(child) * ROW)
+
+
+@inner
+def queue_children(node, x, queue, tail):
+    """Queue the children of ``x``; return the new length of the queue."""
+    w = node[x, CHILD]
+    while w != NO_VERTEX:
+        ask_for_child(node, w)
+        queue[tail] = w
+        tail += 1
+        w = node[w, NEXT]
+    return tail
+
+
+@inner
+def make_single(state, v, number):
+    """Make ``v`` a component without edges, or with ``number`` EMPTY without a component."""
+    node = state.node
+    node[v, PARENT], node[v, COMPONENT], node[v, MARK], node[v, ARCS] = NO_VERTEX, number, 0, 0
+    node[v, LINKS], node[v, CHILD], node[v, NEXT], node[v, BEFORE] = 0, NO_VERTEX, NO_VERTEX, NO_VERTEX
+
+
+@kernel
+def grow(state, start):
+    """Make the vertices from ``start`` on components of their own."""
+    for v in range(start, len(state.node)):
+        make_single(state, v, np.uint32(v))
+        state.part[v, SIZE], state.part[v, SMALLEST], state.part[v, MEMBER], state.part[v, LISTED] = 1, v, v, 0
+        state.label[v] = v
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def list_members(state, c):
+    """Write the members of component ``c`` to ``state.lower``; return their number, and the smallest."""
+    node, queue = state.node, state.lower
+    v = state.part[c, MEMBER]
+    while node[v, PARENT] != NO_VERTEX:
+        v = node[v, PARENT]
+    queue[0] = v
+    i, tail, lowest = 0, 1, v
+    while i < tail:
+        lowest = min(lowest, queue[i])
+        tail = queue_children(node, queue[i], queue, tail)
+        i += 1
+    return tail, lowest
+
+
+@inner
+def smallest_of(state, c):
+    """Return the smallest vertex of component ``c``; it may write to ``state.lower``.
+
+    Its members are walked, or the vertices from the bound on, whichever are likely to be fewer.
+    """
+    v, size = state.part[c, SMALLEST], np.int64(state.part[c, SIZE])
+    if state.node[v, COMPONENT] != c and size * size < len(state.node):
+        v = list_members(state, c)[1]
+    while state.node[v, COMPONENT] != c:
+        v += np.uint32(1)
+    state.part[c, SMALLEST] = v
+    return v
+
+
+@inner
+def renumber(state, x, number):
+    """Give ``x`` a number, and list it as long as there is room."""
+    state.node[x, COMPONENT] = number
+    count = state.counts[CHANGED]
+    if count < len(state.changed):
+        state.changed[count] = x
+    state.counts[CHANGED] = count + 1
+
+
+@inner
+def list_stale(state, c):
+    """List component ``c``, of which all labels may differ."""
+    count = state.counts[STALE]
+    if state.part[c, LISTED] == 0 and count < len(state.stale):
+        state.part[c, LISTED] = 1
+        state.stale[count] = c
+        state.counts[STALE] = count + 1
+
+
+@inner
+def write_all(state, n):
+    """Write all labels: the smallest member of a component is the first that is met."""
+    part, node = state.part, state.node
+    for c in range(len(part)):
+        part[c, LISTED] = 0
+        if part[c, SIZE] > 0:
+            part[c, SMALLEST] = NO_VERTEX
+    for v in range(len(node)):
+        prefetch(part, np.int64(node[min(v + AHEAD, n - 1), COMPONENT]) * 4)
+        c = node[v, COMPONENT]
+        if part[c, SMALLEST] == NO_VERTEX:
+            part[c, SMALLEST] = v
+        state.label[v] = part[c, SMALLEST]
+
+
+@kernel
+def write_labels(state):
+    """Write the labels that may differ from those that are written: the smallest member of each component."""
+    node, part, counts, n = state.node, state.part, state.counts, len(state.node)
+    work = counts[CHANGED]
+    for i in range(counts[STALE]):
+        work += 2 * np.int64(part[state.stale[i], SIZE])
+    if counts[CHANGED] > len(state.changed) or counts[STALE] == len(state.stale) or work > n // 2:
+        write_all(state, n)
+    else:
+        for i in range(counts[STALE]):
+            c = state.stale[i]
+            part[c, LISTED] = 0
+            size = 0
+            if part[c, SIZE] > 0:
+                size, part[c, SMALLEST] = list_members(state, c)
+            for k in range(size):
+                state.label[state.lower[k]] = part[c, SMALLEST]
+        last = counts[CHANGED] - 1
+        for i in range(counts[CHANGED]):
+            prefetch(node, np.int64(state.changed[min(i + AHEAD, last)]) * ROW)
+            prefetch(state.label, np.int64(state.changed[min(i + AHEAD, last)]))
+            prefetch(part, np.int64(node[state.changed[min(i + AHEAD // 2, last)], COMPONENT]) * 4)
+            x = state.changed[i]
+            state.label[x] = part[node[x, COMPONENT], SMALLEST]
+    counts[CHANGED] = counts[STALE] = 0
+
+
+# -- joining and cutting ---------------------------------------------------------------------------------------------
+
+
+@kernel
+def join(state, u, v, counting):
+    """Join the components of ``u`` and ``v`` by an edge: the smaller is renumbered; return how many labels change.
+
+    Without ``counting`` no smallest vertices are looked for: their bounds hold.
+    """
+    node, part, queue = state.node, state.part, state.lower
+    if part[node[u, COMPONENT], SIZE] > part[node[v, COMPONENT], SIZE]:
+        u, v = v, u
+    old, new = node[u, COMPONENT], node[v, COMPONENT]
+    if counting:
+        smallest_of(state, old)
+        smallest_of(state, new)
+    changed = part[old, SIZE]
+    if part[old, SMALLEST] < part[new, SMALLEST]:
+        changed = part[new, SIZE]
+        part[new, SMALLEST] = part[old, SMALLEST]
+        list_stale(state, new)
+    reroot(node, u, v)
+    queue[0] = u
+    i, tail = 0, 1
+    while i < tail:
+        renumber(state, queue[i], new)
+        tail = queue_children(node, queue[i], queue, tail)
+        i += 1
+    state.counts[WORK] += tail
+    part[new, SIZE] += part[old, SIZE]
+    part[old, SIZE], part[old, SMALLEST] = 0, state.counts[FREE]
+    state.counts[FREE] = old
+    state.counts[COMPONENTS] -= 1
+    return np.int64(changed)
+
+
+@inner
+def next_base(state):
+    """Return the least mark of the next cut; marks have 32 bits, and begin again when these are used up."""
+    if state.counts[EPOCH] == LAST_CUT:
+        state.counts[EPOCH] = 0
+        for v in range(len(state.node)):
+            state.node[v, MARK] = 0
+    state.counts[EPOCH] += 1
+    return state.counts[EPOCH] * 4
+
+
+@inner
+def side_of(state, w, base):
+    """Return the side of ``w``, which is not marked, and mark it and its ancestors."""
+    node = state.node
+    v = w
+    while node[v, MARK] < base and node[v, PARENT] != NO_VERTEX:
+        v = node[v, PARENT]
+    side = np.int64(UPPER) if node[v, MARK] < base else (node[v, MARK] - base) >> 1
+    v, steps = w, 0
+    while node[v, MARK] < base:
+        node[v, MARK] = base + 2 * side
+        steps += 1
+        if node[v, PARENT] == NO_VERTEX:
+            break
+        v = node[v, PARENT]
+    state.counts[WORK] += steps
+    state.counts[CLIMBED] += steps
+    return side
+
+
+@inner
+def split(state, queue, count, other):
+    """Make the ``count`` vertices in ``queue`` a component of their own, without ``other``; see :func:`join`."""
+    part = state.part
+    old, new = state.node[other, COMPONENT], state.counts[FREE]
+    label = part[old, SMALLEST]
+    state.counts[FREE] = np.int64(part[new, SMALLEST])
+    lowest = queue[0]
+    for i in range(count):
+        renumber(state, queue[i], new)
+        lowest = min(lowest, queue[i])
+    part[new, SIZE], part[new, SMALLEST], part[new, MEMBER] = count, lowest, queue[0]
+    part[old, SIZE] -= np.uint32(count)
+    part[old, MEMBER] = other
+    if state.node[part[old, SMALLEST], COMPONENT] != old:
+        list_stale(state, old)
+    state.counts[COMPONENTS] += 1
+    return np.int64(part[old, SIZE]) if lowest == label else np.int64(count)
