@@ -193,9 +193,9 @@ def checked_kinds(given: Any) -> dict[str, Kind]:
         if isinstance(kind, Kind):
             kinds[name] = kind
             continue
-        dtype, missing = kind if isinstance(kind, tuple) and len(kind) == 2 else (kind, None)
-        kinds[name] = Kind(dtype_named(dtype), missing)
-        kinds[name] = Kind(kinds[name].dtype, Column(CPU, 0, *kinds[name]).missing)
+        named, missing = kind if isinstance(kind, tuple) and len(kind) == 2 else (kind, None)
+        dtype = dtype_named(named)
+        kinds[name] = Kind(dtype, Column(CPU, 0, dtype, missing).missing)
     return kinds
 
 

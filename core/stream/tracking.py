@@ -91,8 +91,9 @@ class JobTracker:
         """The fields of the result of an earlier slide that a checkpoint has to hold; none if there is no such."""
         if self._result is None:
             return {}
-        parts, to_numpy = fields_of(self._result).items(), self._graph.device.to_numpy
-        return {name: to_numpy(part) if hasattr(part, "device") else np.asarray(part) for name, part in parts}
+        device, parts = self._graph.device, fields_of(self._result).items()
+        return {name: device.to_numpy(part) if isinstance(part, device.xp.ndarray) else np.asarray(part)
+                for name, part in parts}  # fmt: skip
 
     def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
         """Go on after so many slides, with the fields of the result of an earlier one."""
