@@ -13,7 +13,7 @@ import suricate as su
 from suricate import errors
 from suricate.replaying import calls, pieces
 
-pytestmark = pytest.mark.compiled
+pytestmark = pytest.mark.interpreted
 BACKENDS = ["slabhash", "blocked", "csr_baseline", "gpma", "hornet_like"]
 
 
