@@ -72,7 +72,7 @@ VERIFIED_SLIDES = 3  #: slides of a row that are verified before it is timed
 STREAM_TIME_LIMIT = 1.0  #: seconds of a row of the suite on streams, a tenth of what its slides may take
 JOB_SLIDE, TURNS = 2**16, 30  #: events of a slide of jobs over files, and beside batches; how many of these are timed
 LONG_TIMES, QUICK_LONG_TIMES = 16, 4  #: events of a long job, as a multiple of the graph's
-LONG_WINDOW_SHARE, LONG_CHUNK = 1 / 200, 2**18  #: of a long job's events in its window; events that are made at a time
+LONG_WINDOW_SHARE, LONG_CHUNK = 1 / 100, 2**18  #: of a long job's events in its window; events that are made at a time
 LONG_MOMENTS = 100  #: how often on its way rate and bytes are noted
 VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
 
