@@ -94,7 +94,7 @@ def edge_map(
         chosen = (*start.frontiers, *arcs)
         work(chosen[0] if len(chosen) == 1 else chosen, asking.of())
     else:
-        pieces = _pieces(part, start, arcs, checks.push_direction(graph, over), positions=positions)
+        pieces = _pieces(asking, start, arcs, checks.push_direction(graph, over), positions=positions)
 
         def ask(piece: _Piece | None) -> tuple[Any, ...]:
             return asking.of(() if piece is None else _columns(asking, piece))
@@ -114,11 +114,9 @@ class _Piece(NamedTuple):
     places: Array | None = None
 
 
-def _pieces(
-    part: Partition, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool
-) -> Iterator[_Piece]:
+def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:
     """Yield the edges of this rank, slice by slice."""
-    xp, graph = part.xp, part.local
+    part, xp, graph = asking.part, asking.part.xp, asking.part.local
     for each in arcs:
         yield _Piece(each, over)
     if not start.frontiers:
@@ -126,6 +124,7 @@ def _pieces(
     if positions:
         at = start.frontiers[0].vertices
         places = xp.flatnonzero(part.owns(at))
+        places = places[asking.together({"i": places, "u": at[places].astype(np.int64)})]
         ids = at[places]
     else:
         places, ids = None, part.owned(vertices_in(graph, start.frontiers))

@@ -18,6 +18,7 @@ from suricate.store import fallbacks
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.base.types import ArcList
+    from suricate.edgefn.tree import Node
     from suricate.operators.call import Call, Swap
     from suricate.parallel.partition import Partition
 
@@ -98,6 +99,13 @@ class Asking:
                     columns["i"] = places[begin:end][self.part.xp.searchsorted(offsets, at, side="right") - 1]
                 yield columns
 
+    def together(self, columns: Columns) -> Array:
+        """Return the order of positions in which those that ask about the same rows are next to each other."""
+        keys = [end for end, _ in self.first.edges if _parameters(end) <= columns.keys()]
+        if not keys:
+            return slice(None)
+        return self.part.xp.argsort(value_of(keys[0], columns, self.call.values, self.part.xp), kind="stable")
+
     def exchange(self, pairs: Swap) -> None:
         """Have arrays take each other's place."""
         args, values = list(self.args), list(self.call.values)
@@ -122,6 +130,12 @@ class Asking:
             ends = [tuple(value_of(end, some, self.call.values, xp) for end in pair) for pair in asks.edges]
             n = self.part.local.num_vertices
             yield sorted_distinct(xp.concatenate([keys_of(src, dst, n, xp) for src, dst in ends]), xp)
+
+
+def _parameters(node: Node) -> set[str]:
+    """Return the names of the leading parameters in an expression."""
+    own = {node.value} if node.op == "parameter" and not node.value.startswith("a") else set()
+    return own.union(*map(_parameters, node.args))
 
 
 def columns_of(arcs: ArcList, places: Array | None = None) -> Iterator[Columns]:

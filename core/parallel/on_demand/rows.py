@@ -25,6 +25,8 @@ SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
 BYTES = 64  #: of an arc that it has got, with the tables over it
 SHARE = 8  #: a slice takes at most one in so many of the bytes of ``memory_limit``
 HALF = np.uint64(32)
+ID_BYTES = 4  #: a question is the key of an arc, the answer a byte
+NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
 
 Piece = TypeVar("Piece")
 Found = TypeVar("Found")
@@ -123,12 +125,39 @@ class Rows:
 
 
 def held(part: Partition, keys: Array) -> Array:
-    """Return which arcs of ``keys`` (``src << 32 | dst``, ascending) there are, by the owners; collective."""
-    comm, store, ids = part.comm, part.local.store(), (keys >> HALF).astype(np.uint32)
-    asked = comm.exchange(part.by_owner(ids, keys))
-    with comm.alike():
+    """Return which arcs of ``keys`` (``src << 32 | dst``, ascending) there are, by the owners; collective.
+
+    Of a vertex that is asked about so often that its row is less to send than the questions, the row is.
+    """
+    xp, rows, ids = part.xp, part.rows(), (keys >> HALF).astype(np.uint32)
+    first = xp.flatnonzero(xp.concatenate((xp.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1])))
+    some, counts = ids[first], xp.diff(xp.concatenate((first, xp.asarray([len(ids)]))))
+    lengths = rows.lengths[some].astype(np.int64)
+    whole = (ID_BYTES * (1 + lengths) < (2 * ID_BYTES + 1) * counts) & ~part.owns(some)
+    fetched = _keys_of_rows(rows, some[whole], lengths[whole])
+    by_row = whole[xp.searchsorted(first, xp.arange(len(ids)), side="right") - 1]
+    there = xp.empty(len(ids), bool)
+    there[~by_row] = _answered(part, ids[~by_row], keys[~by_row])
+    if by_row.any():
+        at = xp.searchsorted(fetched, keys[by_row])
+        there[by_row] = fetched[xp.minimum(at, len(fetched) - 1)] == keys[by_row]
+    return there
+
+
+def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
+    """Return the keys of the arcs of whole rows, ascending, and one that is none; collective."""
+    xp = rows.part.xp
+    dst = rows.fetch(ids, 0, NO_LIMIT)
+    src = ids[xp.searchsorted(xp.cumsum(lengths), xp.arange(len(dst)), side="right")]
+    return xp.sort(xp.concatenate((edge_keys(src, dst), xp.asarray([NO_KEY], np.uint64))))
+
+
+def _answered(part: Partition, ids: Array, keys: Array) -> Array:
+    """Return which arcs there are, whose sources are ``ids``; the owners look them up; collective."""
+    asked, store = part.comm.exchange(part.by_owner(ids, keys)), part.local.store()
+    with part.comm.alike():
         found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]
-    return part.xp.concatenate(comm.exchange([one.astype(np.uint8) for one in found])).astype(bool)
+    return part.xp.concatenate(part.comm.exchange([one.astype(np.uint8) for one in found])).astype(bool)
 
 
 def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:

@@ -340,3 +340,38 @@ def test_cuda_does_the_same(operation: Callable[[su.Graph], list[Any]], monkeypa
     expected = [plain(value) for value in operation(made(**options))]
     found = run(lambda comm: [plain(value) for value in operation(made(comm, device="cuda", **options))], 2)
     assert found == [expected] * 2
+
+
+def test_a_row_is_sent_where_it_is_less_than_the_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answered = list[set[int]](), rows._answered
+
+    def noted(part: Any, ids: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        asked.append(set(ids.tolist()) - set(part.own.tolist()))
+        return answered(part, ids, keys)
+
+    def job(comm: Comm) -> list[bool] | None:
+        graph = made(comm)
+        part = graph.partition
+        assert part is not None
+        asks = not part.owns(np.array([3, 4])).any()
+        src, dst = np.append(np.full(N, 3), 4), np.append(np.arange(N), 7)
+        keys = rows.keys_of(src if asks else src[:0], dst if asks else dst[:0], N, np)
+        found = rows.held(part, keys)
+        return found.tolist() if asks else None
+
+    monkeypatch.setattr(rows, "_answered", noted)
+    expected = made().has_edges(np.append(np.full(N, 3), 4), np.append(np.arange(N), 7)).tolist()
+    assert sorted(run(job, 2), key=bool) == [None, expected]
+    assert sorted(asked, key=len) == [set(), {4}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("operation", [intersections, triangles, questions])
+@pytest.mark.parametrize("backend", sorted(set(su.plugins.backends()) - {"slabhash"}))
+def test_other_backends_do_the_same(
+    backend: str, operation: Callable[[su.Graph], list[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "SLICE", FEW)
+    options = {"backend": backend} | ({"directed": False} if operation is triangles else {"in_edges": True})
+    expected = [plain(value) for value in operation(made(**options))]
+    assert run(lambda comm: [plain(value) for value in operation(made(comm, **options))], 3) == [expected] * 3
