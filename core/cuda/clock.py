@@ -8,6 +8,7 @@ import numpy as np
 
 from suricate.base.devices import Device
 from suricate.base.notice import NOTICE
+from suricate.cuda.compiler import UNFINISHED
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
@@ -17,6 +18,8 @@ STAMP = Program(Path(__file__).with_name("clock.cu"))
 
 class DeviceClock:
     """See ``suricate.plugins.clock.Clock``; spans begin and end in CuPy's current stream, and nothing waits.
+
+    Nor does a span count while launches take quick builds, which may be many times slower.
 
     Args:
         device: a CUDA device.
@@ -36,13 +39,13 @@ class DeviceClock:
             places = (np.uint64(self._pinned.address + 8 * k) for k in range(2))
             self._stamps = [PreparedKernel(STAMP.kernel("stamp"), 1, 1, (place,)) for place in places]
         self._pinned.words[0] = self._pinned.words[1] = 0
-        self._pinned.busy, self._counts, self._compiled = True, True, NOTICE.seconds
+        self._pinned.busy, self._counts, self._compiled = True, not UNFINISHED, NOTICE.seconds
         self._stamps[0].launch()
         return True
 
     def stop(self) -> None:
         """End the span."""
-        self._counts = NOTICE.seconds == self._compiled
+        self._counts = self._counts and not UNFINISHED and NOTICE.seconds == self._compiled
         self._stamps[1].launch()
 
     def seconds(self) -> float | None:

@@ -36,6 +36,7 @@ from suricate.cuda.nvrtc import CompileError
 
 QUICK = ("--Ofast-compile=max",)  #: what the quick build has in addition
 QUICK_SINCE = (12, 9)  #: version of NVRTC that knows this option
+UNFINISHED: set[Compilation] = set()  #: those of which launches take the quick build
 PATIENCE = 10.0  #: seconds that the end of this process waits for a build in one of its threads
 
 
@@ -117,6 +118,7 @@ class Compilation:
         with self._lock:
             if self._final is None:
                 self._on_final.append(on_final)
+                UNFINISHED.add(self)
                 return quick, False
         return self._final, True
 
@@ -150,6 +152,7 @@ class Compilation:
             waiting, self._on_final = self._on_final, []
         for call in waiting:
             call()
+        UNFINISHED.discard(self)
 
 
 class Pool:

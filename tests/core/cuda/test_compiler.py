@@ -6,11 +6,14 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from suricate.base import cache
+from suricate.base.devices import CPU
 from suricate.cuda import compiler, nvrtc
+from suricate.cuda.clock import DeviceClock
 from suricate.cuda.compiler import QUICK, Compilation, Pool
 from suricate.cuda.nvrtc import CompileError
 from suricate.testing.nvrtc import library_file, no_nvrtc
@@ -63,6 +66,33 @@ def test_a_quick_build_comes_first_and_the_final_one_from_a_process(compiled: li
     assert arrived.wait(600)  # its process has the lowest priority
     assert one.ready() not in (None, quick)
     assert compiled == [(*OPTIONS, "-arch=sm_80", *QUICK)], "this process made the quick build only"
+
+
+def test_spans_count_once_launches_take_final_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suricate.cuda.clock.PinnedCounters", lambda *_: SimpleNamespace(words=[0, 0], busy=False))
+    clock, goes_on = DeviceClock(CPU), threading.Event()
+
+    def launch() -> None:
+        clock._pinned.words[:] = 1, 5_000_000_001  # as if both had run
+
+    clock._stamps = [SimpleNamespace(launch=launch)] * 2  # type: ignore[list-item]
+
+    def span() -> float | None:
+        assert clock.start()
+        clock.stop()
+        return clock.seconds()
+
+    assert span() == 5
+    run = compiler.POOL.run
+    monkeypatch.setattr(compiler.POOL, "run", lambda *given: run(*given) if goes_on.wait(60) else None)
+    assert not Compilation(text_of(12), "put.cu", OPTIONS).soon(lambda: None)[1]
+    assert span() == 0, "launches take the quick build"
+    assert clock.start()
+    goes_on.set()
+    compiler.POOL.wait()
+    clock.stop()
+    assert clock.seconds() == 0, "they did when the span began"
+    assert span() == 5
 
 
 def test_a_second_process_finds_the_final_build(compiled: list[tuple[str, ...]]) -> None:
