@@ -44,6 +44,7 @@ def test_sum_over_in_edges_sees_edges_as_stored(backend, device):
         np.testing.assert_allclose(case.host(result), expected, rtol=1e-12)
 
 
+@pytest.mark.by_turns("dtype")
 @pytest.mark.parametrize("reduce", ["sum", "min", "max"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_reduction_and_type(device, dtype, reduce):

@@ -95,6 +95,7 @@ CASES = [
 ]
 
 
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize(("name", "directed"), CASES)
 def test_results_are_those_of_one_process(name: str, directed: bool) -> None:
     kind = su.plugins.algorithm(name)

@@ -288,6 +288,7 @@ def test_what_is_wrong_on_one_rank(name: str, wrong: tuple[Any, ...], error: typ
     run(job, 3)
 
 
+@pytest.mark.compiled
 def test_memory_that_does_not_suffice_on_one_rank() -> None:
     def job(comm: Comm) -> None:
         graph = made(comm, 2000, memory_limit="1MB" if comm.rank == 1 else None)
