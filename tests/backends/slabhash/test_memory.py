@@ -305,14 +305,14 @@ def test_a_view_stays_as_long_as_the_arrays_are_the_same(device: Device) -> None
 def test_a_pool_that_is_packed_within_the_first_batch_has_room_for_its_edges(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    within, packed = supply.rebuild, []
+    within, packed = supply.Supply.rebuild, []
 
-    def rebuild(pool: Any, kernels: Any, ledger: Any, budget: Any, sizing: Any) -> int:
+    def rebuild(self: supply.Supply, sizing: supply.Sizing) -> int:
         if sizing.batch is None:
             packed.append((int(sizing.expected.sum()), sizing.stored))
-        return within(pool, kernels, ledger, budget, sizing)
+        return within(self, sizing)
 
-    monkeypatch.setattr(supply, "rebuild", rebuild)
+    monkeypatch.setattr(supply.Supply, "rebuild", rebuild)
     leaves = np.arange(1, 20_000)
     src, dst = np.concatenate([0 * leaves, leaves]), np.concatenate([leaves, 0 * leaves])
     graph = Graph(20_000, device="cpu", backend="slabhash", threads=1, in_edges=True, memory_limit=size)
