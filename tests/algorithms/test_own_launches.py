@@ -88,7 +88,7 @@ def test_components(launched: list[str], backend_name: str, directed: bool) -> N
     forest.repair(graph, inserted=arcs_of(7, filtered=False))
     graph.view.__self__.insert_edges([0], [1])  # new views
     forest.repair(graph, arcs_of(7, filtered=True))
-    forest.grow(VERTICES + 9)
+    graph.num_vertices += 9
     forest.repair(graph, arcs_of(7, filtered=True))
     forest.labels(graph)
     labels = ["count_roots", "find_smallest", "write_labels"]
