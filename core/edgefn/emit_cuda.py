@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from suricate.base.types import TOMBSTONE
 from suricate.cuda.program import c_type
 from suricate.edgefn.layout import cuda_decoded, cuda_encoded, cuda_put
 from suricate.edgefn.tree import INFIX, Add, ArrayRef, Assign, Effect, Node, Return, Statement, Store, Tree, WordsRef
@@ -120,7 +121,9 @@ def _cuda(node: Node) -> str:
             return f"({cuda_type(kind)})(a{value.position}.value)"
         case "contains" if value.kind == "graph":
             u, x = map(_vertex, node.args)
-            return f"(find(a{value.position}, {u}, {x}) >= 0)"
+            return (
+                f"({x} < {TOMBSTONE}u && find(a{value.position}, {u}, {x}) >= 0)"  # other words are those of free slots
+            )
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
         case "degree" if value.kind == "answers":

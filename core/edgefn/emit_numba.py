@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from suricate.base.types import TOMBSTONE
 from suricate.edgefn import bounds
 from suricate.edgefn.layout import HALF, numba_decoded, numba_encoded, numba_put
 from suricate.edgefn.tree import (
@@ -126,7 +127,9 @@ def _numba(node: Node) -> str:
             return _numba_cast(kind, f"a{value.position}[0][0]")
         case "contains" if value.kind == "graph":
             u, x = map(_vertex, node.args)
-            return f"(find(a{value.position}, {u}, {x}) >= 0)"
+            return (
+                f"({x} < {TOMBSTONE} and find(a{value.position}, {u}, {x}) >= 0)"  # other words are those of free slots
+            )
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
         case "degree" if value.kind == "answers":

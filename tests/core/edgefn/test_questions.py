@@ -66,6 +66,7 @@ def test_the_graph_is_asked(backend):
     g = graph(backend)
     asked = on_numba(typed(lambda u, v, w, g: (u, v) in g, g), (g,))
     assert [bool(asked(u, v)) for u, v in PAIRS] == [pair in ARCS for pair in PAIRS]
+    assert not any(asked(u, v) for u in range(5) for v in (5, 4_000, 0xFFFFFFFE, 0xFFFFFFFF))  # ids of no vertex
     absent = on_numba(typed(lambda u, v, w, g: (v, (u + 1) % 5) not in g, g), (g,))
     assert [bool(absent(u, v)) for u, v in PAIRS] == [(v, (u + 1) % 5) not in ARCS for u, v in PAIRS]
     degrees = on_numba(typed(lambda u, v, w, g, x: x[v] / g.degree(v), g, np.ones(5)), (g, np.ones(5)))
