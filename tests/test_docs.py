@@ -207,7 +207,8 @@ def test_python_blocks_run(page: Path, tmp_path: Path, data_dir: Path) -> None:
         if block.language == "python" and all(there):
             text = block.text.splitlines()
             lines[block.line : block.line + len(text)] = text
-    script = tmp_path / f"{page.stem}.py"  # a file, since edge functions need their source; its lines are the page's
+    # A file, since edge functions need their source; its lines are the page's, its name is that of no module.
+    script = tmp_path / f"page_{page.stem}.py"
     script.write_text("\n".join(lines) + "\n")
     environ = {key: value for key, value in os.environ.items() if not key.startswith("SURICATE_")}
     environ |= {"CUDA_VISIBLE_DEVICES": ""}
