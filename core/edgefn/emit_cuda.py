@@ -120,10 +120,8 @@ def _cuda(node: Node) -> str:
         case "total":
             return f"({cuda_type(kind)})(a{value.position}.value)"
         case "contains" if value.kind == "graph":
-            u, x = map(_vertex, node.args)
-            return (
-                f"({x} < {TOMBSTONE}u && find(a{value.position}, {u}, {x}) >= 0)"  # other words are those of free slots
-            )
+            u, x = map(_vertex, node.args)  # words beyond the ids are those of free slots
+            return f"({x} < {TOMBSTONE}u && find(a{value.position}, {u}, {x}) >= 0)"
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
         case "degree" if value.kind == "answers":

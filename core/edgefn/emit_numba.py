@@ -126,10 +126,8 @@ def _numba(node: Node) -> str:
         case "total":
             return _numba_cast(kind, f"a{value.position}[0][0]")
         case "contains" if value.kind == "graph":
-            u, x = map(_vertex, node.args)
-            return (
-                f"({x} < {TOMBSTONE} and find(a{value.position}, {u}, {x}) >= 0)"  # other words are those of free slots
-            )
+            u, x = map(_vertex, node.args)  # words beyond the ids are those of free slots
+            return f"({x} < {TOMBSTONE} and find(a{value.position}, {u}, {x}) >= 0)"
         case "contains":
             return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
         case "degree" if value.kind == "answers":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -244,7 +243,7 @@ class Expressions:
     def forget(self, op: str, value: Any) -> None:
         """Load words again whose index depends on a local variable or an array that changes now."""
         for (_, index), name in self.held.items():
-            if any(node.op == op and node.value == value for node in _nodes(index)):
+            if any(node.op == op and node.value == value for node in index.nodes()):
                 self.flow.assigned.discard(name)
 
     # arguments with methods
@@ -368,10 +367,3 @@ class Expressions:
                 self.scope = outer
                 return result
         self.fail(node, f"{function.__name__} cannot be called here: only functions that are a single 'return ...' can")
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all below it."""
-    yield node
-    for arg in node.args:
-        yield from _nodes(arg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +26,12 @@ class Node:
     def is_const(self) -> bool:
         """Whether the value is known."""
         return self.op == "const"
+
+    def nodes(self) -> Iterator[Node]:
+        """Yield this expression and all below it."""
+        yield self
+        for arg in self.args:
+            yield from arg.nodes()
 
 
 @dataclass(frozen=True, slots=True)

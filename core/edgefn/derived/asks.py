@@ -91,10 +91,11 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    yield node
-    before = [one.value for one in node.value] if node.op == "after" else []
-    for part in (*before, *node.args):
-        yield from _parts(part)
+    """Yield an expression, all below it, and those of the assignments that come before some."""
+    for one in node.nodes():
+        yield one
+        for before in one.value if one.op == "after" else ():
+            yield from _parts(before.value)
 
 
 def _assigned(statements: Iterable[Statement], nodes: Iterable[Node]) -> Iterator[Assign]:

@@ -56,9 +56,9 @@ class Asking:
         asks_degrees = any(one.degrees for one in (self.first, *later))
         self._degrees = part.degrees() if asks_degrees else part.xp.empty(0, np.uint32)
 
-    def _reads(self, node: Any, out: Any) -> bool:
-        reads = node.op in ("load", "word") and out is not None and self.call.values[node.value.position] is out
-        return reads or any(self._reads(part, out) for part in node.args)
+    def _reads(self, node: Node, out: Any) -> bool:
+        arrays = (self.call.values[one.value.position] for one in node.nodes() if one.op in ("load", "word"))
+        return out is not None and any(array is out for array in arrays)
 
     def of(self, edges: Iterable[Columns] = (), vertices: Array | None = None) -> tuple[Any, ...]:
         """Return the arguments for a run over these edges and vertices; collective where a function asks for edges."""
@@ -134,8 +134,7 @@ class Asking:
 
 def _parameters(node: Node) -> set[str]:
     """Return the names of the leading parameters in an expression."""
-    own = {node.value} if node.op == "parameter" and not node.value.startswith("a") else set()
-    return own.union(*map(_parameters, node.args))
+    return {one.value for one in node.nodes() if one.op == "parameter" and not one.value.startswith("a")}
 
 
 def columns_of(arcs: ArcList, places: Array | None = None) -> Iterator[Columns]:
