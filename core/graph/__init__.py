@@ -42,8 +42,8 @@ from suricate.state.workspace import Workspace
 from suricate.store import Store
 
 if TYPE_CHECKING:
+    from suricate.comm.protocol import Comm
     from suricate.graph.interface.calls import Compute, Track
-    from suricate.parallel.comm import Comm
     from suricate.parallel.partition import Partition
 
 

@@ -44,8 +44,8 @@ from suricate.state.columns import columns_of_state, state_of
 from suricate.store import Store
 
 if TYPE_CHECKING:
+    from suricate.comm.protocol import Comm
     from suricate.graph import Graph
-    from suricate.parallel.comm import Comm
 
 FORMAT, HEADER = "suricate graph", "header"
 FORMAT_VERSION = 4

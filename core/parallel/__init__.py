@@ -9,8 +9,11 @@ the graph or walks edges is collective: all ranks make it. See docs/parallel.md.
 
 from __future__ import annotations
 
-from suricate.parallel.comm import Comm, SelfComm
-from suricate.parallel.connect import connect
-from suricate.parallel.threads import run
+from suricate.comm.connect import connect
+from suricate.comm.protocol import Comm, SelfComm
+from suricate.comm.threads import run
+from suricate.parallel.partition import divided
 
 __all__ = ["Comm", "SelfComm", "connect", "run"]
+
+Comm.partitioned = staticmethod(divided)

@@ -13,9 +13,9 @@ from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.upload import lies_on_host
 
 if TYPE_CHECKING:
+    from suricate.comm.protocol import Comm
     from suricate.graph import Graph
     from suricate.intake.ingest import Ingest
-    from suricate.parallel.comm import Comm
 
 Given = tuple[Any, Any, Any]
 IDS, NAMES = "ids", "names"

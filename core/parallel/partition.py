@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import RequirementError
+from suricate.comm.clock import AgreedClock
 from suricate.intake.arrays import as_ids, on_host
 from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes
 from suricate.parallel.batches import gathered
-from suricate.parallel.clock import AgreedClock
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import Rows, at_a_time, slices
 from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
@@ -33,8 +33,8 @@ from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
+    from suricate.comm.protocol import Comm
     from suricate.graph import Graph
-    from suricate.parallel.comm import Comm
     from suricate.repair.forest import Forest
     from suricate.store import Store
 
@@ -231,3 +231,11 @@ class Partition:
             known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
             if len(known):
                 data[known] = self.comm.joined(data[self.owned(known)])
+
+
+def divided(
+    graph: Graph, comm: Comm, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
+) -> tuple[tuple[PartitionedStore, ...], Partition]:
+    """Return the stores of a graph that is divided, and how it is; see ``Comm.divide``."""
+    partition = Partition(graph, comm, options, make, hints, count)
+    return partition.stores, partition

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from suricate.base.devices import Array
     from suricate.base.types import EdgeList
-    from suricate.parallel.comm import Comm
+    from suricate.comm.protocol import Comm
     from suricate.store import Store
 
 SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again

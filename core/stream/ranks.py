@@ -11,7 +11,7 @@ from suricate.stream.intake import Refusals, take_held
 from suricate.stream.sources import MARK
 
 if TYPE_CHECKING:
-    from suricate.parallel.comm import Comm
+    from suricate.comm.protocol import Comm
 
 
 class Ranks:

@@ -14,8 +14,8 @@ from suricate.intake.arrays import as_array, as_ids, same_length
 from suricate.intake.names import Names
 
 if TYPE_CHECKING:
+    from suricate.comm.protocol import Comm
     from suricate.graph import Graph
-    from suricate.parallel.comm import Comm
 
 SLICE = 1 << 26  #: edges of all processes that are gathered at a time
 

@@ -18,7 +18,7 @@ from suricate.store import fallbacks
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.base.types import StoreView
-    from suricate.parallel.comm import Comm
+    from suricate.comm.protocol import Comm
     from suricate.parallel.partition import Partition
 
 SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time

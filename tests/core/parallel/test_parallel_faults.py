@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fault_job import Mortal, follow
-from test_parallel_mpi import STARTING, start
+from mpi_jobs import STARTING, start
 
 from suricate.parallel import Comm, run
 
@@ -67,7 +67,7 @@ def test_threads_that_end(ranks: int, others: int, number: int, expected: Any, t
 def check_killed(path: Path, ranks: int, victim: int, at: int, expected: Any) -> float:
     """Kill a process; go on with one, and with two threads. Return the seconds until the job had ended."""
     began = time.monotonic()
-    done = start("fault_job.py", str(path), str(victim), str(at), ranks=ranks, limit=10)
+    done = start(Path(__file__).parent / "fault_job.py", str(path), str(victim), str(at), ranks=ranks, limit=10)
     took = time.monotonic() - began
     assert done.returncode != 0, (victim, at)
     assert took < STARTING + 10 + 5

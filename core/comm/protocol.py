@@ -12,7 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from suricate.base import errors
 from suricate.base.errors import CapacityError, CommunicationError, ParameterError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import bits
-from suricate.parallel.partition import Partition
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -37,6 +36,7 @@ class Comm(ABC):
 
     rank: int = 0
     size: int = 1
+    partitioned: ClassVar[Callable[..., Any]]  #: does what :meth:`divide` says; ``suricate.parallel`` sets it
 
     @abstractmethod
     def gather(self, name: str, value: Any) -> list[Any]:
@@ -138,8 +138,7 @@ class Comm(ABC):
             hints: expected out-degrees and in-degrees, by vertex, each of them may be None.
             count: number of vertices.
         """
-        partition = Partition(graph, self, options, make, hints, count)
-        return partition.stores, partition
+        return self.partitioned(graph, self, options, make, hints, count)
 
 
 class Alike:

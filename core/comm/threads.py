@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import integer
-from suricate.parallel.comm import Comm, call_site, is_array, module_of
+from suricate.comm.protocol import Comm, call_site, is_array, module_of
 
 MOST_RANKS = 64
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import DeviceError
-from suricate.parallel.comm import Comm, module_of
+from suricate.comm.protocol import Comm, module_of
 
 BUS_ID = "PCI bus"
 

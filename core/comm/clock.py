@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from suricate.parallel.comm import Comm
+    from suricate.comm.protocol import Comm
     from suricate.plugins.clock import Clock
 
 

@@ -16,13 +16,13 @@ from mpi4py import MPI
 from suricate.base.devices import Array, cuda_device_count, resolve_device
 from suricate.base.errors import CommunicationError
 from suricate.base.notice import tell
-from suricate.parallel.comm import Comm, call_site, is_array, module_of
-from suricate.parallel.messages import MESSAGE, packed, ways_apart, whole
-from suricate.parallel.watch import Watch
+from suricate.comm.messages import MESSAGE, packed, ways_apart, whole
+from suricate.comm.protocol import Comm, call_site, is_array, module_of
+from suricate.comm.watch import Watch
 
 BY_HOST = (
     "suricate: arrays of CUDA devices go from process to process through the host; "
-    "NCCL is faster: suricate.parallel.connect('nccl'), with a GPU per process (without this line: SURICATE_QUIET=1)"
+    "NCCL is faster: connect('nccl'), with a GPU per process (without this line: SURICATE_QUIET=1)"
 )
 PIECE = 1 << 28  #: bytes that a rank sends at a time: MPI counts those of all ranks in 31 bits
 

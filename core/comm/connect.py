@@ -12,10 +12,10 @@ from suricate.base.devices import cuda_device_count
 from suricate.base.errors import CommunicationError, DeviceError, MissingLibraryError
 from suricate.base.notice import tell
 from suricate.base.parameters import one_of
-from suricate.parallel.comm import Comm, SelfComm
+from suricate.comm.protocol import Comm, SelfComm
 
 if TYPE_CHECKING:
-    from suricate.parallel.mpi import MPIComm
+    from suricate.comm.mpi import MPIComm
 
 LIBRARIES = ("auto", "mpi", "nccl")
 SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS")  #: where launchers say how many processes there are
@@ -44,7 +44,7 @@ def connect(library: str = "auto") -> Comm:
     one_of("library", library, LIBRARIES)
     started = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 1)
     try:
-        from suricate.parallel.mpi import found
+        from suricate.comm.mpi import found
     except (ImportError, RuntimeError) as error:  # the latter: mpi4py finds no libmpi
         if started > 1:
             raise MissingLibraryError(
@@ -66,7 +66,7 @@ def connect(library: str = "auto") -> Comm:
 @lru_cache(maxsize=1)
 def _joined() -> MPIComm:
     """Return the communication of this process, which has one only."""
-    from suricate.parallel.mpi import MPIComm
+    from suricate.comm.mpi import MPIComm
 
     comm = MPIComm()
     if comm.rank:
@@ -83,7 +83,7 @@ def _with_nccl(comm: MPIComm) -> Comm:
             raise DeviceError("library 'nccl' needs a CUDA device per process, and the driver reports none: use 'mpi'")
         if not _has_nccl():
             raise MissingLibraryError("library 'nccl' needs CuPy with NCCL: pip install nvidia-nccl-cu13, or use 'mpi'")
-    from suricate.parallel.nccl import NCCLComm
+    from suricate.comm.nccl import NCCLComm
 
     return NCCLComm(comm, comm.index)
 
