@@ -130,7 +130,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def _on_host(self, size: int) -> BlockedStore:
         """Return the store on the host, up to date, for a batch of ``size`` edges; waits if the device is ahead."""
         if self._copy is None:
-            self._choose_capacity(size)
+            self.plan(size)
             self._copy = self._new_copy()
         copy, store = self._copy
         copy.download()
@@ -299,7 +299,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
-        self._choose_capacity(num_edges)
+        self.plan(num_edges)
         by_host = self.device.is_cuda and self._options.batches_on == "host"
         if not by_host:
             self._on_device()
@@ -326,7 +326,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """
         if not batch.most:
             return None
-        self._choose_capacity(batch.most)
+        self.plan(batch.most)
         plan = self.kernels.plan_insertion(self.pool.graph, batch, self.edge_bound())
         bulk = self.device.is_cuda and ledger.is_bulk(batch.most, self.edge_bound())
         if self.device.is_cuda and (not bulk or self._bound(batch.most) <= self.pool.blocks):
@@ -366,8 +366,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`BatchStore.apply_deletion`."""
         self.kernels.delete(self.pool.graph, batch, report, self.edge_bound())
 
-    def _choose_capacity(self, num_edges: int) -> None:
-        """Choose the capacity of blocks before the first block, if it is still open: by this many edges to come."""
+    def plan(self, num_edges: int) -> None:
+        """See :meth:`suricate.store.Store.plan`: choose the capacity of blocks before the first one."""
         if self._capacity is None:
             is_bulk = num_edges >= self.num_vertices > 0
             self._capacity = ledger.capacity_for(num_edges / self.num_vertices) if is_bulk else ledger.DEFAULT

@@ -24,7 +24,7 @@ def single(store: SlabHashStore, num_edges: int) -> SingleEdges | None:
 
     if store.device.is_cuda:
         return None
-    store.choose_width(num_edges)
+    store.plan(num_edges)
     edges = num_edges
     while edges:
         try:

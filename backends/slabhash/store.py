@@ -121,14 +121,14 @@ class SlabHashStore(Store):
         ledger = Ledger(shape.keys, self.num_vertices, hashing=options.hashing, warps=kernels.warps)
         self.supply = Supply(pool, ledger, budget, kernels)
 
-    def choose_width(self, edges: int) -> None:
-        """Before the first batch of an empty store: choose an open slab width if the batch is a bulk load."""
+    def plan(self, num_edges: int) -> None:
+        """See :meth:`suricate.store.Store.plan`: choose an open slab width if the first batch is a bulk load."""
         if not self._width_is_open:
             return
         self._width_is_open = False
-        if edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
+        if num_edges < BULK_LOAD * self.num_vertices or self.slabs.capacity or self.slabs.marked:
             return
-        width = max(32, fitting_slab(edges / self.num_vertices, self.weight_dtype))  # more may come than this batch
+        width = max(32, fitting_slab(num_edges / self.num_vertices, self.weight_dtype))  # more may come than this batch
         if width != self.slab_bytes:
             with suppress(CapacityError):
                 self._start(width, self.pool.vertices)
@@ -206,7 +206,7 @@ class SlabHashStore(Store):
             return few
         outcome = self.budget.made(self._outcome, edges)
         if edges and not self._held_back(guard):
-            self.choose_width(edges)
+            self.plan(edges)
             self.supply.insert(GuardedBatch(src, dst, weight, guard), outcome)
         return outcome
 

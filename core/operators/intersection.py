@@ -22,6 +22,7 @@ from suricate.operators.call import Call, driver_of
 from suricate.state.edges.edge_set import EdgeSet
 from suricate.state.locks import Lock, graph_lock, on_graph_device
 from suricate.state.workspace import Workspace
+from suricate.store import fallbacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from suricate.edgefn import EdgeFunction
     from suricate.graph import Graph
 
+SHARED = (fallbacks.CONTIGUOUS, "suricate.state.edges.edge_rows")  #: cursors that go with any other in a program
 METHODS = ("auto", "hash", "bitmap")
 ORIENTATIONS = ("degree", "id")
 
@@ -51,8 +53,8 @@ def intersect(
 
     Args:
         left: a ``Graph`` or an ``EdgeSet``.
-        right: the same, on the same device, with as many vertices; None: ``left``. Two graphs of one backend have the
-            same options.
+        right: the same, on the same device, with as many vertices; None: ``left``. On CUDA one of two graphs is copied
+            at each call if their backends differ, or options of one backend, those included that it chose by itself.
         u: ids; or an ``EdgeSet`` or ``EdgeList``, whose arcs are the pairs (``v`` is None then); or None: every arc of
             ``left`` is a pair, straight from storage.
         v: ids, as many as ``u``.
@@ -98,6 +100,7 @@ def _intersect(
     pairs = pairs_of(graph, *pair)
     check_orientation(graph, oriented, pair[0], left is right, method)
     check_method(method, views)
+    views = walked_together(graph, views)
     call = binding.bind_intersection(graph, fn, args, everything=pairs is None)
     call, out = target_of(graph, call, out, pairs, oriented)
     driver_of(graph).intersect(graph, call, *views, pairs, out, oriented, method)
@@ -190,11 +193,28 @@ def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: s
 
 def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
     """Raise unless ``method`` fits both operands."""
-    left, right = views
-    if left is not right and left.header == right.header and left.constants != right.constants:
-        raise RequirementError("left and right are graphs of one backend with different options: give them the same")
     if method == "hash" and any(view.find == "linear" for view in views):
         raise RequirementError("method 'hash': this backend finds edges by a linear search; use 'auto' or 'bitmap'")
+
+
+def walked_together(graph: Graph, views: tuple[StoreView, StoreView]) -> tuple[StoreView, StoreView]:
+    """Return both operands so that one program can walk them: on CUDA a copy may take the place of one.
+
+    A program includes a header once, with one set of constants, and headers of two backends may share names.
+    """
+    left, right = views
+    if left.header == right.header:
+        fit = left.constants == right.constants
+    else:
+        fit = any(view.cursor in SHARED for view in views)
+    if fit or not graph.device.is_cuda:
+        return views
+    return (_copied(graph, left), right) if right is graph.view() else (left, _copied(graph, right))
+
+
+def _copied(graph: Graph, view: StoreView) -> StoreView:
+    edges = fallbacks.edges_of(view, graph.device)[1]
+    return fallbacks.snapshot(EdgeList(edges.src, edges.dst), view.num_vertices, graph.device)
 
 
 def target_of(

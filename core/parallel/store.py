@@ -64,12 +64,18 @@ class PartitionedStore(Store):
     def reserve_for(self, src: Array) -> None:
         """Reserve on every rank for the edges that it owns, or raise on every rank."""
         with self.part.comm.alike():
+            self.local.plan(len(src))
             self.local.reserve(len(self.part.owned(src)))
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert the rows of this rank; the outcome is that of the whole batch."""
         at, mine = self._mine(EdgeList(src, dst, weight))
-        outcome = self._all_or_none(lambda: self.local.insert(*mine), lambda done: self._take_out(mine, done))
+
+        def work() -> Outcome:
+            self.local.plan(len(src))
+            return self.local.insert(*mine)
+
+        outcome = self._all_or_none(work, lambda done: self._take_out(mine, done))
         whole = self._combined(len(src), at, outcome)
         self._note(src, dst, whole.status == NEW, 1)
         return whole

@@ -270,6 +270,13 @@ class Store(ABC):
             return fallbacks.updated(self.view(), self.device)
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
+    def plan(self, num_edges: int) -> None:  # noqa: B027 - nothing to choose is the fallback
+        """Choose options that were left open, if nothing is stored yet: ``num_edges`` come first, duplicates included.
+
+        A store chooses by itself at its first batch. Of a graph that is divided among processes this is called ahead of
+        it, by each with the edges of all: rows are as long as if one process had them.
+        """
+
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
         """Reserve memory for inserting any ``num_edges`` edges; raises ``CapacityError`` if that is impossible."""
 

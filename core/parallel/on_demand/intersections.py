@@ -44,8 +44,9 @@ def intersect(
     views = alone.views_of(graph, *(one.partition.follow() if _is_divided(one) else one for one in (left, right)))
     pairs = alone.pairs_of(graph, u, v)
     alone.check_orientation(graph, oriented, u, left is right, method)
-    with part.comm.alike():  # a store may choose an option by what its rank holds
-        alone.check_method(method, views)
+    alone.check_method(method, views)
+    with part.comm.alike():  # that copies, or does not, by what stores of this rank have chosen
+        views = alone.walked_together(graph, views)
     given = with_local(part, args, graph)
     call = binding.bind_intersection(graph, fn, given, everything=pairs is None)
     call, out = alone.target_of(graph, call, out, pairs, oriented)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sparse
-from operator_cases import DEGREES, make_case
+from operator_cases import DEGREES, make_case, random_edges
 
 import suricate as su
 
@@ -91,3 +91,31 @@ def test_edges_lists_all_arcs(backend, device):
     np.testing.assert_array_equal(src, np.sort(src))
     for found, expected in zip((src[by], dst[by], weight[by]), case[1:], strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+def check_two_graphs(device, left, right):
+    """Intersect graphs that are made with these options, either way round."""
+    n, src, dst = random_edges()
+    left, right = (su.Graph(n, device=device, **options) for options in (left, right))
+    left.insert_edges(src, dst)
+    right.insert_edges(src[::2], dst[::2])
+    a, b = (sparse.csr_matrix((np.ones(len(v)), (u, v)), (n, n)) for u, v in ((src, dst), (src[::2], dst[::2])))
+    u, v = src[::7], dst[::7]
+    for first, second, rows in ((left, right, (a, b)), (right, left, (b, a))):
+        expected = np.asarray(rows[0][u].multiply(rows[1][v]).sum(axis=1)).ravel()
+        np.testing.assert_array_equal(device.to_numpy(su.intersect(first, second, u, v)), expected)
+        assert int(su.intersect(first, second)[0]) == rows[0].multiply(rows[0] @ rows[1].T).sum()
+
+
+def test_graphs_of_different_options(backend, device):
+    """As stores choose them by their first batches, too."""
+    knobs = su.plugins.backends()[backend].knobs
+    if not knobs:
+        pytest.skip("this backend has no options")
+    name, values = next(iter(knobs.items()))
+    check_two_graphs(device, *({"backend": backend, name: value} for value in (min(values), max(values))))
+
+
+def test_graphs_of_different_backends(backend, device):
+    known = sorted(su.plugins.backends())
+    check_two_graphs(device, {"backend": backend}, {"backend": known[known.index(backend) - 1]})

@@ -427,6 +427,24 @@ def test_graphs_that_differ() -> None:
     run(job, 2)
 
 
+@pytest.mark.parametrize("backend", ["blocked", "slabhash"])
+@pytest.mark.parametrize("in_edges", [False, True])
+def test_what_stores_choose_by_the_first_batch_is_chosen_by_that_of_all(backend: str, in_edges: bool) -> None:
+    """Rank 0 owns nearly all rows, and rank 2 none."""
+    src, dst = (np.append(ends, N // 2) for ends in np.divmod(np.arange(12 * N), N))
+    alone = su.Graph(N, backend=backend, device="cpu")
+    alone.insert_edges(src, dst)
+
+    def job(comm: Comm) -> list[dict[str, Any]]:
+        graph = made(comm, backend=backend, in_edges=in_edges)
+        assert graph.partition is not None
+        graph.partition.bounds = np.array([0, N // 3, N, N])
+        graph.insert_edges(*cut(comm, src, dst))
+        return [store.options() for store in graph.partition.stores]
+
+    assert run(job, 3) == [[alone.store().options()] * (1 + in_edges)] * 3
+
+
 def test_what_walks_the_storage_is_refused() -> None:
     def job(comm: Comm) -> None:
         graph = made(comm, directed=False)

@@ -123,20 +123,29 @@ def test_intersections_are_those_of_one_process(ranks: int, directed: bool, slic
         assert one == expected
 
 
-def two_graphs(comm: Comm | None) -> list[Any]:
-    """Two graphs whose ranges are cut at different places."""
-    options: dict[str, Any] = {"slab_bytes": 64, "device": "cpu", "threads": 1} | (
-        {} if comm is None else {"comm": comm}
-    )
+def two_graphs(comm: Comm | None, device: str = "cpu") -> list[Any]:
+    """Two graphs whose ranges are cut at different places; their first batches have them choose other slabs."""
+    options: dict[str, Any] = {"device": device, "threads": 1 if device == "cpu" else None}
+    options |= {} if comm is None else {"comm": comm}
     left, right = made(**options), su.Graph(N, **options)
     if right.partition is not None:
         right.partition.bounds = np.array([0, 4, 4, N])
-    right.insert_edges(*(edges() if comm is None or comm.rank == 0 else (None, None)))
-    return [plain(su.intersect(left, right)), plain(su.intersect(right, left, [3, 39, 1], [39, 3, 6], weight))]
+    few = tuple(ends[-40:] for ends in edges())
+    right.insert_edges(*(few if comm is None or comm.rank == 0 else (None, None)))
+    assert left.store().options() != right.store().options()
+    return [
+        plain(su.intersect(left, right)), plain(su.intersect(right, left)),
+        plain(su.intersect(right, left, [3, 39, 1], [39, 3, 6], weight)),
+    ]  # fmt: skip
 
 
 def test_graphs_of_different_owners_are_intersected(slices: int) -> None:
     assert run(two_graphs, 3) == [two_graphs(None)] * 3
+
+
+@pytest.mark.gpu
+def test_graphs_of_different_owners_are_intersected_on_cuda() -> None:
+    assert run(lambda comm: two_graphs(comm, "cuda"), 3) == [two_graphs(None)] * 3
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
