@@ -11,6 +11,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -141,7 +142,7 @@ class Comm(ABC):
         return self.partitioned(graph, self, options, make, hints, count)
 
 
-class Alike:
+class Alike(AbstractContextManager[None]):
     """What :meth:`Comm.alike` returns; no generator, whose frames would be taken for the place of the call."""
 
     def __init__(self, comm: Comm) -> None:

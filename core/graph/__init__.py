@@ -7,14 +7,14 @@ stores. Views for kernels, trackers, and the lock that admits one thread at a ti
 from __future__ import annotations
 
 from collections.abc import Hashable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from suricate.base.devices import DeviceLike, ReturnedArray, resolve_device
+from suricate.base.devices import DeviceLike, ReturnedArray
 from suricate.base.errors import ParameterError, RequirementError, UnknownNameError
 from suricate.base.parameters import flag, shown
 from suricate.base.types import Checks, EdgeList, SelfLoops, StoreView, WeightDType
@@ -135,7 +135,8 @@ class Graph(hints.Hinted):
         self._names: Any = None  # ``names``, or a function that makes them
         self._columns: dict[str, Column] = {}
         kinds = options.edge_columns
-        self.edge_table = EdgeTable(self.device, kinds) if kinds else None  #: rows of edges, None without columns
+        table = EdgeTable if partition is None else partition.edge_table
+        self.edge_table = table(self.device, kinds) if kinds else None  #: rows of edges, None without columns
         self.reserved: np.ndarray | None = None  #: vertices that parameters may name although they are not live
         self._weighings: dict[str | None, Graph] = {}  # the graph as algorithms see it, by the column that they use
         self._kept: WeakValueDictionary[Hashable, Kept] = WeakValueDictionary()  # by algorithm and parameters
@@ -237,6 +238,10 @@ class Graph(hints.Hinted):
         """
         return self._lock
 
+    def alike(self) -> AbstractContextManager[None]:
+        """Return a context for checks of what is passed: of a graph of several processes an error raises on all."""
+        return nullcontext() if self.partition is None else self.partition.comm.alike()
+
     @on_graph_device
     def __repr__(self) -> str:
         kind = "directed" if self.directed else "undirected"
@@ -303,9 +308,9 @@ class Graph(hints.Hinted):
                 rows = None
                 if self.partition is not None and coming is None:  # else it is the same on all processes
                     delete, insert = self.partition.gathered(delete, insert, parts)
-                if self.edge_table is not None and insert is not None:
-                    insert, rows = edge_columns.with_rows(self, insert)
                 try:
+                    if self.edge_table is not None and insert is not None:
+                        insert, rows = edge_columns.with_rows(self, insert)
                     if self._names is not None:
                         delete, insert = naming.as_edges(self, delete, insert, parts)
                     before, given = self._begin_change(), (delete, insert)
@@ -437,28 +442,14 @@ class Graph(hints.Hinted):
         self.device.synchronize()
         self._updater.raise_found()
 
-    @on_graph_device
-    def to(self, device: DeviceLike) -> Graph:
-        """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
-        self._updater.raise_found()
-        place = resolve_device(device)
-        with place.current():
-            stores = tuple(store.copy_to(place) for store in self._stores)
-        other = object.__new__(type(self))
-        other._assemble(self._options, stores)
-        other._updater.inherit(self._updater.version, self._updater.live.deleted_ids(), self._updater.had_loops)
-        other._names = self._names.copy() if isinstance(self._names, Names) else self._names
-        other._columns = {name: column.copy_to(place) for name, column in self._columns.items()}
-        other.edge_table = None if self.edge_table is None else edge_columns.table_of(self).copy_to(place)
-        return other
+    to = inspection.to
 
     def __copy__(self, memo: Any = None) -> Graph:
         return self.to(self.device)
 
     __deepcopy__ = __copy__
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return snapshot.from_bytes, (type(self), self._options, self.device.kind, snapshot.to_bytes(self))
+    __reduce__ = snapshot.reduced
 
     save = snapshot.save
 

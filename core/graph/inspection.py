@@ -6,18 +6,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import DeviceLike, resolve_device
 from suricate.base.errors import require
 from suricate.base.parameters import integer
 from suricate.base.types import EdgeList, edge_keys
 from suricate.graph.edge_columns import table_of
 from suricate.graph.options import GraphOptions
 from suricate.intake.arrays import bits, picked
+from suricate.intake.names import Names
 from suricate.state.locks import on_graph_device
 from suricate.store import Store
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.graph.liveness import LiveVertices
+    from suricate.state.edge_table import EdgeTable
 
 
 class MemoryUsage(NamedTuple):
@@ -66,7 +69,7 @@ def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
 def check(graph: Graph) -> None:
     """Verify every invariant on the CPU, of each store and between them; raises ``CheckFailed``."""
     graph._updater.raise_found()
-    check_stores(graph._stores, graph._options, graph._updater.live)
+    check_stores(graph._stores, graph._options, graph._updater.live, graph.edge_table)
     for column in graph._columns.values():
         column.check(graph.num_vertices, graph.deleted_vertices)
     if graph.edge_table is not None:
@@ -100,13 +103,36 @@ def compact(graph: Graph) -> None:
             store.compact()
 
 
+@on_graph_device
+def to(graph: Graph, device: DeviceLike) -> Graph:
+    """Return a copy of this graph on ``device``, with the same backend and version, without trackers. Waits."""
+    graph._updater.raise_found()
+    place = resolve_device(device if graph.partition is None else graph.partition.comm.place(device))
+    other, partition = object.__new__(type(graph)), None
+    with place.current():
+        if graph.partition is None:
+            stores = tuple(store.copy_to(place) for store in graph._stores)
+        else:
+            stores, partition = graph.partition.copy_to(other, place)
+    other._assemble(graph._options, stores, partition)
+    updater = graph._updater
+    other._updater.inherit(updater.version, updater.live.deleted_ids(), updater.had_loops)
+    other._names = graph._names.copy() if isinstance(graph._names, Names) else graph._names
+    other._columns = {name: column.copy_to(place) for name, column in graph._columns.items()}
+    if other.edge_table is not None:
+        table_of(graph).copy_to(other.edge_table)
+    return other
+
+
 def most_arcs(graph: Graph) -> int:
     """An upper bound of the number of arcs (an undirected edge is two), known without waiting for the device."""
     counted = graph._updater.most_arcs()
     return counted if graph.partition is not None else min(counted, graph.view().most_edges)
 
 
-def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices) -> None:
+def check_stores(
+    stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices, table: EdgeTable | None = None
+) -> None:
     """Verify every invariant of each store, and between them, on the CPU.
 
     Raises:
@@ -116,19 +142,21 @@ def check_stores(stores: tuple[Store, ...], options: GraphOptions, live: LiveVer
     for store in stores:
         require(store.num_vertices == live.num_vertices, "stores and graph have the same number of vertices")
         store.check()
-    arcs = _sorted(_host_edges(stores[0]))
+    arcs = _sorted(_host_edges(stores[0], table))
     ends = np.concatenate((arcs.src, arcs.dst))
     require(not np.isin(live.deleted_ids(), ends).any(), "deleted vertices have no edges")
     if not options.directed:
         _require_same(arcs, _sorted(_turned(arcs)), "both arcs of an edge are stored")
     if len(stores) > 1:
-        _require_same(arcs, _sorted(_turned(_host_edges(stores[1]))), "in-edges are the out-edges turned round")
+        _require_same(arcs, _sorted(_turned(_host_edges(stores[1], table))), "in-edges are the out-edges turned round")
     if options.self_loops != "allow":
         require(not (arcs.src == arcs.dst).any(), f"there are no self-loops (self_loops={options.self_loops!r})")
 
 
-def _host_edges(store: Store) -> EdgeList:
-    return store.edges().each(store.device.to_numpy)
+def _host_edges(store: Store, table: EdgeTable | None) -> EdgeList:
+    """Return the edges of a store; with a table of edges with what their rows are compared by for weights."""
+    edges = store.edges().each(store.device.to_numpy)
+    return edges if table is None or edges.weight is None else edges._replace(weight=table.compared(edges.weight))
 
 
 def _turned(arcs: EdgeList) -> EdgeList:

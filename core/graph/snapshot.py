@@ -8,7 +8,7 @@ A pickled graph is the same, as bytes.
 
 A graph of several processes is a file of each with its edges, and one that names them, which is written last: version 4
 has ``parts``, the names of files beside it, and ``stamp`` in place of edges; the parts are archives of ``stamp`` and
-edges. The names alternate, so that a snapshot is whole until the next one is.
+edges, in version 5 with ``edge_columns.*``. The names alternate, so that a snapshot is whole until the next one is.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from suricate.base.errors import (
     DeviceError,
     FileFormatError,
     ParameterError,
+    RequirementError,
     SuricateError,
     UnknownNameError,
 )
@@ -39,7 +40,7 @@ from suricate.graph.edge_columns import columns_by_edge
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
 from suricate.intake.names import Names
-from suricate.state.attributes import dtype_of
+from suricate.state.attributes import Column, dtype_of
 from suricate.state.columns import columns_of_state, state_of
 from suricate.store import Store
 
@@ -48,13 +49,14 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
 
 FORMAT, HEADER = "suricate graph", "header"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 NAMES, COLUMNS, EDGES = "names.", "columns.", "edge_columns."  #: what the arrays of these states begin with
 STORED = ("directed", "weight_dtype", "in_edges", "self_loops")  #: options of a graph that its snapshot fixes
 FIXED = ("num_vertices", "degree_hints", "in_degree_hints", "names", "edge_columns")  #: that follow from it
 PARTS, STAMP = "parts", "stamp"
 OF_EDGES = ("src", "dst", "weight")  #: what the parts hold
 GENERATIONS = "ab"  #: what the names of the parts of one snapshot and the next have in them
+Attributes = dict[str, tuple[Any, Any]]  # columns by name: values, and the missing one
 PICKLED = Path("<pickled graph>")  #: stands for the file in messages
 MAX_IDLE = 1 << 20  #: vertices beyond four per edge whose degrees are counted before the graph is made
 
@@ -102,18 +104,22 @@ def save(graph: Graph, path: str | Path) -> None:
     with graph.exclusive():
         arrays = _arrays(graph)
     if graph.partition is not None:
-        _save_parts(graph.partition.comm, as_path(path), arrays)
+        _save_parts(graph, graph.partition.comm, as_path(path), arrays)
         return
     with replacing(path) as file:
         np.savez(file, **arrays)
 
 
-def _save_parts(comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
+def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
     """Write a file with the edges of this process, then, on the first process, the one that names them."""
     path = Path(os.path.realpath(path))
     generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)
     names = [f"{path.name}.{generation}{rank}" for rank in range(comm.size)]
     edges = {name: arrays.pop(name) for name in OF_EDGES if name in arrays}
+    if graph.edge_table is not None:
+        edges |= {name: arrays.pop(name) for name in [*arrays] if name.startswith(EDGES)}
+        none = {name: Column(CPU, 0, *kind) for name, kind in graph.edge_table.kinds.items()}
+        arrays |= prefixed(EDGES, state_of(none))
     with comm.alike(), replacing(path.with_name(names[comm.rank])) as file:
         np.savez(file, **edges | {STAMP: np.array(stamp)})
     with comm.alike():
@@ -179,13 +185,24 @@ def load(
         raise ParameterError(f"{given[0]} is part of the snapshot and cannot be changed by loading it")
     comm = options.get("comm")
     with nullcontext() if comm is None else comm.alike(), open(path, "rb") as file:
-        header, arrays = _read(file, path, (0, 1) if comm is None else (comm.rank, comm.size))
+        header, arrays, columns = _read(file, path, (0, 1) if comm is None else (comm.rank, comm.size))
     if backend is None:
         backend = header.backend
         _check_backend(path, header, device)
         options = {**header.options, **options}
     options |= {"checks": checks, "memory_limit": memory_limit}
-    return _build(cls, path, header, arrays, device=device, backend=backend, **options)
+    return _build(cls, path, header, arrays, columns, device=device, backend=backend, **options)
+
+
+def reduced(graph: Graph) -> tuple[Any, ...]:
+    """Return what ``pickle`` makes the graph of: :func:`from_bytes` and its arguments.
+
+    Raises:
+        RequirementError: the edges are divided among processes.
+    """
+    if graph.partition is not None:
+        raise RequirementError("a graph of several processes cannot be pickled: save it")
+    return from_bytes, (type(graph), graph._options, graph.device.kind, to_bytes(graph))
 
 
 def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes) -> Graph:
@@ -194,21 +211,23 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
     Raises:
         DeviceError: there is no such device.
     """
-    header, arrays = _read(io.BytesIO(data), PICKLED)
+    header, arrays, columns = _read(io.BytesIO(data), PICKLED)
     try:
         place = choose_backend(options.backend, device)[1]
     except DeviceError as error:
         raise DeviceError(f"the graph was pickled on {device}: {error}; use save() and load() instead") from None
     return _build(
-        cls, PICKLED, header, arrays, device=place, backend=options.backend, checks=options.checks,
+        cls, PICKLED, header, arrays, columns, device=place, backend=options.backend, checks=options.checks,
         memory_limit=options.memory_limit, threads=options.threads, **header.options,
     )  # fmt: skip
 
 
-def _read(file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)) -> tuple[Header, dict[str, np.ndarray]]:
-    """Return the header and the arrays of a snapshot, which fit together; of the edges the share of a rank of several.
+def _read(
+    file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)
+) -> tuple[Header, dict[str, np.ndarray], Attributes]:
+    """Return the header of a snapshot, and its arrays and columns of edges, which fit together.
 
-    ``share``: the rank, and how many there are.
+    ``share``: a rank, and how many there are; of the edges its share is returned.
     """
     try:
         version, fields, arrays = read_archive(file, HEADER, FORMAT)
@@ -224,19 +243,27 @@ def _read(file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)) -> tuple
         raise FileFormatError(path, None, f"the header of the snapshot is damaged: {one_line(error)}") from error
     parts = arrays.pop(PARTS, None)
     if parts is not None:
-        arrays |= _edges_of_parts(path, parts.tolist()[share[0] :: share[1]], arrays.pop(STAMP), header)
+        edges, columns = _edges_of_parts(path, parts.tolist()[share[0] :: share[1]], arrays, header)
+        arrays |= edges
     _check_arrays(path, header, arrays)
+    if parts is None:
+        columns = _attributes(path, arrays, EDGES, len(arrays["src"]))
     if parts is None and share[1] > 1:
-        low, high = (len(arrays["src"]) * (share[0] + k) // share[1] for k in (0, 1))
-        arrays |= {name: arrays[name][low:high] for name in OF_EDGES if name in arrays}
-    return header, arrays
+        own = slice(*(len(arrays["src"]) * (share[0] + k) // share[1] for k in (0, 1)))
+        arrays |= {name: arrays[name][own] for name in OF_EDGES if name in arrays}
+        columns = {name: (values[own], missing) for name, (values, missing) in columns.items()}
+    return header, arrays, columns
 
 
-def _edges_of_parts(path: Path, names: list[str], stamp: np.ndarray, header: Header) -> dict[str, np.ndarray]:
-    """Return the edges in parts of a snapshot."""
+def _edges_of_parts(
+    path: Path, names: list[str], arrays: dict[str, np.ndarray], header: Header
+) -> tuple[dict[str, np.ndarray], Attributes]:
+    """Return the edges in parts of a snapshot, whose other arrays are given, and the columns of these edges."""
+    stamp, kinds = arrays.pop(STAMP), _attributes(path, arrays, EDGES, 0)
     path = Path(os.path.realpath(path))
     dtypes = {"src": "uint32", "dst": "uint32"} | ({"weight": header.weight_dtype} if header.weight_dtype else {})
     columns: dict[str, list[np.ndarray]] = {name: [np.empty(0, dtype)] for name, dtype in dtypes.items()}
+    attributes = {name: [none] for name, (none, _) in kinds.items()}
     for name in names:
         try:
             with np.load(path.with_name(name), allow_pickle=False) as archive:
@@ -244,11 +271,18 @@ def _edges_of_parts(path: Path, names: list[str], stamp: np.ndarray, header: Hea
                     raise ValueError("it is of another snapshot")
                 for column, found in columns.items():
                     found.append(archive[column])
+                state = state_in({name: archive[name] for name in archive.files if name.startswith(EDGES)}, EDGES)
+                held = columns_of_state(state, len(columns["src"][-1]))
+                for column, values in attributes.items():
+                    values.append(held[column][0])
         except FileNotFoundError:
             raise FileFormatError(path, None, f"its part {name} is missing") from None
         except DAMAGE as error:
             raise FileFormatError(path, None, f"its part {name} is damaged ({one_line(error)})") from error
-    return {column: np.concatenate(found) for column, found in columns.items()}
+    return (
+        {column: np.concatenate(found) for column, found in columns.items()},
+        {column: (np.concatenate(found), kinds[column][1]) for column, found in attributes.items()},
+    )
 
 
 def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> None:
@@ -286,7 +320,7 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
         raise FileFormatError(path, None, f"the names of the snapshot are damaged: {one_line(error)}") from error
 
 
-def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> dict[str, tuple[Any, Any]]:
+def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> Attributes:
     """Return the columns of vertices, or edges, in a snapshot: values and the missing one."""
     try:
         return columns_of_state(state_in(arrays, prefix), size)
@@ -326,7 +360,7 @@ def _arrays(graph: Graph) -> dict[str, Any]:
         states |= prefixed(NAMES, graph.names.state())
     version = 4 if graph.partition is not None else 2 if states else 1
     if options.edge_columns:
-        version, columns = 3, columns_by_edge(graph, edges.weight)
+        version, columns = 3 if graph.partition is None else 5, columns_by_edge(graph, edges.weight)
         states |= prefixed(EDGES, state_of(columns))
     arrays: dict[str, Any] = {
         HEADER: as_member({"format": FORMAT, "version": version, **asdict(header)}),
@@ -339,10 +373,11 @@ def _arrays(graph: Graph) -> dict[str, Any]:
     return arrays | states
 
 
-def _build(cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], **options: Any) -> Graph:
+def _build(
+    cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], columns: Attributes, **options: Any
+) -> Graph:
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
     names, attributes = _names(path, header, arrays), _attributes(path, arrays, COLUMNS, n)
-    columns = _attributes(path, arrays, EDGES, len(src))
     described = {name: getattr(header, name) for name in STORED}
     weight: Any = arrays.get("weight") if header.weight_dtype is not None else None
     if columns:

@@ -10,15 +10,17 @@ they wrote (``pushes``, ``pulls``, ``maps``, ``intersections``). Rows of others 
 
 from __future__ import annotations
 
+import copy
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import RequirementError
 from suricate.comm.clock import AgreedClock
+from suricate.graph.edge_columns.divided import DividedTable
+from suricate.graph.edge_columns.weighing import seen_by
 from suricate.intake.arrays import as_ids, on_host
 from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes
@@ -32,10 +34,11 @@ from suricate.state.frontier import Frontier
 from suricate.state.words import Words
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, Device
     from suricate.comm.protocol import Comm
     from suricate.graph import Graph
     from suricate.repair.forest import Forest
+    from suricate.state.edge_table import Kind
     from suricate.store import Store
 
 UNEVEN = 1.5  #: times the mean number of arcs that a rank may hold
@@ -48,8 +51,8 @@ class Partition:
 
     Attributes:
         comm: the communication.
-        bounds: ``int64[size + 1]`` on the host: where the ranges of the owners begin and end; the same on every rank.
         xp: NumPy or CuPy.
+        table: rows of edges with columns, None without.
         stores: what the graph has for stores.
         local: the graph of the arcs of this rank, with all vertices.
     """
@@ -63,13 +66,12 @@ class Partition:
                 "num_vertices": count, "backend": options.backend.name, "directed": options.directed,
                 "weight_dtype": str(options.weight_dtype), "in_edges": options.in_edges,
                 "self_loops": options.self_loops,
+                "edge_columns": {name: [str(kind.dtype), kind.missing] for name, kind in options.edge_columns.items()},
             }
         )  # fmt: skip
         with comm.alike():
-            if options.edge_columns:
-                raise RequirementError("a graph of several processes has no columns of edges")
             expected = [None if one is None else on_host(as_ids(one, "hints of degrees")) for one in hints]
-        self.bounds = comm.agree(first_bounds(count, comm.size, expected))
+        self._ranges = [comm.agree(first_bounds(count, comm.size, expected))]
         with comm.alike():
             local = make(*(None if one is None else self._of_owner(one) for one in expected))
         self.xp = local[0].device.xp
@@ -80,6 +82,8 @@ class Partition:
         self._reached = 0.0  # times the mean that the heaviest rank held after ranges were cut, or since
         self._graph = weakref.ref(graph)
         self._own: Frontier | None = None
+        self.table: DividedTable | None = None
+        self._weighed: list[Partition] = []  # of the graph with columns of edges for weights
 
     @property
     def graph(self) -> Graph:
@@ -98,11 +102,51 @@ class Partition:
         """Return what computes a forest on the graph."""
         return forest.Repairs(self, words, graph)
 
+    def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
+        """Return the rows of the edges of this rank."""
+        self.table = self.local.edge_table = DividedTable(self, device, kinds)
+        return self.table
+
+    def weighed(self, seen: Graph, name: str | None) -> Partition:
+        """Return how ``seen`` is divided, the graph with a column of its edges for weights (None: without weights)."""
+        other = copy.copy(self)
+        other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
+        other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
+        other._own, other._weighed = None, []
+        self._weighed.append(other)
+        return other
+
+    def copy_to(self, graph: Graph, device: Device) -> tuple[tuple[Store, ...], Partition]:
+        """Return the stores of a copy on ``device``, which ``graph`` becomes, and how it is divided; collective."""
+        self.comm.same({"device": device.kind})
+        other = copy.copy(self)
+        other.local, other._graph, other._ranges = object.__new__(type(graph)), weakref.ref(graph), [self.bounds]
+        with self.comm.alike():
+            local = tuple(store.local.copy_to(device) for store in self.stores)
+            other.local._assemble(self.local.options, local)
+        other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
+        other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
+        return other.stores, other
+
     def clock(self) -> AgreedClock:
         """Return what times computations of the graph, the same on every rank."""
         return AgreedClock(self.comm, clock_on(self.stores[0].device))
 
     # -- owners --------------------------------------------------------------------------------------------------------
+
+    @property
+    def bounds(self) -> Array:
+        """``int64[size + 1]`` on the host: where the ranges of the owners begin and end; the same on every rank."""
+        return self._ranges[0]
+
+    @bounds.setter
+    def bounds(self, bounds: Array) -> None:
+        self._ranges[0] = bounds
+
+    @property
+    def holds_both(self) -> bool:
+        """Whether an edge is with the owners of both of its ends."""
+        return len(self.stores) > 1 or not self.graph.directed
 
     @property
     def low(self) -> int:
@@ -167,8 +211,9 @@ class Partition:
 
     def forget_views(self) -> None:
         """Drop what was made of stores that change."""
-        self.local._views.clear()
-        self._degrees = None
+        for part in (self, *self._weighed):
+            part.local._views.clear()
+            part._degrees = None
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
@@ -184,7 +229,7 @@ class Partition:
         if heaviest(weight, bounds) >= most:
             return
         self.forget_views()
-        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds):
+        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table):
             self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
             self.follow()._updater._count_arcs()
 
@@ -204,7 +249,16 @@ class Partition:
 
     def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
         """Return a batch of which every rank has passed a part; see ``suricate.parallel.batches``."""
+        if self.table is not None:
+            self.table.begin()
         return gathered(self.comm, self.graph, delete, insert, parts)
+
+    def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
+        """Return edges, ids of which every rank has passed a part, in rank order, and where this rank's are."""
+        counts = self.comm.allgather(len(src))
+        end = sum(counts[: self.comm.rank + 1])
+        src, dst = (self.comm.joined(ids.astype(np.int64, copy=False)) for ids in (src, dst))
+        return (src, dst), slice(end - counts[self.comm.rank], end)
 
     # -- exchange ------------------------------------------------------------------------------------------------------
 

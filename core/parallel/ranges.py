@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from suricate.base.types import EdgeList
 from suricate.intake.arrays import joined, picked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from suricate.base.devices import Array
-    from suricate.base.types import EdgeList
     from suricate.comm.protocol import Comm
+    from suricate.graph.edge_columns.divided import DividedTable
     from suricate.store import Store
 
 SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
@@ -42,14 +43,15 @@ def heaviest(weight: Array, bounds: Array) -> int:
     return int(np.diff(total[bounds]).max())
 
 
-def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array) -> bool:
+def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None) -> bool:
     """Move all rows to their owners by ``bounds``, from rank to rank.
 
-    ``stores`` are those of this rank. Returns False, and leaves everything as it was, if a rank lacks the memory.
+    ``stores`` are those of this rank, and ``table`` has the columns of their edges. Returns False, and leaves
+    everything as it was, if a rank lacks the memory.
     """
     done: list[Move] = []
     try:
-        for move in [Move(store, comm, bounds) for store in stores]:
+        for move in [Move(store, comm, bounds, table) for store in stores]:
             done.append(move)
             move.make()
     except MemoryError:
@@ -68,8 +70,11 @@ class Move:
         CapacityError: on all ranks, if one lacks the memory.
     """
 
-    def __init__(self, store: Store, comm: Comm, bounds: Array) -> None:
+    def __init__(self, store: Store, comm: Comm, bounds: Array, table: DividedTable | None) -> None:
         self.store, self.comm, self.inserted, self.deleted = store, comm, False, False
+        self.table = table
+        if table is not None:
+            table.is_stale = True
         self.low, self.high = (int(bounds[comm.rank + k]) for k in (0, 1))
         with comm.alike():
             held = store.edges()
@@ -106,6 +111,15 @@ class Move:
         """Send edges to all ranks, slice by slice; return those that this rank is to own."""
         kept = [picked(edges, slice(0))]
         for number in range(max(self.comm.allgather(-(-len(edges.src) // SLICE)))):
-            sent = picked(edges, slice(number * SLICE, (number + 1) * SLICE)).each(self.comm.joined)
+            sent = self._sent(picked(edges, slice(number * SLICE, (number + 1) * SLICE)))
             kept.append(picked(sent, self._own(sent)))
+            if self.table is not None:
+                self.table.keep_guests(kept[-1].weight)
         return joined(self.store.device.xp, *kept)
+
+    def _sent(self, edges: EdgeList) -> EdgeList:
+        """Return the edges of all ranks."""
+        if self.table is None:
+            return edges.each(self.comm.joined)
+        weight = self.store.device.xp.concatenate(self.table.rows_of_all(edges.weight, ""))
+        return EdgeList(self.comm.joined(edges.src), self.comm.joined(edges.dst), weight)

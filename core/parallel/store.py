@@ -42,17 +42,37 @@ class PartitionedStore(Store):
         at = self.part.xp.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
         return at, picked(edges, at)
 
-    def _combined(self, size: int, at: Array, outcome: Outcome) -> Outcome:
-        """Return the outcome of a batch of ``size`` edges; this rank has that of those at the places ``at``."""
-        found = [self._merged(size, at, outcome.status)]
-        if self.weight_dtype is not None and outcome.weight is not None:
-            found.append(self._merged(size, at, bits(outcome.weight)).view(self.weight_dtype))
-        return Outcome(*found) if len(found) == 2 else Outcome(found[0], None)
+    def _combined(self, src: Array, at: Array, outcome: Outcome, had: int, call: str = "") -> Outcome:
+        """Return the outcome of a batch; this rank has that of the edges at the places ``at``.
 
-    def _merged(self, size: int, at: Array, values: Array) -> Array:
+        Edges of status ``had`` were there with a weight. ``call`` is what asks, see ``DividedTable.rows_of_all``.
+        """
+        part, size = self.part, len(src)
+        status = self._merged(size, at, outcome.status)
+        if self.weight_dtype is None or outcome.weight is None:
+            return Outcome(status, None)
+        if part.table is None:
+            return Outcome(status, self._merged(size, at, bits(outcome.weight)).view(self.weight_dtype))
+        rows = self._spread(size, at, outcome.weight)
+        if part.stores[0] is self:  # of the in-edges only a rollback reads rows, and each rank those that it holds
+            there = part.xp.flatnonzero(status == had)
+            owner = part.owner_of(src[there])
+            for rank, found in enumerate(part.table.rows_of_all(rows[there[owner == part.comm.rank]], call)):
+                rows[there[owner == rank]] = found
+        return Outcome(status, rows)
+
+    def _spread(self, size: int, at: Array, values: Array) -> Array:
         whole = self.part.xp.zeros(size, values.dtype)
         whole[at] = values
-        return self.part.comm.merged(whole)
+        return whole
+
+    def _merged(self, size: int, at: Array, values: Array) -> Array:
+        return self.part.comm.merged(self._spread(size, at, values))
+
+    def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
+        """Return the weights that each rank has; of edges with columns the rows that they have here."""
+        table = self.part.table
+        return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -76,7 +96,7 @@ class PartitionedStore(Store):
             return self.local.insert(*mine)
 
         outcome = self._all_or_none(work, lambda done: self._take_out(mine, done))
-        whole = self._combined(len(src), at, outcome)
+        whole = self._outcome(src, at, outcome, REPLACED, lambda: self._take_out(mine, outcome))
         self._note(src, dst, whole.status == NEW, 1)
         return whole
 
@@ -86,9 +106,19 @@ class PartitionedStore(Store):
         outcome = self._all_or_none(
             lambda: self.local.delete(mine.src, mine.dst), lambda done: self._put_back(mine, done)
         )
-        whole = self._combined(len(src), at, outcome)
+        whole = self._outcome(src, at, outcome, REMOVED, lambda: self._put_back(mine, outcome))
         self._note(src, dst, whole.status == REMOVED, -1)
         return whole
+
+    def _outcome(self, src: Array, at: Array, outcome: Outcome, had: int, undo: Callable[[], None]) -> Outcome:
+        """Return the outcome of a change on all ranks; without memory for it, undo the change."""
+        if self.part.table is not None:
+            self.part.table.leave(outcome.weight[outcome.status == had])  # type: ignore[index]
+        try:
+            return self._combined(src, at, outcome, had)
+        except Exception:
+            undo()
+            raise
 
     def _all_or_none(self, work: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
         """Do ``work`` on every rank and return what it returned; if it fails on one, undo it where it was done."""
@@ -122,6 +152,9 @@ class PartitionedStore(Store):
 
     def delete_vertices(self, vertices: Array) -> None:
         """Delete the rows of vertices."""
+        if self.part.table is not None:
+            self.part.table.leave(self.local.adjacency(vertices).weight)
+            self.part.table.keep_answers()
         with self.part.comm.alike():
             self.local.delete_vertices(vertices)
         held = self.part.comm.allgather((self.local.num_edges, self.local.num_loops()))
@@ -162,21 +195,24 @@ class PartitionedStore(Store):
 
     def edges(self) -> EdgeList:
         """Gather all edges."""
-        return self._gathered(self.local.edges())
+        return self._gathered(self.local.edges(), "edges")
 
     def updated(self) -> EdgeList:
         """Gather the edges inserted since the mark."""
-        return self._gathered(self.local.updated())
+        return self._gathered(self.local.updated(), "updated")
 
-    def _gathered(self, edges: EdgeList) -> EdgeList:
-        return edges.each(self.part.comm.joined)
+    def _gathered(self, edges: EdgeList, call: str) -> EdgeList:
+        if self.part.table is None or edges.weight is None:
+            return edges.each(self.part.comm.joined)
+        weight = self.part.xp.concatenate(self._weights_of_all(edges.weight, f"{call} {id(self)}"))
+        return EdgeList(self.part.comm.joined(edges.src), self.part.comm.joined(edges.dst), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Ask the owners."""
         self.part.comm.same({"src": src, "dst": dst})
         at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)
-        whole = self._combined(len(src), at, Outcome(found.astype(np.uint8), weight))
+        whole = self._combined(src, at, Outcome(found.astype(np.uint8), weight), 1, "find")
         return whole.status.astype(bool), whole.weight
 
     def degrees(self) -> Array:
@@ -192,13 +228,15 @@ class PartitionedStore(Store):
         total = xp.zeros(len(vertices) + 1, np.int64)
         total[1:] = xp.cumsum(sum(parts))
         owner = self.part.owner_of(vertices)
-        dst = self._placed(dst, parts, total, owner)
-        return Adjacency(total, dst, None if weight is None else self._placed(weight, parts, total, owner))
+        dst = self._placed(self.part.comm.allgatherv(dst), parts, total, owner)
+        if weight is not None:
+            weight = self._placed(self._weights_of_all(weight, f"adjacency {id(self)}"), parts, total, owner)
+        return Adjacency(total, dst, weight)
 
-    def _placed(self, column: Array, counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Gather a column of rows, and put each row where it belongs."""
-        made = self.part.xp.empty(int(offsets[-1]), column.dtype)
-        for rank, (part, count) in enumerate(zip(self.part.comm.allgatherv(column), counts, strict=True)):
+    def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
+        """Return a column of the rows of each rank, each row where it belongs."""
+        made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
+        for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank
             made[_places(self.part.xp, offsets[:-1][mine], count[mine])] = part
         return made
@@ -214,8 +252,14 @@ class PartitionedStore(Store):
         return self.local.memory()
 
     def copy_to(self, device: Device) -> Store:
-        """Refuse: a copy would be divided as well."""
-        raise RequirementError("a graph of several processes cannot be copied: save it, or gather its edges()")
+        """Refuse: the partition copies its stores."""
+        raise RequirementError("the store of one process cannot be copied: copy the graph")
+
+    def of_copy(self, part: Partition, local: Store) -> PartitionedStore:
+        """Return the store of a copy of the graph, which ``part`` divides, over a copy of the local one."""
+        other = PartitionedStore(part, local)
+        other._count, other._loops = self._count, self._loops
+        return other
 
     def options(self) -> dict[str, Any]:
         """Return those of the local store."""

@@ -52,12 +52,14 @@ class Columns(MutableMapping[str, Any]):
         if graph.edge_table is not None and name in graph.edge_table.columns:
             raise ParameterError(f"the edges have a column {name!r}: choose another name")
         with graph.exclusive():
-            given = None if values is None else as_values(values, name, graph.num_vertices)
-            kind = dtype_of(given) if dtype is None else dtype_named(dtype)
-            column = Column(graph.device, graph.num_vertices, kind, missing)
-            if given is not None:
-                column.fill(fitted(given, kind, name))
-                column.reset(graph.deleted_vertices)
+            with graph.alike():
+                given = None if values is None else as_values(values, name, graph.num_vertices)
+                kind = dtype_of(given) if dtype is None else dtype_named(dtype)
+                column = Column(graph.device, graph.num_vertices, kind, missing)
+                if given is not None:
+                    column.fill(fitted(given, kind, name))
+                    column.reset(graph.deleted_vertices)
+            _demand_same(graph, name=name, values=given, dtype=str(kind), missing=column.missing)
             graph._columns[name] = column
 
     def put(self, name: str, vertices: Any, values: Any) -> None:
@@ -69,13 +71,16 @@ class Columns(MutableMapping[str, Any]):
             DTypeError, ShapeError: the values are none that the column can hold, or as many as there are vertices.
         """
         with self._graph.exclusive():
-            column = column_of(self._graph, name)
-            ids = self._find(self._graph, vertices, "vertices")
-            deleted = np.isin(ids, self._graph.deleted_vertices)
-            if deleted.any():
-                at = int(deleted.argmax())
-                raise VertexRangeError(f"vertices[{at}]={ids[at]} is a deleted vertex")
-            column.put(ids, fitted(as_values(values, name, len(ids)), column.dtype, name))
+            with self._graph.alike():
+                column = column_of(self._graph, name)
+                ids = self._find(self._graph, vertices, "vertices")
+                deleted = np.isin(ids, self._graph.deleted_vertices)
+                if deleted.any():
+                    at = int(deleted.argmax())
+                    raise VertexRangeError(f"vertices[{at}]={ids[at]} is a deleted vertex")
+                given = fitted(as_values(values, name, len(ids)), column.dtype, name)
+            _demand_same(self._graph, name=name, vertices=ids, values=given)
+            column.put(ids, given)
 
     def __getitem__(self, name: str) -> Array:
         """Return a column, one value per vertex, that of deleted vertices being ``missing``.
@@ -121,6 +126,12 @@ class Columns(MutableMapping[str, Any]):
     def missing(self, name: str) -> Any:
         """Return the value of vertices without one; raises as ``columns[name]`` does."""
         return column_of(self._graph, name).missing
+
+
+def _demand_same(graph: Graph, **values: Any) -> None:
+    """Raise ``ParameterError`` unless all processes of a graph pass the same; every one has all columns of vertices."""
+    if graph.partition is not None:
+        graph.partition.comm.same(values)
 
 
 def column_of(graph: Graph, name: str) -> Column:

@@ -61,6 +61,9 @@ class EdgeTable:
         """
         if self._waiting > max(_UNREAD, self._tail // 2) or self._tail + count - len(self._free) > self._capacity:
             self.read_deltas()
+        return self._taken(count)
+
+    def _taken(self, count: int) -> np.ndarray:
         reused = min(count, len(self._free))
         tail = self._tail + count - reused
         if tail > self._capacity:
@@ -105,13 +108,17 @@ class EdgeTable:
         for rows, delta in unread:
             keeps, delta.keeps_errors = delta.keeps_errors, True
             try:
-                used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
-                left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
+                self.give(self._left_by(rows, delta))
             finally:
                 delta.keeps_errors = keeps
-            if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
-                left.append(np.setdiff1d(rows, np.concatenate(used)))
-            self.give(np.concatenate(left))
+
+    def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
+        """Return the rows that no edge has after a change whose batch brought ``rows``."""
+        used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
+        left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
+        if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
+            left.append(np.setdiff1d(rows, np.concatenate(used)))
+        return np.concatenate(left)
 
     def recover(self, rows: np.ndarray) -> None:
         """Find the free rows again after an interrupt; ``rows`` are those that edges have."""
@@ -159,13 +166,15 @@ class EdgeTable:
 
     # -- copies --------------------------------------------------------------------------------------------------------
 
-    def copy_to(self, device: Device) -> EdgeTable:
-        """Return a copy for a graph on ``device``; waits."""
+    def copy_to(self, other: EdgeTable) -> None:
+        """Make the table of another graph, on any device, a copy of this one; waits."""
         self.read_deltas()
-        other = EdgeTable(device, self.kinds)
-        other.columns = {name: column.copy_to(device) for name, column in self.columns.items()}
+        other.columns = {name: column.copy_to(other.device) for name, column in self.columns.items()}
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
-        return other
+
+    def compared(self, rows: np.ndarray) -> np.ndarray:
+        """Return numbers by which checks compare edges of these rows: the rows, which both arcs of an edge share."""
+        return rows
 
     def check(self, rows: np.ndarray) -> None:
         """Verify that each edge has a row of its own that is not free; ``rows`` are those of all edges, once each."""

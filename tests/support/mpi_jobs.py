@@ -21,7 +21,7 @@ def start(script: Path, *args: str, ranks: int = 2, limit: float = 600) -> subpr
         pytest.skip("no mpiexec")
     command = [launcher, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)]
     command += [sys.executable, "-m", "mpi4py", str(script), *args]
-    plain = dict(os.environ, NUMBA_DISABLE_JIT="1", SURICATE_TIMEOUT=str(limit))
+    plain = dict(os.environ, NUMBA_DISABLE_JIT="1", SURICATE_TIMEOUT=str(limit), PYTHONPATH=str(Path(__file__).parent))
     return subprocess.run(
         command, capture_output=True, text=True, errors="replace", timeout=300, check=False, env=plain
     )

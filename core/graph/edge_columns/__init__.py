@@ -11,7 +11,7 @@ from suricate.base.devices import CPU, Array
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.types import edge_keys
 from suricate.graph.naming import are_texts, known_edges
-from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.arrays import as_ids, on_host, same_length
 from suricate.state.attributes import TEXT, Column
 from suricate.state.edge_table import WEIGHT, EdgeTable
 from suricate.state.locks import on_device_of
@@ -90,18 +90,18 @@ class EdgeColumns(Mapping[str, Array]):
             VertexRangeError, DTypeError, ShapeError: the ids or values are invalid.
         """
         graph, table = self._graph, table_of(self._graph)
-        src, dst, known = known_edges(graph, src, dst)
-        count = len(src) if known is None else len(known)
-        given = table.checked({name: values}, count)
-        found, rows = graph._updater.find(src, dst)
-        stored = on_host(found) if known is None else known.copy()
-        if known is not None:
-            stored[known] = on_host(found)
-        if not stored.all():
-            at = int(np.argmin(stored))
-            raise ParameterError(f"edge {at} is not stored: insert_edges() takes the columns of new edges")
+        with graph.alike():
+            src, dst, known = known_edges(graph, src, dst)
+            count = len(src) if known is None else len(known)
+            given = table.checked({name: values}, count)
+            _require_stored(True if known is None else known)
+            src, dst = (graph.device.xp.asarray(as_ids(ids, label)) for ids, label in ((src, "src"), (dst, "dst")))
+            same_length(src, dst)
+        asked, own = ((src, dst), slice(None)) if graph.partition is None else graph.partition.parts_of(src, dst)
+        found, rows = graph._updater.find(*asked)
+        _require_stored(on_host(found))
         assert rows is not None
-        kept = {other: table.values(other, rows) for other in table.columns if other != name}
+        kept = {other: table.values(other, rows[own]) for other in table.columns if other != name}
         graph._update(None, (src, dst, {**kept, **given}))
 
     def missing(self, name: str) -> Any:
@@ -138,6 +138,14 @@ def table_of(graph: Graph) -> EdgeTable:
     return table
 
 
+def _require_stored(stored: Any) -> None:
+    """Raise ``ParameterError`` unless all edges are stored."""
+    if not np.all(stored):
+        raise ParameterError(
+            f"edge {int(np.argmin(stored))} is not stored: insert_edges() takes the columns of new edges"
+        )
+
+
 # -- batches -----------------------------------------------------------------------------------------------------------
 
 
@@ -149,12 +157,13 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
         CapacityError: there is not enough memory.
     """
     table, (src, dst, given) = table_of(graph), insert
-    count = len(src) if are_texts(src) else len(as_ids(src, "src"))
-    values = table.checked(given, count)
-    rows = table.take(count)
-    if count >= SORTED and isinstance(src, np.ndarray):
-        rows = by_source(src, rows)
-    table.write(rows, values)
+    with graph.alike():
+        count = len(src) if are_texts(src) else len(as_ids(src, "src"))
+        values = table.checked(given, count)
+        rows = table.take(count)
+        if count >= SORTED and isinstance(src, np.ndarray):
+            rows = by_source(src, rows)
+        table.write(rows, values)
     return (src, dst, rows), rows
 
 

@@ -79,7 +79,7 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
         name = WEIGHT
     seen = graph._weighings.get(name)
     if seen is None:
-        seen = graph._weighings[name] = _seen_by(graph, name)
+        seen = graph._weighings[name] = seen_by(graph, name)
     return seen, params
 
 
@@ -91,7 +91,7 @@ def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict
         return make_tracker(graph, seen, algorithm, params, placed)
 
 
-def _seen_by(graph: Graph, name: str | None) -> Graph:
+def seen_by(graph: Graph, name: str | None) -> Graph:
     """Return a graph over the same stores whose weights are those of a column; None: without weights."""
     assert graph.edge_table is not None
     held = None if name is None else graph.edge_table.column(name).dtype
@@ -106,6 +106,8 @@ def _seen_by(graph: Graph, name: str | None) -> Graph:
     seen._options = replace(graph._options, weight_dtype=dtype, edge_columns={})
     seen._views, seen._walked, seen._kept = {}, as_stored, WeakValueDictionary()
     seen.edge_table, seen._weighings = None, {}
+    if graph.partition is not None:
+        seen.partition = graph.partition.weighed(seen, name)
     return seen
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import RequirementError
 from suricate.base.types import EdgeList
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import as_array, as_ids, same_length
 from suricate.intake.names import Names
+from suricate.state.attributes import as_values, dtype_of
 
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
@@ -21,19 +21,22 @@ SLICE = 1 << 26  #: edges of all processes that are gathered at a time
 
 
 def from_parts(
-    cls: type[Graph], edges: EdgeList, num_vertices: int | None, dtype_of: Callable[[np.dtype], np.dtype], comm: Comm,
-    **options: Any,
+    cls: type[Graph], edges: EdgeList, num_vertices: int | None, weight_dtype_of: Callable[[np.dtype], np.dtype],
+    comm: Comm, **options: Any,
 ) -> Graph:  # fmt: skip
     """Return a graph of the edges of which this process has a part, or none; see ``from_coo``.
 
     ``num_vertices`` is one more than the largest id of all processes unless given. Weights are of the dtype that
-    ``dtype_of`` returns for those of the first process that has some.
+    ``weight_dtype_of`` returns for those of the first process that has some.
     """
     with comm.alike():
         edges = _checked(edges)
     named = are_texts(edges.src)
+    columns = _agreed_columns(comm, edges)
+    if columns:
+        options["edge_columns"] = {**columns, **(options.get("edge_columns") or {})}
     own = 0 if named or not len(edges.src) else 1 + int(max(edges.src.max(), edges.dst.max()))
-    dtype = None if edges.weight is None else dtype_of(edges.weight.dtype).name
+    dtype = None if edges.weight is None or columns else weight_dtype_of(edges.weight.dtype).name
     everybody = comm.allgather((own, named, dtype))
     dtypes = [found for *_, found in everybody if found is not None]
     if dtypes:
@@ -49,19 +52,30 @@ def from_parts(
 def _checked(edges: EdgeList) -> EdgeList:
     """Return a part as arrays, ids or texts; None is no edges."""
     src, dst, weight = edges
-    if isinstance(weight, dict):
-        raise RequirementError("a graph of several processes has no columns of edges")
     if src is None and dst is None:
         return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), None)
     if not (are_texts(src) and are_texts(dst)):
         src, dst = as_ids(src, "src"), as_ids(dst, "dst")
     else:
         src, dst = np.asarray(src, object), np.asarray(dst, object)
+    if isinstance(weight, Mapping):
+        same_length(src, dst, None, "")
+        values = {name: as_values(given, name, len(src), "edges") for name, given in weight.items()}
+        return EdgeList(src, dst, {name: np.broadcast_to(part, len(src)) for name, part in values.items()})
     weight = None if weight is None else as_array(weight, "weight")
     if weight is not None and weight.ndim == 0:
         weight = np.full(len(src), weight)
     same_length(src, dst, weight, "")
     return EdgeList(src, dst, weight)
+
+
+def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
+    """Return the dtypes of the columns of edges that any process brings: those of the first one that does."""
+    given: dict[str, Any] = edges.weight if isinstance(edges.weight, dict) else {}
+    found: dict[str, np.dtype] = {}
+    for one in comm.allgather({name: dtype_of(part) for name, part in given.items()}):
+        found = one | found
+    return found
 
 
 def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
@@ -79,4 +93,9 @@ def share_of(comm: Comm, edges: EdgeList) -> EdgeList:
 
 
 def _slice(edges: EdgeList, low: int, high: int) -> EdgeList:
-    return edges.each(lambda column: column[low:high])
+    weight: Any = edges.weight
+    if isinstance(weight, dict):
+        weight = {name: part[low:high] for name, part in weight.items()}
+    elif weight is not None:
+        weight = weight[low:high]
+    return EdgeList(edges.src[low:high], edges.dst[low:high], weight)

@@ -43,7 +43,7 @@ HINTS = {  # method or attribute of NetworkX -> what does the same here
     "to_undirected": "from_coo(*graph.edges(), directed=False)",
     "to_directed": "from_coo(*graph.edges(), directed=True)",
 }
-INTERNAL = {"edge_table", "ingest", "live_arrays", "most_arcs", "most_deleted", "workspace"}
+INTERNAL = {"alike", "edge_table", "ingest", "live_arrays", "most_arcs", "most_deleted", "workspace"}
 
 
 class Hint:

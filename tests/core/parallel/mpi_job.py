@@ -1,10 +1,11 @@
-"""What two processes of MPI do in the tests: operators and algorithms, beside a graph of one process."""
+"""What processes of MPI do in the tests: operators, columns of edges, algorithms, beside a graph of one process."""
 
 from __future__ import annotations
 
 import traceback
 
 from test_parallel_algorithms import follow
+from test_parallel_columns import follow_changes
 from test_parallel_mpi import ALGORITHMS
 from test_parallel_operators import OPERATIONS, made, plain
 
@@ -26,7 +27,9 @@ def run(name: str) -> None:
     """Run one case, on every rank; report it on the first."""
     what, which, kind = name.split()
     try:
-        if what == "operator":
+        if what == "columns":
+            follow_changes(comm, batches=2, directed=kind == "directed", in_edges=kind == "directed")
+        elif what == "operator":
             operate([each.__name__ for each in OPERATIONS].index(which), directed=kind == "directed")
         else:
             algorithm = su.plugins.algorithm(which)
@@ -43,5 +46,6 @@ def run(name: str) -> None:
 for kind in ("directed", "undirected"):
     for each in OPERATIONS:
         run(f"operator {each.__name__} {kind}")
+    run(f"columns change {kind}")
 for case in ALGORITHMS:
     run(f"algorithm {case}")

@@ -9,6 +9,7 @@ import pytest
 import test_parallel_operators as ops
 from test_parallel_algorithms import N as M
 from test_parallel_algorithms import follow
+from test_parallel_columns import follow_changes
 from test_parallel_graph import N, cut, listed
 
 import suricate as su
@@ -65,6 +66,11 @@ def test_changes_and_questions_are_those_of_one_graph(directed: bool, weight_dty
             divided.check()
 
     run(job, 3)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_columns_of_edges_follow_changes(directed: bool) -> None:
+    run(lambda comm: follow_changes(comm, batches=2, device="cuda", directed=directed, in_edges=directed), 2)
 
 
 def test_vertices_come_and_go_and_ranges_are_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:

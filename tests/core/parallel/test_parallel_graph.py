@@ -452,8 +452,8 @@ def test_what_walks_the_storage_is_refused() -> None:
             graph.view()
         with pytest.raises(RequirementError, match="kernels=False"):
             graph.track("kcore", kernels=True)
-        with pytest.raises(RequirementError, match="cannot be copied"):
-            graph.to("cpu")
+        with pytest.raises(RequirementError, match="cannot be pickled"):
+            graph.__reduce__()
 
     run(job, 2)
 

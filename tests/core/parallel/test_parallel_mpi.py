@@ -19,7 +19,8 @@ ALGORITHMS = (
 
 def test_processes_of_mpi_have_the_answers_of_one() -> None:
     done = start(HERE / "mpi_job.py", limit=60)
-    names = [f"operator {each.__name__} {kind}" for kind in ("directed", "undirected") for each in OPERATIONS]
+    cases = [*(f"operator {each.__name__}" for each in OPERATIONS), "columns change"]
+    names = [f"{case} {kind}" for kind in ("directed", "undirected") for case in cases]
     wanted = [f"{name}: as one process" for name in [*names, *(f"algorithm {case}" for case in ALGORITHMS)]]
     assert done.stdout.splitlines() == wanted, done.stderr
     assert done.returncode == 0, done.stderr

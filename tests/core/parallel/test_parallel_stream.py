@@ -134,3 +134,26 @@ def test_steps_that_a_source_marks() -> None:
     options = {"size": 2, "slide": "step"}
     expected = slides(None, source, **options)
     assert run(lambda comm: slides(comm, source, **options), 2) == [expected] * 2
+
+
+def test_attributes_of_events_are_columns_of_edges(tmp_path: Path) -> None:
+    """Windows of three ranks have the columns that those of one process have; two ranks go on with the job."""
+
+    def columns(comm: Comm | None, stop: int = 100, **options: Any) -> list[Any]:
+        made = [{**chunk, "fee": chunk.pop("weight") / 4} for chunk in chunks()]
+        window = job(comm, made, combine="last", attributes={"fee": "sum"}, **options)
+        near, found = window.track("sssp", source=3, weight="fee"), []
+        for w in window:
+            found.append([w.end, w.graph.edge_columns["fee"].tolist(), near.result.distance.tolist()])
+            w.graph.check()
+            if len(found) == stop:
+                break
+        return found
+
+    expected, kept = columns(None), {"checkpoint": tmp_path, "checkpoint_every": 1}
+    assert len(expected) > 8
+    begun = run(lambda comm: columns(comm, 4, **kept), 3)
+    assert begun == [expected[:4]] * 3
+    gone_on = run(lambda comm: columns(comm, **kept), 2)[0]
+    assert gone_on == expected[-len(gone_on) :]
+    assert len(gone_on) >= len(expected) - 4

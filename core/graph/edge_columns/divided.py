@@ -1,0 +1,208 @@
+"""Columns of edges on a graph of several ranks: each rank has the values of the edges of which it holds an arc.
+
+The weight of an arc in a local store is a row of the table of its rank. Ranks number rows on their own: an edge of a
+batch, a delta or an answer has a row on every rank, a *guest* where the rank does not hold it, with a copy of its
+values. Guests of a batch or a delta stay until the next change, those of an answer until the next one to the same call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.errors import require
+from suricate.base.types import edge_keys
+from suricate.intake.arrays import bits, on_host
+from suricate.state.attributes import TEXT
+from suricate.state.edge_table import ROW, EdgeTable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from suricate.base.devices import Array, Device
+    from suricate.base.types import EdgeList
+    from suricate.graph.delta import Delta
+    from suricate.parallel.partition import Partition
+    from suricate.state.edge_table import Kind
+
+MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at least
+
+
+class DividedTable(EdgeTable):
+    """The rows of one rank."""
+
+    def __init__(self, part: Partition, device: Device, kinds: Mapping[str, Kind]) -> None:
+        super().__init__(device, kinds)
+        self._part = part
+        self._answers: dict[str, np.ndarray] = {}  # guests by the call that they answer
+        self._change: list[np.ndarray] = []  # rows that the change under way leaves behind
+        self._left: list[np.ndarray] = []  # those that changes have left behind
+        self.is_stale = False  #: whether rows have to be compared with the stores: edges moved, or a change failed
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Begin a change: free rows if many were left behind."""
+        self.is_stale |= bool(self._change)  # of a change that failed
+        if self.is_stale:
+            self.recover(self._held())
+        elif self._waiting + sum(map(len, [*self._left, *self._answers.values()])) > max(MUCH, self._tail // 2):
+            self.read_deltas()
+
+    def take(self, count: int) -> np.ndarray:
+        """Return rows for the edges of a batch, see ``EdgeTable.take``."""
+        self.begin()
+        rows = super().take(count)
+        self._change.append(rows[:0])  # so that a failure is seen
+        return rows
+
+    def leave(self, rows: Array) -> None:
+        """Note rows of edges that the change under way deletes, or gives other values."""
+        self._change.append(on_host(rows))
+
+    def keep_answers(self) -> None:
+        """Keep the guests of answers as long as those of the change under way, whose delta has them."""
+        self._change += self._answers.values()
+        self._answers = {}
+
+    def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
+        """Note that a change failed."""
+        self.is_stale = True
+
+    def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
+        """End a change; see ``EdgeTable.follow``."""
+        self._left += self._change
+        self._change = []
+        super().follow(rows, delta)
+
+    def read_deltas(self) -> None:
+        """Free the rows that no edge has."""
+        if self.is_stale:
+            self.recover(self._held())
+            return
+        super().read_deltas()
+        left, self._left, self._answers = [*self._left, *self._answers.values()], [], {}
+        self.give(np.unique(np.concatenate([self._free[:0], *left])))
+
+    def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
+        """Return the rows of a batch that no edge of this rank has; what it deleted was noted, see :meth:`leave`."""
+        kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
+        return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
+
+    def _here(self, edges: EdgeList) -> np.ndarray:
+        own = self._part.owns(edges.src)
+        if self._part.holds_both:
+            own |= self._part.owns(edges.dst)
+        return on_host(edges.weight[own])  # type: ignore[index]
+
+    def recover(self, rows: np.ndarray) -> None:
+        """Find the free rows again; ``rows`` are those that edges of this rank have."""
+        super().recover(rows)
+        self._change, self._left, self._answers, self.is_stale = [], [], {}, False
+
+    def _held(self) -> np.ndarray:
+        return np.unique(np.concatenate([on_host(store.local.edges().weight) for store in self._part.stores]))
+
+    # -- rows of others ------------------------------------------------------------------------------------------------
+
+    def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
+        """Return the rows that the edges of every rank have on this one, in rank order; collective.
+
+        Args:
+            own: rows of edges that this rank holds.
+            call: what is answered by the edges; ``""``: they are part of a change.
+
+        Raises:
+            CapacityError: on all ranks, if one lacks the memory.
+        """
+        comm = self._part.comm
+        counts = comm.allgather(len(own))
+        self.give(self._answers.pop(call, self._free[:0]))
+        guests = self._free[:0]
+        try:
+            with comm.alike():
+                guests = self._taken(sum(counts) - len(own))
+        except Exception:
+            self.give(guests)
+            raise
+        if call:
+            self._answers[call] = guests
+        else:
+            self.leave(guests)
+        ends = np.cumsum([0 if rank == comm.rank else count for rank, count in enumerate(counts)])
+        rows = [
+            on_host(own) if rank == comm.rank else guests[end - counts[rank] : end] for rank, end in enumerate(ends)
+        ]
+        for name, column in self.columns.items():
+            for rank, values in enumerate(self._values_of_all(name, own)):
+                if rank != comm.rank:
+                    column.write(rows[rank], column.device.xp.asarray(values))
+        return [self.device.xp.asarray(one, ROW) for one in rows]
+
+    def keep_guests(self, rows: Array) -> None:
+        """Free the guests that the change under way took last but those among ``rows``."""
+        self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
+
+    def _values_of_all(self, name: str, own: Array) -> list[Any]:
+        """Return the values of the edges of every rank."""
+        values, comm = self.values(name, own), self._part.comm
+        if values.dtype == TEXT:
+            return [texts_of(each) for each in comm.gather("texts", values.tolist())]
+        return [each.view(values.dtype) for each in comm.allgatherv(bits(values))]
+
+    def compared(self, rows: np.ndarray) -> np.ndarray:
+        """Return digests of the values: arcs of an edge on several ranks have rows of their own."""
+        values = [self.columns[name].device.to_numpy(self.values(name, rows)).tolist() for name in self.columns]
+        return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
+
+    def check(self, rows: np.ndarray) -> None:
+        """Verify that each edge of this rank has a row of its own that is not free; ``rows`` are passed over."""
+        with self._part.comm.alike():
+            self.read_deltas()
+            for number, store in enumerate(self._part.stores):
+                src, dst, held = (on_host(column) for column in store.local.edges())
+                ends = (dst, src) if number else (src, dst)
+                if not self._part.graph.directed:
+                    ends = np.minimum(src, dst), np.maximum(src, dst)
+                pairs = np.unique(np.stack((held.astype(np.uint64), edge_keys(*ends).astype(np.uint64))), axis=1)
+                require(len(np.unique(held)) == pairs.shape[1], "each edge has a row of its own")
+            super().check(self._held())
+
+
+def texts_of(values: list[str]) -> np.ndarray:
+    """Return texts as an array."""
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+class GivenColumns:
+    """The columns that a rank brings with its part of a batch, by name; ``[count]`` each, on their devices."""
+
+    def __init__(self, table: EdgeTable, given: Any, count: int) -> None:
+        self._table = table
+        self.values = {}
+        for name, values in table.checked(given, count).items():
+            column = table.columns[name]
+            self.values[name] = column.device.xp.broadcast_to(column.device.xp.asarray(values), (count,))
+
+    def at(self, places: Array) -> None:
+        """Keep the values of the edges at ``places`` only."""
+        for name, values in self.values.items():
+            host = self._table.columns[name].dtype == TEXT
+            self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]
+
+    def joined(self, comm: Any, names: set[str], count: int) -> dict[str, Array]:
+        """Return the values of the edges of all ranks; where a rank has none, those that are missing. Collective."""
+        found = {}
+        for name in sorted(names):
+            column = self._table.columns[name]
+            values = self.values.get(name)
+            if values is None:
+                values = column.device.xp.full(count, column.missing, column.dtype)
+            if column.dtype == TEXT:
+                found[name] = texts_of([text for part in comm.gather("texts", values.tolist()) for text in part])
+            else:
+                found[name] = comm.joined(column.device.xp.ascontiguousarray(values))
+        return found
