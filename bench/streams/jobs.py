@@ -21,8 +21,8 @@ from suricate.bench.streams.slides import job_of
 from suricate.bench.verify.edges import EdgeModel, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
 from suricate.graph.delta import Batch
-from suricate.stream.events import Events
-from suricate.stream.ring import Ring
+from suricate.windows.events import Events
+from suricate.windows.ring import Ring
 
 PREFIX = "vertex "
 

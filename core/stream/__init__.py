@@ -9,15 +9,15 @@
 4 1 2
 5 1 2
 
-The rule of windows is in ``rule``, exact multiplicity in ``ring``, where events come from in ``sources`` and ``scan``,
-and the loop that users see in ``window``, and how it goes on after a crash in ``checkpoint``.
+Where events come from is in ``suricate.io.sources``, the rule of windows and exact multiplicity are in
+``suricate.windows``, the loop that users see is in ``window``, and how it goes on after a crash in ``checkpoint``.
 """
 
 from __future__ import annotations
 
-from suricate.stream.events import DELETE, INSERT, SET
-from suricate.stream.scan import scan
-from suricate.stream.sources import MARK, Chain, Function, Merge, Source
+from suricate.io.sources.kinds import DELETE, INSERT, SET
+from suricate.io.sources.scan import scan
+from suricate.io.sources.source import MARK, Chain, Function, Merge, Source
 from suricate.stream.window import Slide, Window
 
 chain, merge, source = Chain, Merge, Function

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.base.parameters import shown
-from suricate.stream.intake import Refusals, take_held
+from suricate.io.sources.refusals import Refusals, take_held
 
 if TYPE_CHECKING:
     from suricate.stream.slide import Slide

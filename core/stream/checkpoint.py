@@ -21,8 +21,8 @@ from suricate.base.errors import FileFormatError, ParameterError, RequirementErr
 from suricate.base.files import as_path, replacing
 from suricate.base.parameters import shown
 from suricate.intake.names import Names
-from suricate.stream.events import Events
-from suricate.stream.times import duration
+from suricate.io.sources.times import duration
+from suricate.windows.events import Events
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window

@@ -19,8 +19,8 @@ from suricate.intake.tables import column_names
 from suricate.state.attributes import as_values, dtype_of, fitted
 from suricate.state.edge_table import WEIGHT
 from suricate.stream.naming import VertexNames
-from suricate.stream.ring import Change, fitted_weights
 from suricate.stream.tracking import JobTracker
+from suricate.windows.ring import Change, fitted_weights
 
 BY_IN_EDGES = "dynamic", "repair"  #: kinds of updates of algorithms that go faster with in-edges
 

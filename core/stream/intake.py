@@ -1,101 +1,20 @@
-"""From chunks to events: columns are checked, bad rows raise, are counted, or go to a file; so do late events."""
+"""From chunks to events: columns are checked; what is not valid raises, is counted, or goes to a file."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
-from suricate.base.files import as_path
-from suricate.base.parameters import shown
-from suricate.stream.columns import Texts
-from suricate.stream.events import DELETE, Events, bad_id, checked_ids, checked_weights, kinds_of
+from suricate.io.sources.columns import Texts
+from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
+from suricate.io.sources.refusals import Refusals
+from suricate.io.sources.times import moment, ticks_of
 from suricate.stream.naming import VertexNames
-from suricate.stream.outputs import cut_to, size_on_disk, write_rows
-from suricate.stream.ring.attributes import AttributeIntake
-from suricate.stream.times import moment, ticks_of
-
-CHOICES = "drop", "skip", "raise"  #: words that are no file's name
-
-
-class BadLine(NamedTuple):
-    """A malformed line of a file: its number from 1, its text, and what is wrong with it."""
-
-    number: int
-    text: str
-    reason: str
-
-
-class Refusals:
-    """Where events go that are not taken: nowhere, to a CSV file, or they raise.
-
-    Args:
-        label: the parameter that says so. choice: ``"raise"``, ``silent``, or a file's name.
-        silent: the word for nowhere.
-    """
-
-    def __init__(self, label: str, choice: Any, silent: str) -> None:
-        self.raises, self.count, self._path = choice == "raise", 0, None
-        self.held: list[list[str]] = []  #: rows of malformed lines whose chunk has not been used
-        if choice in ("raise", silent):
-            return
-        if not isinstance(choice, str | os.PathLike) or choice in CHOICES:
-            raise ParameterError(f"{label} must be 'raise', {silent!r} or the name of a file, got {shown(choice)}")
-        self._path = as_path(choice)
-
-    def mute(self) -> None:
-        """Write no file."""
-        self._path = None
-
-    def put(self, events: Events, reason: str, *, has_unit: bool, names: VertexNames | None = None) -> None:
-        """Count events, and write them if there is a file: time, source, destination, weight, kind, reason."""
-        if names is not None:
-            src, dst = names.shown(events) if self._path is not None else ([], [])
-            names.drop(events)
-        else:
-            src, dst = events.src.tolist(), events.dst.tolist()
-        self.count += events.number
-        if self._path is None or not events.number:
-            return
-        columns = [
-            [moment(ticks, has_unit=has_unit) for ticks in events.time.tolist()],
-            src, dst,
-            [""] * events.number if events.weight is None else events.weight.tolist(),
-            [1] * events.number if events.kind is None else events.kind.tolist(),
-        ]  # fmt: skip
-        write_rows(self._path, zip(*columns, [reason] * events.number, strict=True))
-
-    def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Take note of the malformed lines of a chunk, until it has been used."""
-        self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
-
-    def put_rows(self, rows: list[list[str]]) -> None:
-        """Count malformed lines that were held, and write them if there is a file: their chunk has been used."""
-        self.count += len(rows)
-        if self._path is not None and rows:
-            write_rows(self._path, rows)
-
-    def save(self) -> tuple[int, str, int]:
-        """Return the count, and the name and size of the file, which is on the disk."""
-        return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
-
-    def load(self, saved: Any) -> None:
-        """Go on where :meth:`save` was called; raises ``ParameterError`` if the file is shorter than it was."""
-        self.count, name, size = saved
-        if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
-            cut_to(self._path, size)
-
-
-def take_held(refusals: Sequence[Refusals]) -> list[list[list[str]]]:
-    """Return the rows that are held, a list for each, and hold none any more."""
-    found = [each.held for each in refusals]
-    for each in refusals:
-        each.held = []
-    return found
+from suricate.windows.events import Events, bad_id, checked_ids, checked_weights
+from suricate.windows.ring.attributes import AttributeIntake
 
 
 class Intake:
@@ -157,9 +76,34 @@ class Intake:
                 refused = refused._replace(time=np.zeros_like(refused.time))
                 events = events._replace(time=self._numbers(events.number))
             why = "missing, infinite or out of range"
-            self._refusals.put(refused, why, has_unit=self.has_unit, names=self._names)
+            self.refuse(self._refusals, refused, why)
         self.position += events.number if self._mode == "count" else 0
         return events
+
+    def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
+        """Count events that are not taken, and write them if there is a file."""
+        rows: list[Any] = []
+        if refusals.writes and events.number:
+            weights = [""] * events.number if events.weight is None else events.weight.tolist()
+            kinds = [INSERT] * events.number if events.kind is None else events.kind.tolist()
+            times = [moment(ticks, has_unit=self.has_unit) for ticks in events.time.tolist()]
+            rows = [*zip(times, *self._ends_of(events), weights, kinds, [reason] * events.number, strict=True)]
+        if self._names is not None:
+            self._names.drop(events)
+        refusals.put(events.number, rows)
+
+    def late_error(self, events: Events, closed: int) -> LateEventError:
+        """Return the error that names the first of late events; ``closed`` is the newest end of a slide."""
+        (src, *_), (dst, *_) = self._ends_of(events)
+        time, end = (moment(int(ticks), has_unit=self.has_unit) for ticks in (events.time[0], closed))
+        return LateEventError(
+            f"the event {src} -> {dst} at {time} comes after the slide that ended at {end} had closed: "
+            "a larger lateness waits longer, late='drop' leaves it out"
+        )
+
+    def _ends_of(self, events: Events) -> tuple[list[Any], list[Any]]:
+        """Return sources and destinations as users know them."""
+        return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return ids, or tokens of names, and which of them are none."""
@@ -201,13 +145,3 @@ class Intake:
         if self._mode == "step":
             return np.full(count, self.position, np.int64)
         return np.arange(self.position, self.position + count, dtype=np.int64)
-
-
-def refuse_late(events: Events, closed: int, *, has_unit: bool, names: VertexNames | None) -> LateEventError:
-    """Return the error that names the first late event."""
-    src, dst = (events.src.tolist(), events.dst.tolist()) if names is None else names.shown(events)
-    time = moment(int(events.time[0]), has_unit=has_unit)
-    return LateEventError(
-        f"the event {src[0]} -> {dst[0]} at {time} comes after the slide that ended at "
-        f"{moment(closed, has_unit=has_unit)} had closed: a larger lateness waits longer, late='drop' leaves it out"
-    )

@@ -16,8 +16,8 @@ from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
-from suricate.stream.columns import Texts
-from suricate.stream.events import Events
+from suricate.io.sources.columns import Texts
+from suricate.windows.events import Events
 
 UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in this slide; not listed
 

@@ -6,9 +6,9 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from suricate.io.sources.refusals import Refusals, take_held
+from suricate.io.sources.source import MARK
 from suricate.stream.background import ReadAhead
-from suricate.stream.intake import Refusals, take_held
-from suricate.stream.sources import MARK
 
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm

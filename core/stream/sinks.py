@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,10 +12,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.base.files import as_path, replacing
+from suricate.base.files import as_path, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.tables import column_names
-from suricate.stream.outputs import cut_to, drop_parts, has_content, part_name, size_on_disk
+from suricate.io.appending import cut_to, size_on_disk
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
@@ -160,3 +161,25 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
         known = ", ".join(saved) or "none"
         raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
     return kinds[path.suffix](job, path, (saved or {}).get(str(path)))
+
+
+def has_content(path: Path) -> bool:
+    """Return whether a file has bytes, or a folder parts."""
+    return part_name(path, 0).exists() or (path.is_file() and not is_special(path) and path.stat().st_size > 0)
+
+
+def part_name(folder: Path, number: int) -> Path:
+    """Return the name of a part of a folder."""
+    return folder / f"part-{number:06}.parquet"
+
+
+def drop_parts(folder: Path, number: int) -> None:
+    """Remove the parts of a folder from ``number`` on; raises ``ParameterError`` if an earlier one is missing."""
+    for at in range(number):
+        if not part_name(folder, at).is_file():
+            raise ParameterError(f"checkpoint: {folder} lacks part {at}: it was changed or removed since")
+    for at in itertools.count(number):
+        path = part_name(folder, at)
+        if not path.exists():
+            return
+        path.unlink()

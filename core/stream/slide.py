@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from suricate.base.errors import RequirementError
 from suricate.graph import Graph, inspection
 from suricate.graph.delta import Delta
-from suricate.stream.ring import Change
-from suricate.stream.times import moment
+from suricate.io.sources.times import moment
+from suricate.windows.ring import Change
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window

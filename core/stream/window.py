@@ -18,26 +18,27 @@ from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
+from suricate.io.sources.columns import in_order
+from suricate.io.sources.refusals import Refusals
+from suricate.io.sources.source import MARK, as_source
+from suricate.io.sources.times import moment
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.background import ReadAhead, Threaded
 from suricate.stream.checkpoint import Checkpoints, restore
-from suricate.stream.columns import in_order
-from suricate.stream.events import Events, joined, nothing
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
-from suricate.stream.intake import Intake, Refusals, refuse_late
+from suricate.stream.intake import Intake
 from suricate.stream.naming import vertex_names
-from suricate.stream.options import STEP, TIME, WindowOptions
 from suricate.stream.ranks import Ranks, held_by
-from suricate.stream.ring import Change, Ring
-from suricate.stream.ring.attributes import AttributeIntake, EdgeValues, columns_needed
-from suricate.stream.rule import AHEAD, LATE, TAKEN
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
-from suricate.stream.sources import MARK, as_source
-from suricate.stream.times import moment
 from suricate.stream.tracking import JobTracker
+from suricate.windows.events import Events, joined, nothing
+from suricate.windows.options import STEP, TIME, WindowOptions
+from suricate.windows.ring import Change, Ring
+from suricate.windows.ring.attributes import AttributeIntake, EdgeValues, columns_needed
+from suricate.windows.rule import AHEAD, LATE, TAKEN
 
 WHOLE = "all"  #: the position behind a source that was sorted
 
@@ -338,7 +339,7 @@ class Window(Threaded):
             elif len(chunk["src"]):  # lists without entries have no type
                 self._take(self._intake.events(chunk))
             for each, rows in zip(refusals, held(), strict=True):
-                each.put_rows(rows)
+                each.put(len(rows), rows)
             self._position = position
             yield from self._close(time.perf_counter() - begin)
             if self._ranks.any(self._stop.is_set()):
@@ -383,13 +384,13 @@ class Window(Threaded):
         if verdict is not None:
             late = events.taken(verdict == LATE)
             if late.number and self._late.raises:
-                raise refuse_late(late, int(self.rule.state[1]), has_unit=self.has_unit, names=self._names)
-            self._late.put(late, "late", has_unit=self.has_unit, names=self._names)
+                raise self._intake.late_error(late, int(self.rule.state[1]))
+            self._intake.refuse(self._late, late, "late")
             ahead = events.taken(verdict == AHEAD)
             if ahead.number and self._bad.raises:
                 time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
                 raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
-            self._bad.put(ahead, "ahead of the watermark", has_unit=self.has_unit, names=self._names)
+            self._intake.refuse(self._bad, ahead, "ahead of the watermark")
             events = events.taken(verdict == TAKEN)
         if events.number:
             self._waiting.append(events)

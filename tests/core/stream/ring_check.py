@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.stream.ring import Ring, loops
+from suricate.windows.ring import Ring, loops
 
 
 def check_ring(ring: Ring) -> None:

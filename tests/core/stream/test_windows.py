@@ -14,7 +14,7 @@ from window_model import Closed, Event, model
 import suricate as su
 import suricate.stream as st
 from suricate.stream.history import History
-from suricate.stream.ring.loops import COMBINE
+from suricate.windows.ring.loops import COMBINE
 
 EVENTS = hs.lists(
     hs.builds(

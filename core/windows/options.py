@@ -8,10 +8,10 @@ from typing import Any
 
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import integer, shown
-from suricate.stream.ring.attributes import checked_rules
-from suricate.stream.ring.loops import COMBINE
-from suricate.stream.rule import Grid, Rule
-from suricate.stream.times import duration
+from suricate.io.sources.times import duration
+from suricate.windows.ring.attributes import checked_rules
+from suricate.windows.ring.loops import COMBINE
+from suricate.windows.rule import Grid, Rule
 
 TIME, COUNT, STEP = "time", "count", "step"
 

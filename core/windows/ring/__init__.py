@@ -10,10 +10,10 @@ import numpy as np
 from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights
-from suricate.stream.events import Events
-from suricate.stream.ring import loops
-from suricate.stream.ring.attributes import EdgeValues
-from suricate.stream.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
+from suricate.windows.events import Events
+from suricate.windows.ring import loops
+from suricate.windows.ring.attributes import EdgeValues
+from suricate.windows.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
 
 EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs

@@ -14,10 +14,10 @@ from suricate.base.errors import ParameterError, RequirementError, WeightError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.names import Names
+from suricate.io.sources.columns import as_codes, as_numbers, has_texts
+from suricate.io.sources.source import COLUMNS
 from suricate.state.attributes import TEXT
-from suricate.stream.columns import as_codes, as_numbers, has_texts
-from suricate.stream.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
-from suricate.stream.sources import COLUMNS
+from suricate.windows.ring.loops import COMBINE, HEAD, SUM, overflows, value_of
 
 TEXTS = 1 << 16  #: texts of an attribute that are kept although nothing has them
 OF_TEXTS = "first", "last"  #: rules that texts can have, beside counts, which need no column

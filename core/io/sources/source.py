@@ -14,8 +14,8 @@ from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
 from suricate.intake.tables import column_names
-from suricate.stream.columns import in_order, part_of
-from suricate.stream.times import demand_unit, ticks_of
+from suricate.io.sources.columns import in_order, part_of
+from suricate.io.sources.times import demand_unit, ticks_of
 
 COLUMNS = ("time", "src", "dst", "weight", "kind")
 
@@ -59,7 +59,7 @@ class Source:
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Where its malformed rows go (``intake.Refusals``), and those of its parts."""
+        """Where its malformed rows go (``refusals.Refusals``), and those of its parts."""
         return ()
 
     def describe(self) -> str:

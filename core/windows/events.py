@@ -1,4 +1,4 @@
-"""Events: what a source yields, arrays of equal length by column, in the order of arrival."""
+"""Events: the columns of a source, checked: arrays of equal length."""
 
 from __future__ import annotations
 
@@ -7,14 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexRangeError, WeightError
+from suricate.base.errors import DTypeError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
-from suricate.stream.columns import Texts, distinct, widened
-
-DELETE, SET, INSERT = -1, 0, 1  #: kinds of events
-_WORDS = {INSERT: ("insert", "i", "+", "1", "+1"), DELETE: ("delete", "d", "-", "-1"), SET: ("set", "s", "=", "0")}
-_LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}
+from suricate.io.sources.columns import widened
+from suricate.io.sources.kinds import INSERT
 
 
 class Events(NamedTuple):
@@ -24,7 +21,7 @@ class Events(NamedTuple):
         time: ``int64[n]``, ticks (see ``times``).
         src, dst: ``uint32[n]``, ids of vertices.
         weight: ``float64[n]`` or ``int64[n]``, or None.
-        kind: ``int8[n]``: :data:`INSERT`, :data:`DELETE` or :data:`SET`; or None where all are inserted.
+        kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); or None where all are inserted.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
     """
 
@@ -92,25 +89,3 @@ def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
     array = widened(array, "weight", WeightError)
     bad = ~np.isfinite(array) if array.dtype.kind == "f" else None
     return array, None if bad is None or not bad.any() else bad
-
-
-def kinds_of(values: Any) -> np.ndarray | None:
-    """Return kinds as ``int8``; None if all are insertions.
-
-    Accepted are 1 (insert), -1 (delete) and 0 (set), and the words insert, delete and set, their first letters and
-    ``+ - =``, and these numbers as texts; raises ``ParameterError`` otherwise.
-    """
-    array = np.empty(0, object) if isinstance(values, Texts) else np.asarray(values)
-    if array.dtype.kind == "b":
-        raise ParameterError("kind must be 1 (insert), -1 (delete), 0 (set) or words, got truth values")
-    if array.dtype.kind in "iu":
-        if len(array) and not -1 <= int(array.min()) <= int(array.max()) <= 1:
-            raise ParameterError("kind must be 1 (insert), -1 (delete) or 0 (set)")
-        codes = array.astype(np.int8)
-    else:
-        words, at = distinct(values)
-        unknown = [word for word in words if word.lower() not in _LETTERS]
-        if unknown:
-            raise ParameterError(f"kind must be insert, delete or set, got {unknown[0]!r}")
-        codes = np.array([_LETTERS[word.lower()] for word in words], np.int8)[at]
-    return None if (codes == INSERT).all() else codes

@@ -28,11 +28,11 @@ from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
 from suricate.io.parsing.tokenizer import Tokenizer
-from suricate.stream.columns import Texts, part_of
-from suricate.stream.events import DELETE, INSERT, SET
-from suricate.stream.intake import BadLine, Refusals
-from suricate.stream.sources import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
-from suricate.stream.times import demand_unit
+from suricate.io.sources.columns import Texts, part_of
+from suricate.io.sources.kinds import DELETE, INSERT, SET
+from suricate.io.sources.refusals import BadLine, Refusals
+from suricate.io.sources.source import COLUMNS, MARK, Chunk, Source, _Mark, columns_of
+from suricate.io.sources.times import demand_unit
 
 PARSED = ("src", "dst", "weight", "time")  #: columns that the readers of text know
 TABLES = ("parquet", "arrow")
