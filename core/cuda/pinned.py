@@ -60,3 +60,8 @@ class PinnedCounters:
         if self.busy and self._copied.done:
             self.busy = False
         return not self.busy
+
+    def wait(self) -> None:
+        """Wait for the last copy, there is one, but for nothing behind it."""
+        self._copied.synchronize()
+        self.busy = False

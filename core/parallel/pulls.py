@@ -16,6 +16,7 @@ from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
 from suricate.parallel.arguments import frontier_of, vertices_in, with_local, written_by
 from suricate.parallel.on_demand.asks import Asking
+from suricate.parallel.pending import PendingNumber
 from suricate.parallel.totals import Totals
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ class Rounds:
         self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
         self.commit, self.most, self.crowded = commit, most, False
         self.pairs: Swap = ()
+        self._kept: list[Array] = []  # what the last round over all vertices has overwritten
         self.written = sorted(self.call.then.writes) if self.call.then is not None else []
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
@@ -179,14 +181,25 @@ class Rounds:
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
         """Make rounds over all vertices, between which arrays take each other's place."""
         n, steps, stopped = self.graph.num_vertices, 0, False
+        pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:
             if steps:
                 self.totals.begin()
+            follows_unread = pending is not None and pending.unread
+            if follows_unread:
+                self._keep()
             self._pull(self.part.own_frontier)
             self.part.share_rows(None, [self.asking.call.values[position] for position in self.written])
             self.totals.end()
+            if pending is None:
+                stopped = stop is not None and stop.ends_loop()
+            elif follows_unread and pending.ends_loop():
+                self._undo()
+                break
+            else:
+                pending.note()
+                stopped = not pending.unread and pending.ends_loop()
             steps += 1
-            stopped = stop is not None and stop.ends_loop()
             self.asking.exchange(self.pairs)
         # Arrays keep their places: what the last round wrote is in b, or with ``after`` in a.
         if steps and steps % 2 == (after is not None):
@@ -195,6 +208,23 @@ class Rounds:
             self.totals.end()
         left_out = after is not None and not after.crowded
         return Propagated.of(steps, steps * n, left_out or not n)
+
+    def _can_be_undone(self) -> bool:
+        """Return whether a round over all vertices writes nothing but what it exchanges; asked where that helps."""
+        return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
+
+    def _keep(self) -> None:
+        """Keep what a round is to overwrite."""
+        arrays = [self.asking.call.values[b] for _, b in self.pairs]
+        self._kept = self._kept or [self.part.xp.empty_like(array) for array in arrays]
+        for kept, array in zip(self._kept, arrays, strict=True):
+            kept[:] = array
+
+    def _undo(self) -> None:
+        """Undo a round behind the last one."""
+        for kept, (_, b) in zip(self._kept, self.pairs, strict=True):
+            self.asking.call.values[b][:] = kept
+        self.totals.undo()
 
     def _pull(self, vertices: Frontier, *more: Any) -> None:
         args = self.asking.of_pull(vertices.vertices, self.over)

@@ -36,8 +36,7 @@ class Totals:
     @contextmanager
     def call(self, *, alike: bool = False) -> Iterator[None]:
         """Make one call of the operator meanwhile: for a part of the work, or ``alike`` on all ranks."""
-        for scalar, before in zip(self._scalars, self._before, strict=True):
-            scalar.total[:] = before
+        self.undo()
         yield
         for scalar, added in zip(self._scalars, self._added, strict=True):
             into = added[1:] if alike else added[:1]
@@ -56,3 +55,8 @@ class Totals:
             for added in numbers:
                 total = reduced(self._xp, scalar.op, total, added[:1])
             scalar.total[:] = total
+
+    def undo(self) -> None:
+        """Give scalars the totals from before the operator."""
+        for scalar, before in zip(self._scalars, self._before, strict=True):
+            scalar.total[:] = before

@@ -1,0 +1,98 @@
+"""The number that ends rounds is read behind the launch of the next one: the same answers, and no wait in between."""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from test_parallel_algorithms import follow
+
+import suricate as su
+from suricate.parallel import Comm, pending, run
+from suricate.parallel.pulls import Rounds
+
+pytestmark = pytest.mark.gpu
+N = 12
+
+
+def before_it(u, v, w, x, y, s, factor):
+    return x[u]
+
+
+def moved(v, value, x, y, s, factor):
+    z = factor * value + (1 - factor) * y[v] / 8  # also of what the round before the last has left
+    s.add(abs(z - x[v]))
+    y[v] = z
+
+
+def rounds(comm: Comm | None, factor: float, device: str = "cuda", **options: Any) -> list[Any]:
+    """On a path. With factor 1 every round changes one vertex by 1, until suddenly none is left; else changes fall."""
+    graph = su.Graph(N, device=device, in_edges=True, comm=comm)
+    graph.insert_edges(*((np.arange(N - 1), np.arange(1, N)) if comm is None or comm.rank == 0 else (None, None)))
+    xp, s = graph.device.xp, su.Scalar("sum", "float64", graph)
+    x, y = xp.ones(N), xp.zeros(N)
+    done = su.converge(
+        graph, None, before_it, args=(x, y, s, factor), reduce="sum", over="in", then=moved, wake=None,
+        swap=[(x, y)], until=(s, 0.01), **options,
+    )  # fmt: skip
+    return [done.steps, *(graph.device.to_numpy(one).tolist() for one in (x, y)), s.read()]
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What rank 0 does: rounds, reads, and rounds that are undone."""
+    seen: list[str] = []
+
+    def noting(kind: type, method: str, word: str) -> None:
+        done = getattr(kind, method)
+
+        def call(self: Any, *args: Any) -> Any:
+            if threading.current_thread().name == "rank 0":
+                seen.append(word)
+            return done(self, *args)
+
+        monkeypatch.setattr(kind, method, call)
+
+    noting(Rounds, "_pull", "round")
+    noting(Rounds, "_undo", "undone")
+    noting(pending.PendingNumber, "ends_loop", "read")
+    return seen
+
+
+@pytest.mark.parametrize(("factor", "max_steps"), [(1.0, 30), (0.5, 30), (1.0, 7), (1.0, N), (1.0, 1)])
+def test_answers_are_those_of_one_process(factor: float, max_steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = run(lambda comm: rounds(comm, factor, max_steps=max_steps), 3)
+    assert found == [rounds(None, factor, "cpu", max_steps=max_steps)] * 3
+    monkeypatch.setattr(pending, "SAFE", math.inf)
+    assert found == run(lambda comm: rounds(comm, factor, max_steps=max_steps), 3)
+
+
+def test_a_round_is_launched_before_the_number_of_the_last_is_read(log: list[str]) -> None:
+    """But for the first two, from which more are expected; after the last one a round is undone."""
+    steps = run(lambda comm: rounds(comm, 1.0), 2)[0][0]
+    assert steps == N + 1
+    assert log == ["round", "read"] * 2 + ["round"] + ["round", "read"] * (N - 1) + ["undone"]
+
+
+def test_where_numbers_fall_evenly_no_round_is_made_in_vain(log: list[str]) -> None:
+    steps = run(lambda comm: rounds(comm, 0.5), 2)[0][0]
+    assert log.count("round") == steps
+    assert "undone" not in log
+
+
+def test_pagerank_waits_for_rounds_that_have_another_behind_them(
+    log: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host waits for a round that has another one behind it, but for the first and the last ones."""
+    waits: list[bool] = []
+    ends_loop = pending.PendingNumber.ends_loop
+    monkeypatch.setattr(
+        pending.PendingNumber, "ends_loop", lambda self: (waits.append(self.unread), ends_loop(self))[1]
+    )
+    kind = su.plugins.algorithm("pagerank")
+    run(lambda comm: follow(comm, kind, {"tol": 1e-9, "method": "nd"}, directed=True, device="cuda"), 2)
+    assert sum(waits) > 2 * len(waits) / 3
+    assert log.count("undone") <= 1
