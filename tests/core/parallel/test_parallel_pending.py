@@ -83,10 +83,8 @@ def test_where_numbers_fall_evenly_no_round_is_made_in_vain(log: list[str]) -> N
     assert "undone" not in log
 
 
-def test_pagerank_waits_for_rounds_that_have_another_behind_them(
-    log: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The host waits for a round that has another one behind it, but for the first and the last ones."""
+def test_pagerank_waits_for_passes_behind_which_is_another(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """But for the first and the last ones."""
     waits: list[bool] = []
     ends_loop = pending.PendingNumber.ends_loop
     monkeypatch.setattr(
