@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_parallel_algorithms import follow
 
 import suricate as su
 from suricate.parallel import Comm, pending, run
@@ -83,14 +82,26 @@ def test_where_numbers_fall_evenly_no_round_is_made_in_vain(log: list[str]) -> N
     assert "undone" not in log
 
 
-def test_pagerank_waits_for_passes_behind_which_is_another(log: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the first and the last ones."""
-    waits: list[bool] = []
-    ends_loop = pending.PendingNumber.ends_loop
-    monkeypatch.setattr(
-        pending.PendingNumber, "ends_loop", lambda self: (waits.append(self.unread), ends_loop(self))[1]
-    )
-    kind = su.plugins.algorithm("pagerank")
-    run(lambda comm: follow(comm, kind, {"tol": 1e-9, "method": "nd"}, directed=True, device="cuda"), 2)
-    assert sum(waits) > 2 * len(waits) / 3
-    assert log.count("undone") <= 1
+def test_pagerank_waits_once_in_a_pass_and_mostly_for_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nccl_ranks import by_nccl, cupy, gpus_of_threads
+
+    gpus_of_threads(monkeypatch)
+    seen: list[tuple[bool, int]] = []
+    number = pending.PendingNumber
+    ends_loop = number.ends_loop
+
+    def noting(self: Any) -> bool:
+        if threading.current_thread().name == "rank 0":
+            seen.append((self.unread, cupy.memory.COUNTS["waits"]))
+        return ends_loop(self)
+
+    def job(host: Comm) -> None:
+        graph = su.Graph(300, device="cuda", in_edges=True, comm=by_nccl(host))
+        graph.insert_edges(*(np.random.default_rng(1).integers(0, 300, (2, 2000)) if host.rank == 0 else (None, None)))
+        graph.compute("pagerank", tol=1e-9)
+
+    monkeypatch.setattr(number, "ends_loop", noting)
+    run(job, 2)
+    unread, waits = zip(*seen, strict=True)
+    assert sum(unread) > 3 * len(seen) / 4
+    assert waits[-1] - waits[0] <= 2 * len(seen)  # of both ranks
