@@ -207,26 +207,20 @@ class Betweenness(Algorithm):
         num_vertices: int,
         directed: bool,
         *,
-        k: int | None = None,
-        normalized: bool = True,
-        endpoints: bool = False,
-        seed: int = 0,
-        sources: Any = None,
-        weighted: bool = False,
         live: np.ndarray | None = None,
-        **_: Any,
+        **params: Any,
     ) -> np.ndarray:
         """Products of the SciPy matrix with one vector per level; by weight, SciPy's Dijkstra and plain loops."""
-        sources = Sample("betweenness", k, seed, sources).drawn(num_vertices, live)
-        total = np.zeros(num_vertices)
+        asked, total = cls(**params), np.zeros(num_vertices)
+        sources = asked.sample.drawn(num_vertices, live)
         for source, reached, credit in _reference_credits(
-            src, dst, weight if weighted else None, num_vertices, sources
+            src, dst, weight if asked.weighted else None, num_vertices, sources
         ):
             others = reached & (np.arange(num_vertices) != source)
-            total += credit + endpoints * others
-            total[source] += endpoints * others.sum()
+            total += credit + asked.endpoints * others
+            total[source] += asked.endpoints * others.sum()
         num_live = num_vertices - deleted_among(live)
-        return total * scales(num_vertices, num_live, sources, directed, normalized, endpoints)
+        return total * scales(num_vertices, num_live, sources, directed, asked.normalized, asked.endpoints)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:

@@ -132,26 +132,22 @@ class Closeness(Algorithm):
         num_vertices: int,
         directed: bool,
         *,
-        wf_improved: bool = True,
-        k: int | None = None,
-        seed: int = 0,
-        sources: Any = None,
-        weighted: bool = False,
         live: np.ndarray | None = None,
-        **_: Any,
+        **params: Any,
     ) -> np.ndarray:
         """Shortest paths from the same sources by SciPy."""
         from scipy.sparse import csgraph
 
-        sources = Sample("closeness", k, seed, sources).drawn(num_vertices, live)
-        matrix = adjacency(src, dst, weight, num_vertices, weighted)
+        asked = cls(**params)
+        sources = asked.sample.drawn(num_vertices, live)
+        matrix = adjacency(src, dst, weight, num_vertices, asked.weighted)
         count, total = np.zeros(num_vertices, np.int64), np.zeros(num_vertices)
         for source in sources:
             distance = csgraph.dijkstra(matrix, indices=source)
             reached = np.isfinite(distance)
             count += reached
             total[reached] += distance[reached]
-        return closeness(np, count, total, len(sources), num_vertices - deleted_among(live), wf_improved)
+        return closeness(np, count, total, len(sources), num_vertices - deleted_among(live), asked.wf_improved)
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:

@@ -202,30 +202,24 @@ class RandomWalks(Algorithm):
         num_vertices: int,
         directed: bool,
         *,
-        length: int = LENGTH,
-        walks_per_vertex: int = 1,
-        starts: Any = None,
-        restart: float = 0.0,
-        p: float = 1.0,
-        q: float = 1.0,
-        weighted: bool | None = None,
-        seed: int = 0,
         live: np.ndarray | None = None,
-        **_: Any,
+        **params: Any,
     ) -> np.ndarray:
         """The same walks by NumPy: all offers of a step as one list, sorted by walk and offer."""
+        asked = cls(**params)
+        p, q = asked.p, asked.q
         order = np.lexsort((dst, src))
         src, dst = src[order].astype(np.int64), dst[order]
-        by_weights = weight is not None and weighted is not False
+        by_weights = weight is not None and asked.weighting.asked is not False
         rates = weight[order].astype(np.float64) if by_weights and weight is not None else np.ones(len(src))
         begin = np.searchsorted(src, np.arange(num_vertices + 1))
         keys = src << 32 | dst
-        first = first_vertices(None if starts is None else host_ids(starts), num_vertices, walks_per_vertex)
-        base = mixed64(np.arange(len(first), dtype=np.uint64) + np.uint64(key_of(seed)))
+        first = first_vertices(asked.starts, num_vertices, asked.walks_per_vertex)
+        base = mixed64(np.arange(len(first), dtype=np.uint64) + np.uint64(asked.key))
         walks, before = [first], np.full(len(first), EMPTY, np.uint32)
         at, alive = first, np.ones(len(first), bool) if live is None else live[first]
         walks[0] = np.where(alive, first, np.uint32(EMPTY))
-        for step in range(length):
+        for step in range(asked.length):
             count = begin[at.astype(np.int64) + 1] - begin[at]
             walk = np.repeat(np.arange(len(at)), count)
             edge = np.repeat(begin[at] - np.cumsum(count) + count, count) + np.arange(count.sum())
@@ -240,7 +234,7 @@ class RandomWalks(Algorithm):
             best = np.full(len(at), NONE, np.uint64)
             np.minimum.at(best, walk[rate > 0], offer[rate > 0])
             after = (best & np.uint64(LOW)).astype(np.uint32)
-            back = unit(mixed64(base + np.uint64(2 * step + 1))) < restart
+            back = unit(mixed64(base + np.uint64(2 * step + 1))) < asked.restart
             after = np.where(alive, np.where(back, first, after), np.uint32(EMPTY))
             before = np.where(back, np.uint32(EMPTY), at)
             alive &= after != EMPTY

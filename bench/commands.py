@@ -7,7 +7,7 @@ backend or graph, impossible option, results file not writable).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,6 @@ from suricate.errors import SuricateError
 
 if TYPE_CHECKING:
     from suricate.base.devices import Device
-    from suricate.base.types import Checks
     from suricate.bench.reports.results import ResultsFile
     from suricate.bench.runner import Limits
     from suricate.bench.suites import Selection
@@ -70,6 +69,9 @@ SUITABLE = {  #: what does not run workloads -> the options that go with it
     "listing": ("suite", "backends", "algorithms", "device", "table_format"),
     "report": ("files", "plot", "html", "page", "save_map", "table_format"),
 }
+
+OUTPUTS = "plot", "html", "page", "save_map"  #: options that say where a report goes
+SELECTED = "seed", "pairs", "weighted", "checks", "hints", "scenario", "knobs", "quick"  #: those of ``Selection``
 
 SUITE_DEFAULTS: dict[tuple[str, str], Any] = {  #: (suite, option) -> its default there
     ("crossover", "repeats"): constants.CROSSOVER_REPEATS,
@@ -218,41 +220,11 @@ def demo(
 @table_format
 @click.argument("files", nargs=-1, type=FILE)
 def bench(
-    suite: str,
-    graphs: tuple[str, ...],
-    edges: int | None,
-    backends: tuple[str, ...],
-    algorithms: tuple[str, ...],
-    workloads: tuple[str, ...],
-    batches: tuple[int, ...],
-    pairs: str | None,
-    hints: bool,
-    scenario: str,
-    knobs: tuple[str, ...],
-    weighted: bool,
-    checks: Checks,
-    options: tuple[str, ...],
-    device: str,
-    seed: int,
-    quiet_core: bool,
-    repeats: int,
-    time_limit: float,
-    output: Path,
-    listing: bool,
-    report: bool,
-    plot: Path | None,
-    html: Path | None,
-    page: Path | None,
-    save_map: Path | None,
-    resume: bool,
-    quick: bool,
-    ranks: int | None,
-    processor_time: bool,
-    table_format: str,
-    files: tuple[Path, ...],
-) -> None:
+    suite: str, graphs: tuple[str, ...], backends: tuple[str, ...], algorithms: tuple[str, ...], device: str,
+    output: Path, listing: bool, report: bool, table_format: str, files: tuple[Path, ...], **options: Any,
+) -> None:  # fmt: skip
     """Run the full sweeps, or report results FILES (--report)."""
-    outputs = {"plot": plot, "html": html, "page": page, "save_map": save_map}
+    outputs = {name: options[name] for name in OUTPUTS}
     for mode, is_on in {"report": report, "listing": listing}.items():
         if is_on:
             check_suitable(mode)
@@ -263,48 +235,50 @@ def bench(
     for name, path in outputs.items():
         if path:
             raise click.UsageError(f"--{name.replace('_', '-')} goes with --report")
-    if resume and output == STDOUT:
+    if options["resume"] and output == STDOUT:
         raise click.UsageError("--resume needs a file that can be read: it does not go with --output -")
-    if edges and graphs:
+    if options["edges"] and graphs:
         raise click.UsageError("--edges stands for graphs of that size: give it or --graph")
     check_fitting(suite)
     if suite == SCALING and not listing:
-        return run_scaling(graphs, device, backends, algorithms, workloads, batches, repeats, seed, output, ranks)
+        return run_scaling(graphs, device, backends, algorithms, output, options)
     with usage_errors():
         where = resolve(device)
-        repeats, time_limit = given("repeats", repeats, suite), given("time_limit", time_limit, suite)
-        limits = make_limits(where, repeats, time_limit, quiet_core, processor_time)
+        repeats, time_limit = (given(name, options[name], suite) for name in ("repeats", "time_limit"))
+        limits = make_limits(where, repeats, time_limit, options["quiet_core"], options["processor_time"])
         from suricate.bench import drawn, inputs, suites
         from suricate.bench.reports.results import measured, place
 
-        names = suites.backend_names(backends, where)
+        names, batches, quick = suites.backend_names(backends, where), options["batches"], options["quick"]
         if listing:
             return print_list(suite, names, suites.algorithm_names(algorithms), table_format)
         selection = suites.Selection(
-            names, where, seed, batches or constants.BATCHES, batches or None, pairs, weighted, checks, parse(options),
-            algorithms=suites.algorithm_names(algorithms), hints=hints, scenario=scenario, knobs=knobs,
-            quick=quick,
+            names, where, batches=batches or constants.BATCHES, updates=batches or None,
+            options=parse(options["options"]), algorithms=suites.algorithm_names(algorithms),
+            **{name: options[name] for name in SELECTED},
         )  # fmt: skip
         suites.check_options(selection)
-        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, edges, where, quick=quick)]
+        specs = [inputs.parse(spec) for spec in graphs or default_graphs(suite, options["edges"], where, quick=quick)]
         results = open_results(output)
         data: list[Any] = [
-            (drawn if is_drawn(suite, inputs.size_of(spec)) else inputs).load(spec, seed=seed) for spec in specs
+            (drawn if is_drawn(suite, inputs.size_of(spec)) else inputs).load(spec, seed=options["seed"])
+            for spec in specs
         ]
         tasks = [(item.name, task) for item in data for task in suites.bench_tasks(suite, selection, item)]
-        tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in workloads or ("",))]
+        parts = options["workloads"]
+        tasks = [(name, task) for name, task in tasks if any(part in task.workload for part in parts or ("",))]
         if not tasks:
-            named = f" has a name with {' or '.join(map(repr, workloads))}" if workloads else " fits these options"
+            named = f" has a name with {' or '.join(map(repr, parts))}" if parts else " fits these options"
             raise ValueError(f"no workload of suite {suite!r}{named}")
-        if resume:
+        if options["resume"]:
             done = measured(results.path)
             tasks = [(name, task) for name, task in tasks if place(name, task) not in done]
     run_session(tasks, data, selection, limits, results, table_format)
 
 
 def run_scaling(
-    graphs: tuple[str, ...], device: str, backends: tuple[str, ...], algorithms: tuple[str, ...],
-    workloads: tuple[str, ...], batches: tuple[int, ...], repeats: int, seed: int, output: Path, ranks: int | None,
+    graphs: tuple[str, ...], device: str, backends: tuple[str, ...], algorithms: tuple[str, ...], output: Path,
+    options: Mapping[str, Any],
 ) -> None:  # fmt: skip
     """Run the suite on scaling; end the command with exit code 1 if a row failed, else 0."""
     with usage_errors():
@@ -316,13 +290,13 @@ def run_scaling(
         if len(backends) > 1:
             raise ValueError("suite 'scaling' measures one backend")
         backend = suites.backend_names(backends, resolve_device(device)) if backends else ()
-        sizes = batches or constants.SCALING_BATCHES
-        repeats = repeats if is_given("repeats") else constants.SCALING_REPEATS
+        sizes = options["batches"] or constants.SCALING_BATCHES
+        repeats = options["repeats"] if is_given("repeats") else constants.SCALING_REPEATS
         plan = Plan(
             backend[0] if backend else default_backend(resolve_device(device)).name, sizes, sizes,
-            suites.algorithm_names(algorithms), repeats, workloads, seed,
+            suites.algorithm_names(algorithms), repeats, options["workloads"], options["seed"],
         )  # fmt: skip
-        failed = scaling.run(graphs or constants.SCALING_GRAPHS, device, plan, output, ranks)
+        failed = scaling.run(graphs or constants.SCALING_GRAPHS, device, plan, output, options["ranks"])
     raise SystemExit(1 if failed else 0)
 
 

@@ -50,6 +50,7 @@ from suricate.algorithms.pagerank.parameters import ALPHA, TOL, Jumps, one_of, s
 from suricate.algorithms.pagerank.passes import WholePasses
 from suricate.algorithms.pagerank.reach import is_near, steps_until
 from suricate.algorithms.pagerank.steps import (
+    KAPPA,
     Local,
     is_reached,
     local,
@@ -125,7 +126,7 @@ class PageRank(WholePasses):
     update_kind = "dynamic"
     recompute_share = 0.01
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a user may choose, by keyword
         self,
         alpha: float = ALPHA,
         personalization: Mapping[int, float] | Array | None = None,
@@ -180,7 +181,7 @@ class PageRank(WholePasses):
             self._fit(graph)
         if method in LOCAL and self._announced is None:
             self._announced = self._share.copy()
-            self._kappa = self._dangling.total * self.alpha + (1 - self.alpha)
+            self._terms[KAPPA : KAPPA + 1] = self._dangling.total * self.alpha + (1 - self.alpha)
         if method not in LOCAL and not (self._by_edges(graph) or self._local_updates):
             self._warm(graph, ())
             return
@@ -233,8 +234,8 @@ class PageRank(WholePasses):
         """
         paced = not (graph.device.is_cuda and all_passes_scan(graph, "in"))
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
-        known = self._inv, self._jump, self._spread, self.alpha, self._kappa
-        args = (self._share, self._after, self._announced, *known, self.frontier_tol, self.prune_tol, self._error)
+        known = self._inv, self._jump, self._spread
+        args = (self._share, self._after, self._announced, *known, self.alpha, self._terms, self._error)
         affected, most = self._reached(graph, ends) if method == "dt" else ends, self._most_steps
         loop = converge(
             graph, affected, functions.pull, args=args, reduce="sum", over="in", then=functions.relax,
@@ -255,14 +256,11 @@ class PageRank(WholePasses):
     ) -> Propagated:
         """Go on over all vertices if the loop ``after`` was crowded."""
         pace, last_pace, next_pace = self._sweep_paces
-        args = (
-            self._share, self._announced, *known, self._kept, self.prune_tol / 2, self._error, self._factor, pace,
-            next_pace,
-        )  # fmt: skip
+        args = (self._share, self._announced, *known, self._terms, self._kept, self._error, pace, next_pace)
         swap = (self._share, self._announced), (pace, next_pace)
         with copied_rows(graph):
             swept = self._again.passes(
-                functions.pull_all, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
+                functions.pull, args, functions.sweep, dtype="float64", max_steps=self._most_steps,
                 until=(self._error, self.tol / 2), swap=swap, after=after,
             )  # fmt: skip
         if paced:

@@ -18,6 +18,7 @@ from suricate.algorithms.pagerank.steps import (
     by_degree_of_all,
     by_degree_with_loop,
     dangle,
+    factor_of,
     measure,
     normalise,
     passes,
@@ -53,6 +54,8 @@ class WholePasses(VerifiedRanks):
     method: str
     self_loops: bool
     closed: bool
+    frontier_tol: float
+    prune_tol: float
     dtype: np.dtype
     weighting: Weighting
 
@@ -111,7 +114,8 @@ class WholePasses(VerifiedRanks):
         self._pace, self._next_pace = (graph.device.xp.full(1, FRESH) for _ in range(2))  # on CUDA
         self._host_pace = StepExtrapolation(self.alpha)  # on the CPU
         self._epoch, self._mark, self._again = 0, None, Repeated(graph)
-        self._factor = 2 / (1 + math.sqrt(1 - self.alpha**2))  # of extrapolated steps
+        numbers = [0, self.alpha, factor_of(self.alpha), self.frontier_tol, self.prune_tol]
+        self._terms = graph.device.xp.asarray(numbers, np.float64)  # of local steps
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
@@ -187,19 +191,18 @@ class WholePasses(VerifiedRanks):
 
     def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
         """Make the steps in one launch, without a wait; if these are too few, more are made when the result is read."""
-        pull, finish, args = self._passes.pull, self._passes.finish, self._state
+        finish, args = self._passes.finish, self._state
         swap: tuple[Any, ...] = ((self._share, self._after),)
         if paced:
-            pull, finish = self._passes.pull_paced, self._passes.finish_paced
-            args = (*args, self._pace, self._next_pace)
+            finish, args = self._passes.finish_paced, (*args, self._pace, self._next_pace)
             swap = (*swap, (self._pace, self._next_pace))
         most = min(progress.limit, progress.at_once)
-        self._loops += [
-            self._again.passes(
-                pull, args, finish, dtype="float64", max_steps=most, until=(self._error, self.tol), swap=swap
-            )
-        ]
-        self._cut.note(self._loops[-1], most)
+        loop = self._again.passes(
+            self._passes.pull, args, finish, dtype="float64", max_steps=most, until=(self._error, self.tol),
+            swap=swap,
+        )  # fmt: skip
+        self._loops += [loop]
+        self._cut.note(loop, most)
         self._owes_passes = most < progress.limit
         self._share, self._after = self._after, self._share
         if paced:
@@ -221,7 +224,6 @@ class WholePasses(VerifiedRanks):
         """The arguments of a step."""
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
-            self._factor,
         )  # fmt: skip
 
     def _step(self, graph: Graph, *, is_fast: bool = False) -> Any:
@@ -235,7 +237,7 @@ class WholePasses(VerifiedRanks):
         pushed = graph.device.xp.zeros(len(self._share))
 
         def step() -> None:
-            advance(graph, None, functions.push, pushed, args=self._state[:1], reduce="sum")
+            advance(graph, None, functions.pull, pushed, args=self._state[:1], reduce="sum")
             vertex_map(graph, None, functions.finish_pushed, args=(pushed, *self._state))
 
         return step

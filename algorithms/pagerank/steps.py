@@ -27,10 +27,8 @@ class Passes(NamedTuple):
     pull: Callable[..., Any]
     finish: Callable[..., Any]
     finish_fast: Callable[..., Any]
-    push: Callable[..., Any]
-    finish_pushed: Callable[..., Any]
-    pull_paced: Callable[..., Any]
     finish_paced: Callable[..., Any]
+    finish_pushed: Callable[..., Any]
 
 
 SLOW = 0.7  #: a step that leaves more than so much of the change before is followed by extrapolated ones
@@ -56,6 +54,16 @@ def following(pace, total, alpha, is_fast):
     )
 
 
+def extrapolated(rank, before, least, factor):
+    """Return the rank of an extrapolated step: ``factor`` times as far from ``before``, at least ``least``."""
+    return max(least, factor * rank + (1 - factor) * before)
+
+
+def factor_of(alpha):
+    """Return how far an extrapolated step goes: the factor of successive over-relaxation for this spectral radius."""
+    return 2 / (1 + math.sqrt(1 - alpha * alpha))
+
+
 def jump(v, jumps, spread, alpha, dangling):
     """Return what jumps and dangling vertices give to ``v``."""
     return (1 - alpha + alpha * dangling.value) * jumps[v * spread]
@@ -67,12 +75,24 @@ def jump_and_dangling(v, jumps, spread, alpha, dangling):
 
 
 @cache
+def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
+    """Return what a neighbour gives in every step."""
+
+    def pull(u, v, w, share, *others):
+        if loops and u == v:
+            return 0.0
+        return w * share[u] if weighted else share[u]
+
+    return pull
+
+
+@cache
 def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float, most: float) -> Passes:
     """Return the functions of whole passes; the usable weights of a vertex are from ``least`` to ``most``.
 
     ``apart``: ``jumps[v * spread + 1]`` is what ``v`` gets of the rank of dangling vertices; else that goes with jumps.
     """
-    base = jump_and_dangling if apart else jump
+    base, adds_loop = jump_and_dangling if apart else jump, loops and not closed
 
     def weight(u, v, w, share, inv):
         if loops and u == v:
@@ -84,79 +104,45 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
         usable = total == 0 or (total >= least and total <= most)
         new = 1 / total if total > 0 else -1.0
         new = new if usable else math.nan  # and so will be all ranks
-        share[v] = share[v] / abs(inv[v]) * abs(new)
+        share[v] = reweighed(v, share, inv, new)
         inv[v] = new
 
-    def pull(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, factor):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
+    def finishing(*, fast: bool = False, paced: bool = False, pushed: bool = False) -> Callable[..., Any]:
+        """Return the end of a step: extrapolated (``fast``), or where ``pace`` says so (``paced``, else none is given).
 
-    def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        rank = base(v, jumps, spread, alpha, dangling) + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        error.add(abs(rank - share[v] / scale))
-        after[v] = rank * scale
-        dangling.add(rank if inv[v] < 0 else 0.0)
+        ``pushed``: ``value`` is an array, whose entry is cleared for the next step.
+        """
 
-    def finish_fast(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        least = base(v, jumps, spread, alpha, dangling)
-        rank = least + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        error.add(abs(rank - share[v] / scale) / alpha)
-        rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
-        after[v] = rank * scale
-        dangling.add(rank if inv[v] < 0 else 0.0)
+        def finish(v, value, share, after, inv, jumps, spread, alpha, error, dangling, pace=0, next_pace=0):
+            scale = abs(inv[v])
+            least = base(v, jumps, spread, alpha, dangling)
+            total = (value[v] if pushed else value) + (share[v] if adds_loop else 0.0)
+            rank = least + alpha * total
+            rank = rank / (1 - alpha * scale) if closed else rank
+            change = abs(rank - share[v] / scale)
+            is_fast = quickens(pace[0], error.value, alpha) if paced else fast
+            if is_fast:
+                rank = extrapolated(rank, after[v] / scale, least, factor_of(alpha))
+                change = change / alpha
+            error.add(change)
+            after[v] = rank * scale
+            dangling.add(rank if inv[v] < 0 else 0.0)
+            if paced and v == 0:
+                next_pace[v] = following(pace[0], error.value, alpha, is_fast)
+            if pushed:
+                value[v] = 0
 
-    def push(u, v, w, share):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
-
-    def finish_pushed(v, pushed, share, after, inv, jumps, spread, alpha, error, dangling, factor):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        rank = base(v, jumps, spread, alpha, dangling) + alpha * (pushed[v] + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        error.add(abs(rank - share[v] / scale))
-        after[v] = rank * scale
-        dangling.add(rank if inv[v] < 0 else 0.0)
-        pushed[v] = 0
-
-    def pull_paced(u, v, w, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
-
-    def finish_paced(v, value, share, after, inv, jumps, spread, alpha, error, dangling, factor, pace, next_pace):
-        scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        least = base(v, jumps, spread, alpha, dangling)
-        rank = least + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        change = abs(rank - share[v] / scale)
-        is_fast = quickens(pace[0], error.value, alpha)
-        if is_fast:
-            rank = max(least, factor * rank + (1 - factor) * after[v] / scale)
-            change = change / alpha
-        error.add(change)
-        after[v] = rank * scale
-        if inv[v] < 0:
-            dangling.add(rank)
-        if v == 0:
-            next_pace[v] = following(pace[0], error.value, alpha, is_fast)
+        return finish
 
     return Passes(
-        weight, weigh, pull, finish, finish_fast, push, finish_pushed, pull_paced, finish_paced,
-    )  # fmt: skip
+        weight,
+        weigh,
+        pulling(weighted, loops),
+        finishing(),
+        finishing(fast=True),
+        finishing(paced=True),
+        finishing(pushed=True),
+    )
 
 
 def undo_extrapolation(v, share, other, last_pace, pace):
@@ -167,21 +153,29 @@ def undo_extrapolation(v, share, other, last_pace, pace):
         pace[v] = GIVEN_UP if last_pace[0] == GIVEN_UP else FRESH
 
 
+def inverse(count):
+    """Return one over the number of out-edges of a vertex, or -1 if it has none."""
+    return 1 / count if count > 0 else -1.0
+
+
+def reweighed(v, share, inv, new):
+    """Return the share of a vertex with the same rank and another weight, ``new`` in place of ``inv[v]``."""
+    return share[v] / abs(inv[v]) * abs(new)
+
+
 def by_degree(v, graph, share, inv):
     """Weigh a vertex of a graph whose edges weigh 1."""
-    count = graph.degree(v)
-    new = 1 / count if count > 0 else -1.0
-    share[v] = share[v] / abs(inv[v]) * abs(new)
+    new = inverse(graph.degree(v))
+    share[v] = reweighed(v, share, inv, new)
     inv[v] = new
     return True
 
 
 def by_degree_of_all(v, graph, share, inv, dangling):
     """Weigh a vertex of a graph whose edges weigh 1, perhaps as before; add up the ranks of dangling vertices."""
-    count = graph.degree(v)
-    new = 1 / count if count > 0 else -1.0
+    new = inverse(graph.degree(v))
     if new != inv[v]:
-        share[v] = share[v] / abs(inv[v]) * abs(new)
+        share[v] = reweighed(v, share, inv, new)
         inv[v] = new
     dangling.add(share[v] if new < 0 else 0.0)
 
@@ -189,7 +183,7 @@ def by_degree_of_all(v, graph, share, inv, dangling):
 def by_degree_with_loop(v, graph, share, inv):
     """Weigh a vertex of a graph whose edges weigh 1, with exactly one self-loop."""
     new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))
-    share[v] = share[v] / abs(inv[v]) * new
+    share[v] = reweighed(v, share, inv, new)
     inv[v] = new
     return True
 
@@ -221,76 +215,67 @@ class Local(NamedTuple):
     pull: Callable[..., Any]
     relax: Callable[..., Any]
     publish: Callable[..., Any]
-    pull_all: Callable[..., Any]
     sweep: Callable[..., Any]
+
+
+KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that local steps take: see ``local``
 
 
 @cache
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
     """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
 
-    ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``kappa`` is what all jumps have.
+    ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``terms`` holds ``kappa``, which
+    is what all jumps have, ``alpha``, its ``factor_of``, and the tolerances of the frontier and of pruning.
     ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which each vertex sees the last shares of all
-    others. From the second one on it starts from ranks whose sum fits ``kappa``, as errors of the sum fade most slowly:
-    ``kept`` adds up what all jumps have to be for the sum to stay. With ``paced`` slow rounds are extrapolated.
+    others, to half of the tolerance. From the second one on it starts from ranks whose sum fits ``kappa``, as errors of
+    the sum fade most slowly: ``kept`` adds up what all jumps have to be for the sum to stay. With ``paced`` slow rounds
+    are extrapolated.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
+    adds_loop = loops and not closed
 
-    def pull(u, v, w, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
-
-    def relax(v, value, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+    def relax(v, value, share, after, announced, inv, jumps, spread, alpha, terms, error):
         scale = abs(inv[v])
-        own = share[v] if loops and not closed else 0.0
-        rank = kappa[0] * jumps[v * spread] + alpha * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
-        new = rank * scale
+        rank = terms[KAPPA] * jumps[v * spread] + alpha * (value + (share[v] if adds_loop else 0.0))
+        new = (rank / (1 - alpha * scale) if closed else rank) * scale
         error.add(abs(new - share[v]) / scale)
         after[v] = new
         change = abs(new - announced[v])
         largest = max(new, announced[v])
-        says = 1 if stays_anyway or change > prune * largest else 0
-        if wakes and change > frontier * largest:
+        says = 1 if stays_anyway or change > terms[PRUNE] * largest else 0
+        if wakes and change > terms[FRONTIER] * largest:
             announced[v] = new
             says = says + 2
         return says
 
-    def publish(v, share, after, announced, inv, jumps, spread, alpha, kappa, frontier, prune, error):
+    def publish(v, share, after, *others):
         share[v] = after[v]
 
-    def pull_all(u, v, w, share, other, inv, jumps, spread, alpha, kappa, kept, prune, error, factor, pace, next_pace):
-        if loops and u == v:
-            return 0.0
-        return w * share[u] if weighted else share[u]
-
-    def sweep(v, value, share, other, inv, jumps, spread, alpha, kappa, kept, prune, error, factor, pace, next_pace):
-        ratio = kappa[0] / kept.value if kept.value > 0 else 1.0
+    def sweep(v, value, share, other, inv, jumps, spread, terms, kept, error, pace, next_pace):
+        alpha = terms[ALPHA]
+        ratio = terms[KAPPA] / kept.value if kept.value > 0 else 1.0
         scale = abs(inv[v])
         before = ratio * share[v] / scale
-        own = share[v] if loops and not closed else 0.0
-        least = kappa[0] * jumps[v * spread]
-        rank = least + alpha * ratio * (value + own)
-        if closed:
-            rank = rank / (1 - alpha * scale)
+        least = terms[KAPPA] * jumps[v * spread]
+        rank = least + alpha * ratio * (value + (share[v] if adds_loop else 0.0))
+        rank = rank / (1 - alpha * scale) if closed else rank
         change = abs(rank - before)
         if paced:
             is_fast = quickens(pace[0], error.value, alpha)
             if is_fast:
-                rank = max(least, factor * rank + (1 - factor) * other[v] / scale)
+                rank = extrapolated(rank, other[v] / scale, least, terms[FACTOR])
                 change = change / alpha
             if v == 0:
                 next_pace[v] = following(pace[0], error.value, alpha, is_fast)
-        error.add(change if stays_anyway or change > prune * max(rank, before) else 0.0)
+        error.add(change if stays_anyway or change > terms[PRUNE] / 2 * max(rank, before) else 0.0)
         kept.add(rank if inv[v] < 0 else (1 - alpha) * rank)
         other[v] = rank * scale
 
-    return Local(pull, relax, publish, pull_all, sweep)
+    return Local(pulling(weighted, loops), relax, publish, sweep)
 
 
-def reach(u, v, w, mark, epoch):
+def reach(u, v, w, *others):
     """Return 0: whether a neighbour is active is all that counts."""
     return 0
 

@@ -58,7 +58,8 @@ Scalars, effects, edges
 What is there
     Conditional expressions, ``if`` / ``elif`` / ``else``, local variables, early ``return``, chained comparisons,
     ``and``, ``or``, ``not``; numbers from closures, globals and modules, which are inlined (and looked up again at
-    each call of an operator); calls of other Python functions that are a single ``return``. All else is an
+    each call of an operator); calls of other Python functions that are a single ``return``; ``*others`` as the last
+    parameter, for arguments that this function does not use but another of the same call does. All else is an
     ``EdgeFunctionError`` with file and line. An expert can give CUDA C++ with a Numba twin: :class:`EdgeFunction`.
 """
 

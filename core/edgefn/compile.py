@@ -14,7 +14,7 @@ from suricate.edgefn import bounds, emit_cuda, emit_numba
 from suricate.edgefn.by_hand import EdgeFunction
 from suricate.edgefn.derived.asks import asks_of
 from suricate.edgefn.layout import Layout
-from suricate.edgefn.names import Name, look_up
+from suricate.edgefn.names import Name, reader
 from suricate.edgefn.parameters import EDGE, Argument, Signature, check_count
 from suricate.edgefn.source import find_source, plain_function
 from suricate.edgefn.translate import translate
@@ -37,7 +37,7 @@ def compile_function(
 
     Args:
         fn: a function of the leading parameters and one more per argument (those left out take their default value), or
-            an :class:`EdgeFunction`.
+            an :class:`EdgeFunction`; ``*others`` takes arguments that the function does not use.
         arguments: what comes after the leading parameters (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
         leading: the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"`` has
@@ -84,23 +84,28 @@ class Translations:
 
     def __init__(self, code: Any) -> None:
         self._code = code  # held, so that its id stays taken
-        self._names: tuple[Name, ...] = ()  # that translations rely on; only grows
+        self._names: dict[
+            Name, Callable[[FunctionType], Any]
+        ] = {}  # that translations rely on, and how to look them up
         self._variants: dict[tuple[Any, ...], tuple[TypedFunction, Any]] = {}
 
     def variant(self, function: FunctionType) -> TypedFunction | None:
         """Return the translation for the values that ``function`` sees now, or None if there is none yet."""
-        found = self._variants.get(_values(function, self._names))
+        found = self._variants.get(_values(self._held(function)))
         return None if found is None else found[0]
 
     def add(self, function: FunctionType, signature: Signature) -> TypedFunction:
         """Translate ``function``; under ``_LOCK``, since it changes the names that keys are made of."""
         found, used = _translated(function, signature)
-        if not used <= set(self._names):
-            self._names = tuple(dict.fromkeys((*self._names, *used)))
+        if not used <= self._names.keys():
+            self._names = self._names | {name: reader(self._code, name) for name in used}
             self._variants = {}
-        held = [look_up(name.owner or function, name) for name in self._names]
-        self._variants[_values(function, self._names)] = (found, held)  # held, so that their ids stay taken
+        held = self._held(function)
+        self._variants[_values(held)] = (found, held)  # held, so that their ids stay taken
         return found
+
+    def _held(self, function: FunctionType) -> list[Any]:
+        return [read(function) for read in self._names.values()]
 
 
 _COMPILED: dict[Any, Translations] = {}
@@ -111,12 +116,14 @@ MOST_SEEN = 4096  #: of them: some arguments are new objects each time
 _LOCK = renewed(threading.RLock())  # of translations: calls of several graphs may come from several threads
 
 
-def _values(function: FunctionType, names: tuple[Name, ...]) -> tuple[Any, ...]:
+_NUMBERS = int, float, np.generic
+
+
+def _values(held: list[Any]) -> tuple[Any, ...]:
     """Return what tells variants apart: numbers by type and value, other objects by identity."""
     values: list[Any] = []
-    for name in names:
-        value = look_up(name.owner or function, name)
-        is_number = isinstance(value, int | float | np.generic)
+    for value in held:
+        is_number = isinstance(value, _NUMBERS)
         values += (type(value), repr(value) if value == 0 else value) if is_number else (None, id(value))
     return tuple(values)
 
@@ -129,7 +136,7 @@ def _known_ahead(label: str) -> bool:
 def _translated(function: FunctionType, signature: Signature) -> tuple[TypedFunction, set[Name]]:
     """Return the translation of ``function``, and the names from outside that it relies on."""
     source = find_source(function)
-    names = source.parameters()
+    names = source.parameters(rest=True)
     defaults = function.__defaults__ or ()
     check_count(source, len(names) - len(defaults), len(names), signature)
     parameters, labels = signature.parameters, signature.labels

@@ -310,6 +310,8 @@ class Expressions:
             self.fail(
                 node, f"{ast.unparse(node)}: only names from outside the function and attributes of modules can be used"
             )
+        if inner.id == self.scope.source.rest:
+            self.fail(node, f"*{inner.id} is what the function does not use: give what it uses a parameter")
         function = self.scope.source.function
         for length in range(len(path) + 1):
             key = Name(self.scope.owner, inner.id, tuple(path[:length]))

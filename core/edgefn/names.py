@@ -6,7 +6,9 @@ They are looked up again at each call of an operator, so that a changed number g
 from __future__ import annotations
 
 import builtins
-from types import FunctionType
+from collections.abc import Callable
+from functools import reduce
+from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
 MISSING = object()
@@ -26,18 +28,42 @@ class Name(NamedTuple):
 
 def look_up(function: FunctionType, name: Name) -> Any:
     """Return the value of ``name`` in the closure, the globals or the built-ins of ``function``, or ``MISSING``."""
-    key = name.name
+    return reader(function.__code__, name)(function)
+
+
+def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
+    """Return how a function of this code looks up ``name``, or does it for the owner of the name: see ``look_up``."""
+    if name.owner is not None:
+        found = reader(name.owner.__code__, name._replace(owner=None))
+        return lambda function: found(name.owner)
+    key, path = name.name, name.path
     if isinstance(key, int):
-        return function.__defaults__[key]  # type: ignore[index]
-    if key in function.__code__.co_freevars:
+        return lambda function: function.__defaults__[key]  # type: ignore[index]
+    outer = _cell(code.co_freevars.index(key)) if key in code.co_freevars else _from_globals(key)
+    return outer if not path else lambda function: reduce(_attribute, path, outer(function))
+
+
+def _cell(place: int) -> Callable[[FunctionType], Any]:
+    """Return what reads a variable of a closure."""
+
+    def read(function: FunctionType) -> Any:
         try:
-            value = function.__closure__[function.__code__.co_freevars.index(key)].cell_contents  # type: ignore[index]
+            return function.__closure__[place].cell_contents  # type: ignore[index]
         except ValueError:  # not assigned yet
             return MISSING
-    else:
+
+    return read
+
+
+def _from_globals(key: str) -> Callable[[FunctionType], Any]:
+    """Return what reads a global or a built-in name."""
+
+    def read(function: FunctionType) -> Any:
         value = function.__globals__.get(key, MISSING)
-        if value is MISSING:
-            value = getattr(builtins, key, MISSING)
-    for attribute in name.path:
-        value = getattr(value, attribute, MISSING)
-    return value
+        return getattr(builtins, key, MISSING) if value is MISSING else value
+
+    return read
+
+
+def _attribute(value: Any, name: str) -> Any:
+    return getattr(value, name, MISSING)

@@ -289,12 +289,17 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
 
 
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
-    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and the arguments."""
+    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and the arguments.
+
+    One with ``*others`` takes more than ``most``.
+    """
     given = [*signature.names, *map(str, signature.arguments)]
-    if least <= len(given) <= most:
+    if least <= len(given) and (source.rest or len(given) <= most):
         return
+    names, number = source.parameters(rest=True), f"{most} parameters"
+    if source.rest:
+        names, number = [*names, f"*{source.rest}"], f"at least {least} parameters"
     source.fail(
         source.node,
-        f"the function takes {most} parameters ({', '.join(source.parameters())}), but is called with "
-        f"{len(given)}: ({', '.join(given)})",
+        f"the function takes {number} ({', '.join(names)}), but is called with {len(given)}: ({', '.join(given)})",
     )

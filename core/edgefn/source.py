@@ -37,14 +37,21 @@ class Source:
         has_docstring = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
         return body[1:] if has_docstring else body
 
-    def parameters(self) -> list[str]:
-        """Return the names of the parameters; only plain positional ones are allowed."""
+    def parameters(self, *, rest: bool = False) -> list[str]:
+        """Return the names of the parameters: plain positional ones, and with ``rest`` perhaps ``*others`` after them.
+
+        ``others`` is not among the names.
+        """
         spec = self.node.args
-        if spec.vararg or spec.kwarg or spec.kwonlyargs:
-            self.fail(
-                self.node, "an edge function takes plain positional parameters: no *args, **kwargs or keyword-only ones"
-            )
+        if (spec.vararg and not rest) or spec.kwarg or spec.kwonlyargs:
+            allowed = "no **kwargs or keyword-only ones" if rest else "no *args, **kwargs or keyword-only ones"
+            self.fail(self.node, f"an edge function takes plain positional parameters: {allowed}")
         return [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+
+    @property
+    def rest(self) -> str | None:
+        """The name of ``*others``, which stands for all arguments beyond the parameters, or None."""
+        return self.node.args.vararg.arg if self.node.args.vararg else None
 
 
 def find_source(function: FunctionType) -> Source:

@@ -88,7 +88,7 @@ class Graph(hints.Hinted):
         CapacityError: there is not enough memory.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a user may choose, by keyword; GraphOptions holds it from here on
         self,
         num_vertices: int = 0,
         *,

@@ -298,7 +298,7 @@ def neighbor_reduce(
 
 
 @on_graph_device
-def converge(
+def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call for all rounds
     graph: Graph,
     frontier: Any,
     fn: Function,

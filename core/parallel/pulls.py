@@ -124,15 +124,17 @@ class Pull:
 
 
 def converge(
-    part: Partition, frontier: Any, fn: Any, *, args: Any = (), reduce: str, over: str = "in", then: Any,
-    commit: Any = None, wake: str | None = "out", dtype: Any = None, max_steps: int | None = None, until: Any = None,
-    most: int | None = None, swap: Any = (), after: Propagated | None = None,
+    part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, until: Any, most: int | None, swap: Any,
+    after: Propagated | None, **pull: Any,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds, a call of the local operator per round; see ``suricate.operators.converge``."""
+    """Pull in rounds, a call of the local operator per round; see ``suricate.operators.converge``.
+
+    ``pull``: what a round takes, see :class:`Rounds`.
+    """
     limit = checks.step_limit(max_steps)
-    rounds = Rounds(part, fn, args, reduce, over, dtype, then, commit, wake, checks.work_limit(most))
+    rounds = Rounds(part, fn, checks.work_limit(most), **pull)
     stop: Until | None = checks.until_on(rounds.graph, until)
-    rounds.check(swap, after, given=any(one is not None for one in (frontier, wake, commit)))
+    rounds.check(swap, after, given=any(one is not None for one in (frontier, rounds.wake, rounds.commit)))
     if after is not None:
         limit = max(0, limit - after.steps) if after.crowded else 0
     if rounds.pairs:
@@ -156,8 +158,8 @@ class Rounds:
     """Rounds of pulls over an active set, or over all vertices."""
 
     def __init__(
-        self, part: Partition, fn: Any, args: Any, reduce: str, over: str, dtype: Any, then: Any, commit: Any,
-        wake: str | None, most: int,
+        self, part: Partition, fn: Any, most: int, *, args: Any, reduce: str, over: str, dtype: Any, then: Any,
+        commit: Any, wake: str | None,
     ) -> None:  # fmt: skip
         self.part, self.reduce, self.dtype, self.pull, self.then = part, reduce, dtype, fn, then
         self.graph = part.follow()

@@ -95,7 +95,7 @@ class Window(Threaded):
         CapacityError: while iterating; nothing is lost, and the next slide is the same again.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a user may choose, by keyword; WindowOptions holds it from here on
         self,
         source: Any,
         *,

@@ -35,7 +35,7 @@ def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tu
 @lru_cache(maxsize=256)
 def adding_at_corners(fn: Function, count: int) -> Function:
     """Return ``fn(u, v, x, ...)``, of ``count`` arguments, that adds what it returns to the array at its corners."""
-    names = find_source(fn).parameters()[:3] if isinstance(fn, FunctionType) else []
+    names = find_source(fn).parameters(rest=True)[:3] if isinstance(fn, FunctionType) else []
     return _made(fn, 3 + count, _Adding(names))
 
 
@@ -85,8 +85,10 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
     if not isinstance(function, FunctionType):
         raise RequirementError("on a graph of several processes pass a plain function here")
     source = find_source(function)
-    names, given = source.parameters(), copy.deepcopy(source.node.args)
-    given.posonlyargs, given.args = [], [ast.arg(name) for name in names]
+    names, given = source.parameters(rest=True), copy.deepcopy(source.node.args)
+    if given.vararg and len(names) <= place:  # every parameter has its argument, and so has every one of the rest
+        names, given.defaults = [*names, *(f"other{i}_" for i in range(place - len(names)))], []
+    given.posonlyargs, given.args, given.vararg = [], [ast.arg(name) for name in names], None
     given.args.insert(place, ast.arg(ANSWERS))
     ordinary = len(names) - len(given.defaults)
     if place > ordinary:  # what is ahead has defaults, and so must this; it is always given

@@ -91,8 +91,12 @@ def array_parameter(u, v, w, f64):
     return f64
 
 
-def star(u, v, *rest):
-    return u
+def star(u, v, w, *f64):
+    return f64
+
+
+def star_of_helper(*both):
+    return both
 
 
 def keyword_only(u, v, w, *, f64=1):
@@ -112,7 +116,7 @@ UNSUPPORTED = [
     (nested, "a nested function", 1),
     (recursive, "nested too deeply", 1),
     (array_parameter, "f64 is an array", 0),
-    (star, r"no \*args", 0),
+    (star, r"\*f64 is what the function does not use", 1),
     (keyword_only, "keyword-only", 0),
     (lambda u, v, w: [u, v], "a list", 0),
     (lambda u, v, w: (u, v), "a tuple", 0),
@@ -176,6 +180,16 @@ def test_wrong_number_of_arguments(given_args):
         EdgeFunctionError, match=r"takes 4 parameters \(u, v, w, dist\), but is called with [35]: \(u, v, w"
     ):
         compile_function(fn, arguments, weight_dtype=None)
+
+
+def test_a_helper_takes_no_rest():
+    with pytest.raises(EdgeFunctionError, match=r"no \*args"):
+        types_of(lambda u, v, w: star_of_helper(u, v))
+
+
+def test_rest_does_not_stand_for_leading_parameters_alone():
+    with pytest.raises(EdgeFunctionError, match=r"takes at least 4 parameters \(u, v, w, x, \*rest\), .* with 3"):
+        compile_function(lambda u, v, w, x, *rest: u, (), weight_dtype=None)
 
 
 @pytest.mark.parametrize("fn", [3, print, np.sqrt, "u + v", type])

@@ -51,6 +51,16 @@ def test_cuda_declarations():
     assert "2.5f" in types_of(lambda u, v, w, f32: f32[u] * 2.5)[0].cuda_source("f")
 
 
+def test_arguments_that_a_function_does_not_use():
+    def first(u, v, w, f32, *others):
+        return f32[u]
+
+    arguments = [np.arange(3, dtype=np.float32), np.zeros(3), 7]
+    typed = compile_function(first, tuple(map(argument_of, arguments)), weight_dtype=None)
+    assert in_numba(typed)(np.uint32(2), np.uint32(0), 1, *arguments) == 2
+    assert "const float* a0, const double* a1, long long a2)" in typed.cuda_source("first")
+
+
 # -- constants from outside, and the cache -----------------------------------------------------------------------------
 
 

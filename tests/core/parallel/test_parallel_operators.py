@@ -223,7 +223,7 @@ def rounds_with_totals(graph: su.Graph) -> list[Any]:
     return found
 
 
-def lower_word(u, v, w, label, fresh):
+def lower_word(u, v, w, label, *others):
     return min(label[u], label[v]), u
 
 
@@ -246,7 +246,7 @@ def rounds_of_words(graph: su.Graph) -> list[Any]:
     return [done, label]
 
 
-def of_all(u, v, w, old, new, pace, next_pace, s):
+def of_all(u, v, w, old, *others):
     return old[u] * 0.5
 
 
