@@ -165,7 +165,7 @@ class Betweenness(Algorithm):
                 _, credit = self._credits(graph, source, overflows=True)
                 credit[source] = 0
                 total += credit
-        total *= xp.asarray(scales(n, graph.num_live, sources, graph.directed, self.normalized, self.endpoints))
+        total *= scales(xp, n, graph.num_live, sources, graph.directed, self.normalized, self.endpoints)
         self._betweenness = total
 
     def _credits(self, graph: Graph, source: int, *, overflows: bool = False) -> tuple[Array, Array]:
@@ -220,7 +220,7 @@ class Betweenness(Algorithm):
             total += credit + asked.endpoints * others
             total[source] += asked.endpoints * others.sum()
         num_live = num_vertices - deleted_among(live)
-        return total * scales(num_vertices, num_live, sources, directed, asked.normalized, asked.endpoints)
+        return total * scales(np, num_vertices, num_live, sources, directed, asked.normalized, asked.endpoints)
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
@@ -286,20 +286,19 @@ def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Ar
 
 
 def scales(
-    num_vertices: int, num_live: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool
-) -> np.ndarray:
-    """Return the factors of the sums of credits, ``float64[num_vertices]``, as NetworkX has them of live vertices.
+    xp: Any, num_vertices: int, num_live: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool
+) -> Array | float:
+    """Return the factors of the sums of credits, ``float64[num_vertices]`` or one number, as NetworkX has them.
 
     Without endpoints, pairs with the vertex itself as source do not count, so a sampled source has one source fewer.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:
-        return np.ones(num_vertices)
+        return 1.0
     is_sample = len(sources) < num_live
-    counted = np.full(num_vertices, len(sources) if is_sample else others, np.float64)
+    counted = xp.full(num_vertices, len(sources) if is_sample else others, np.float64)
     if is_sample and not endpoints:
-        counted[sources] -= 1
-    counted[counted == 0] = math.nan
+        counted[xp.asarray(sources, np.int64)] = len(sources) - 1 or math.nan
     return 1 / (counted * (others - 1)) if normalized else others / (counted * (1 if directed else 2))
 
 

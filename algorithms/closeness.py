@@ -97,7 +97,7 @@ class Closeness(Algorithm):
         """Add up the number of edges from each source."""
         n, xp = graph.num_vertices, graph.device.xp
         level = xp.empty(n, np.uint32)
-        self._count = xp.asarray(np.bincount(sources, minlength=n).astype(np.int64))
+        self._count = xp.bincount(xp.asarray(sources, np.int64), minlength=n)
         for source in sources:
             level.fill(UNREACHED)
             level[source] = 0

@@ -1,10 +1,11 @@
 """Random walks: uniform or by weight, with restarts, of first and second order. Computed from scratch after a change.
 
 In every step each walk follows an out-edge of its vertex, with a probability proportional to the edge's weight. The
-random numbers are hashes of (seed, walk, step, neighbour) and depend on nothing else, in particular not on the device,
-the backend or the order of storage. A uniform walk takes the neighbour with the smallest number. A weighted walk takes
-the one that wins a race of exponential clocks, with the smallest ``-log(number) / weight`` (Efraimidis and Spirakis,
-*Weighted random sampling with a reservoir*, 2006). The cost of a step is the sum of the degrees of the walks' vertices.
+random numbers are hashes of (seed, walk, step) and, where rates differ, of the neighbour; they depend on nothing else,
+in particular not on the device, the backend or the order of storage. A uniform walk takes the i-th of the ascending
+neighbours, from copies of the rows that walks come to, in constant time. A weighted walk takes the neighbour that wins
+a race of exponential clocks, with the smallest ``-log(number) / weight`` (Efraimidis and Spirakis, *Weighted random
+sampling with a reservoir*, 2006); the cost of its steps is the sum of the degrees of the walks' vertices.
 
 Walks of second order (Grover and Leskovec, *node2vec: scalable feature learning for networks*, 2016): the weight of the
 edge back to the previous vertex is divided by ``p``, that of edges to vertices to which the previous vertex has no edge
@@ -16,12 +17,15 @@ The same seed gives the same walks on both devices, up to ties within the roundi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import suricate as su
 from suricate import hookimpl
+from suricate.algorithms.shared.ascending_rows import AscendingRows
 from suricate.algorithms.shared.hash import key_of, mixed64
 from suricate.algorithms.shared.live import NamedVertices
 from suricate.algorithms.shared.sums import Weighting
@@ -40,6 +44,7 @@ NONE = 0xFFFFFFFFFFFFFFFF  #: what no neighbour offers: its lower half is EMPTY
 LOW = 0xFFFFFFFF
 LENGTH = 10
 MOST = 2**31 - 1  #: steps, and walks from a vertex
+MANY = 0.125  #: walks per vertex of the graph from which on all rows are copied at once
 MIDDLE, SHIFT = 2.0**500, 2.0**512  #: weights between 1 / MIDDLE and MIDDLE need not be scaled, others are by SHIFT
 LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
@@ -72,11 +77,6 @@ def ring(bits, rate):
 def bell(bits, weight, divisor):
     """Return when a clock of the rate ``weight / divisor`` rings, as 32 bits in the same order, for every weight."""
     return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
-
-
-def uniformly(i, u, v, w, draw, best):
-    """Offer ``v`` to walk ``i`` with a random number."""
-    su.atomic.min(best, i, hashed(draw[i], v) >> 32 << 32 | np.uint64(v))
 
 
 def by_weight(i, u, v, w, draw, best):
@@ -146,13 +146,14 @@ class RandomWalks(Algorithm):
         self._walks: Array = None  # uint32[length + 1, walks]
 
     def compute(self, graph: Graph) -> None:
-        """Make all walks, step by step; nothing is read from the device in between.
+        """Make all walks, step by step.
 
-        If ``starts`` are given while there may be deleted vertices, it first waits to know whether all are live.
+        It waits for the rows that walks come to, of many walks at the start only. If ``starts`` are given while there
+        may be deleted vertices, it first waits to know whether all are live.
         """
         self.weighting.demand(graph)
         xp = graph.device.xp
-        at = starts = xp.asarray(first_vertices(self.starts, graph.num_vertices, self.walks_per_vertex))
+        at = starts = first_vertices(xp, self.starts, graph.num_vertices, self.walks_per_vertex)
         self._walks = xp.empty((self.length + 1, len(starts)), np.uint32)
         self._walks[0] = starts
         if self._named is not None:
@@ -161,12 +162,9 @@ class RandomWalks(Algorithm):
         elif graph.most_deleted:
             self._walks[0] = xp.where(graph.live_arrays.mask[starts], starts, np.uint32(EMPTY))
         base = mixed64(xp.arange(len(starts), dtype=np.uint64) + np.uint64(self.key))
-        best, before = xp.empty(len(starts), np.uint64), xp.full(len(starts), EMPTY, np.uint32)
+        before, choose = xp.full(len(starts), EMPTY, np.uint32), self._choice(graph, len(starts))
         for step in range(self.length if len(starts) else 0):
-            best.fill(NONE)
-            draw = mixed64(base + np.uint64(2 * step))
-            self._offer(graph, at, (draw, best), before)
-            after = (best & np.uint64(LOW)).astype(np.uint32)
+            after = choose(at, mixed64(base + np.uint64(2 * step)), before)
             if self.restart:
                 back = unit(mixed64(base + np.uint64(2 * step + 1))) < self.restart
                 after = xp.where(back, starts, after)
@@ -177,14 +175,33 @@ class RandomWalks(Algorithm):
             self._walks[step + 1] = after
             at = xp.where(after == EMPTY, at, after)
 
-    def _offer(self, graph: Graph, at: Array, numbers: tuple[Array, Array], before: Array) -> None:
-        """Make every neighbour of the walks' vertices offer itself."""
+    def _choice(self, graph: Graph, walks: int) -> Callable[[Array, Array, Array], Array]:
+        """Return the function that chooses the next vertices by the present ones, random bits and the last ones."""
+        is_first_order, is_weighted = self.p == 1 and self.q == 1, self.weighting.applies(graph)
+        if is_weighted or not is_first_order:
+            fn = by_weight if is_first_order else of_second_order
+            more = () if is_first_order else (graph, self.p, self.q, is_weighted)
+            return partial(self._race, graph, fn, more, graph.device.xp.empty(walks, np.uint64))
+        rows = AscendingRows(graph, all_at_once=self.length > 0 and walks >= MANY * graph.num_vertices)
+        return partial(self._pick, graph, rows)
+
+    def _race(
+        self, graph: Graph, fn: Any, more: tuple[Any, ...], best: Array, at: Array, draw: Array, before: Array
+    ) -> Array:
+        """Make every neighbour of the walks' vertices offer itself; the best offer wins."""
+        best.fill(NONE)
         places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
-        if self.p != 1 or self.q != 1:
-            more = (before, graph, self.p, self.q, self.weighting.applies(graph))
-            edge_map(graph, of_second_order, places, args=(*numbers, *more))
-        else:
-            edge_map(graph, by_weight if self.weighting.applies(graph) else uniformly, places, args=numbers)
+        edge_map(graph, fn, places, args=(draw, best, *((before, *more) if more else ())))
+        return (best & np.uint64(LOW)).astype(np.uint32)
+
+    def _pick(self, graph: Graph, rows: AscendingRows, at: Array, draw: Array, before: Array) -> Array:
+        """Take the neighbours whose numbers are drawn, on a divided graph from the rank that has the row."""
+        after = rows.choose(at, draw)
+        if graph.partition is None:
+            return after
+        wide = after.astype(np.uint64)
+        graph.partition.comm.smallest(wide)
+        return wide.astype(np.uint32)
 
     @property
     def result(self) -> ReturnedArray:
@@ -214,7 +231,7 @@ class RandomWalks(Algorithm):
         rates = weight[order].astype(np.float64) if by_weights and weight is not None else np.ones(len(src))
         begin = np.searchsorted(src, np.arange(num_vertices + 1))
         keys = src << 32 | dst
-        first = first_vertices(asked.starts, num_vertices, asked.walks_per_vertex)
+        first = first_vertices(np, asked.starts, num_vertices, asked.walks_per_vertex)
         base = mixed64(np.arange(len(first), dtype=np.uint64) + np.uint64(asked.key))
         walks, before = [first], np.full(len(first), EMPTY, np.uint32)
         at, alive = first, np.ones(len(first), bool) if live is None else live[first]
@@ -230,9 +247,13 @@ class RandomWalks(Algorithm):
                 factor = np.where(last == dst[edge], p, np.where(known, 1.0, q))
                 divisor = np.where(last == EMPTY, 1.0, factor)
             bell_at = bells(bits, rate, divisor)
-            offer = (bell_at if by_weights or p != 1 or q != 1 else bits >> 32) << 32 | dst[edge].astype(np.uint64)
+            offer = bell_at << 32 | dst[edge].astype(np.uint64)
             best = np.full(len(at), NONE, np.uint64)
             np.minimum.at(best, walk[rate > 0], offer[rate > 0])
+            if not by_weights and p == q == 1:
+                drawn = (mixed64(base + np.uint64(2 * step)) >> np.uint64(32)) * count.astype(np.uint64)
+                some, place = np.flatnonzero(count), (drawn >> np.uint64(32)).astype(np.int64)
+                best[some] = dst[begin[at[some].astype(np.int64)] + place[some]]
             after = (best & np.uint64(LOW)).astype(np.uint32)
             back = unit(mixed64(base + np.uint64(2 * step + 1))) < asked.restart
             after = np.where(alive, np.where(back, first, after), np.uint32(EMPTY))
@@ -270,11 +291,11 @@ def host_ids(starts: Any) -> np.ndarray:
     return np.array(ids.get() if hasattr(ids, "get") else ids)
 
 
-def first_vertices(starts: np.ndarray | None, num_vertices: int, walks_per_vertex: int) -> np.ndarray:
-    """Return the vertex that each walk begins at, ``uint32[walks]``."""
-    if starts is None:
-        return np.repeat(np.arange(num_vertices, dtype=np.uint32), walks_per_vertex)
-    return np.repeat(checked_ids(starts, num_vertices, "random_walks: starts"), walks_per_vertex)
+def first_vertices(xp: Any, starts: np.ndarray | None, num_vertices: int, walks_per_vertex: int) -> Array:
+    """Return the vertex that each walk begins at, ``uint32[walks]``, as an array of ``xp``."""
+    if starts is not None:
+        return xp.asarray(np.repeat(checked_ids(starts, num_vertices, "random_walks: starts"), walks_per_vertex))
+    return xp.repeat(xp.arange(num_vertices, dtype=np.uint32), walks_per_vertex)
 
 
 @hookimpl

@@ -10,7 +10,7 @@ import numpy as np
 
 from suricate.base.parameters import integer, real, shown
 from suricate.errors import ParameterError, ShapeError, VertexRangeError
-from suricate.intake.arrays import as_array
+from suricate.intake.arrays import as_array, on_host
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -20,7 +20,7 @@ FLOAT64_MAX = float(np.finfo(np.float64).max)
 
 
 class VertexValues:
-    """One finite number per vertex, copied from the user's argument; kept on the host.
+    """One finite number per vertex, copied from the user's argument; an array stays on its device.
 
     Args:
         label: how errors name the parameter, for instance ``"hits: nstart"``.
@@ -36,7 +36,7 @@ class VertexValues:
     def __init__(self, label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> None:
         self.label, self.missing = label, missing
         least = -FLOAT64_MAX if low is None else low
-        self._values: float | dict[int, float] | np.ndarray
+        self._values: float | dict[int, float] | Array
         if isinstance(values, Mapping):
             self._values = {
                 integer(f"{label}: a vertex", v): real(f"{label}[{v}]", values[v], low=least) for v in values
@@ -48,19 +48,20 @@ class VertexValues:
         else:
             self._values = self._checked(as_array(values, label), least)
 
-    def _checked(self, array: Array, least: float) -> np.ndarray:
+    def _checked(self, array: Array, least: float) -> Array:
         if array.ndim != 1 or array.dtype.kind not in "iuf":
             raise ParameterError(f"{self.label} must be a number, a dict, or a one-dimensional array of numbers")
-        numbers = np.array(array.get() if hasattr(array, "get") else array, np.float64)
-        bad = ~((numbers >= least) & (numbers < math.inf))
-        if bad.any():
-            at = int(bad.argmax())
+        numbers = array.astype(np.float64)
+        if len(numbers) and not (
+            numbers.min() >= least and numbers.max() < math.inf
+        ):  # NaN is the least if there is one
+            at = int((~((numbers >= least) & (numbers < math.inf))).argmax())
             lowest = "" if least < 0 else f" of at least {least:g}"
             raise ParameterError(f"{self.label}[{at}] is {shown(float(numbers[at]))}: finite numbers{lowest} only")
         return numbers
 
     def on_host(self, num_vertices: int, *, grown: bool = False) -> np.ndarray:
-        """Return the numbers as ``float64[num_vertices]``.
+        """Return the numbers in a new array, ``float64[num_vertices]``.
 
         Args:
             num_vertices: of the graph.
@@ -69,23 +70,27 @@ class VertexValues:
         Raises:
             VertexRangeError, ShapeError: the numbers do not fit a graph of this size.
         """
-        given = self._values
-        if isinstance(given, float):
-            return np.full(num_vertices, given)
-        spread = np.full(num_vertices, self.missing)
-        if isinstance(given, dict):
-            if given and max(given) >= num_vertices:
-                raise VertexRangeError(f"{self.label}: vertex {max(given)} is not in [0, {num_vertices})")
-            spread[list(given)] = list(given.values())
-            return spread
-        if len(given) > num_vertices or (len(given) < num_vertices and not grown):
-            raise ShapeError(f"{self.label} has {len(given)} entries, the graph {num_vertices} vertices")
-        spread[: len(given)] = given
-        return spread
+        return self._spread(np, num_vertices, grown)
 
     def on_device(self, graph: Graph, *, grown: bool = False) -> Array:
         """Return the numbers as ``float64[graph.num_vertices]`` on the graph's device; errors as :meth:`on_host`."""
-        return graph.device.xp.asarray(self.on_host(graph.num_vertices, grown=grown))
+        return self._spread(graph.device.xp, graph.num_vertices, grown)
+
+    def _spread(self, xp: Any, num_vertices: int, grown: bool) -> Array:
+        given = self._values
+        if isinstance(given, float):
+            return xp.full(num_vertices, given)
+        if isinstance(given, dict):
+            if given and max(given) >= num_vertices:
+                raise VertexRangeError(f"{self.label}: vertex {max(given)} is not in [0, {num_vertices})")
+            spread = xp.full(num_vertices, self.missing)
+            spread[xp.asarray(list(given), np.int64)] = xp.asarray(list(given.values()), np.float64)
+            return spread
+        if len(given) > num_vertices or (len(given) < num_vertices and not grown):
+            raise ShapeError(f"{self.label} has {len(given)} entries, the graph {num_vertices} vertices")
+        return resized(
+            xp, xp.array(given if isinstance(given, xp.ndarray) else on_host(given)), num_vertices, self.missing
+        )
 
 
 def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:

@@ -11,6 +11,7 @@ from scipy import stats
 
 import suricate as su
 from suricate.algorithms.random_walks import RandomWalks
+from suricate.algorithms.shared import ascending_rows
 from suricate.base.types import EMPTY
 from suricate.errors import DTypeError, ParameterError, RequirementError, ShapeError, VertexRangeError
 from suricate.testing import AlgorithmConformance
@@ -159,3 +160,24 @@ def test_traffic_counts_the_edges_of_visited_vertices() -> None:
     algorithm = RandomWalks(length=2, starts=[0])
     algorithm.compute(graph)
     assert algorithm.traffic(graph) == 2 * 8 + 2 * 12  # one edge of each of two vertices
+
+
+@pytest.mark.parametrize("all_at_once", [False, True])
+def test_rows_are_copied_ascending_in_slices(
+    device: su.devices.Device, backend: str, all_at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ascending_rows, "AT_A_TIME", 40)
+    graph = su.Graph(30, backend=backend, device=str(device))
+    src, dst = np.random.default_rng(8).integers(0, 29, (2, 200))
+    graph.insert_edges(src, dst)
+    rows, xp = ascending_rows.AscendingRows(graph, all_at_once=all_at_once), device.xp
+    known = [sorted(set(dst[src == u].tolist())) for u in range(30)]
+    assert max(map(len, known)) < 40 < sum(map(len, known))
+    for vertices in ([3, 3, 5], [29, 5, 0], list(range(30)) * 50):
+        bits = np.random.default_rng(len(vertices)).integers(0, 1 << 64, len(vertices), np.uint64)
+        found = device.to_numpy(rows.choose(xp.asarray(vertices, np.uint32), xp.asarray(bits)))
+        wanted = [
+            known[u][int(b >> 32) * len(known[u]) >> 32] if known[u] else EMPTY
+            for u, b in zip(vertices, bits.tolist(), strict=True)
+        ]
+        assert found.tolist() == wanted

@@ -1,0 +1,79 @@
+"""Rows of a graph in the order of their neighbours' ids, for algorithms that choose a neighbour by its number.
+
+Backends keep rows in orders of their own, some of which depend on the history of the graph. Who chooses the i-th of the
+ascending neighbours chooses the same one on every backend and device, and reads one id instead of the whole row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.base.types import EMPTY
+from suricate.intake.arrays import on_host
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.graph import Graph
+
+AT_A_TIME = 1 << 25  #: arcs that are sorted together; they take 28 bytes each meanwhile
+
+
+class AscendingRows:
+    """The out-neighbours of vertices as they are now, ascending; on a divided graph those of this rank's vertices.
+
+    A row is copied when it is first asked for. Copies take 4 bytes per edge, and 12 per vertex of the graph.
+
+    Args:
+        graph: it must not change meanwhile.
+        all_at_once: whether to copy all rows now; then :meth:`choose` does not wait for the device.
+    """
+
+    def __init__(self, graph: Graph, *, all_at_once: bool) -> None:
+        self._store = (graph if graph.partition is None else graph.partition.follow()).store("out")
+        self._xp, self._all_at_once = graph.device.xp, all_at_once
+        self._count = self._store.degrees()
+        self._begin = self._xp.full(graph.num_vertices, -1, np.int64)
+        self._used, self._dst = 0, self._xp.zeros(1, np.uint32)  # one place more than is used: where empty rows begin
+        if all_at_once:
+            self._copy(self._xp.arange(graph.num_vertices, dtype=np.uint32))
+
+    def choose(self, vertices: Array, bits: Array) -> Array:
+        """Return a neighbour of each of ``vertices``, ``uint32[k]``; EMPTY where there is none (on this rank).
+
+        Args:
+            vertices: ids, ``uint32[k]``, repeats allowed.
+            bits: random numbers, ``uint64[k]``: the upper 32 bits choose among the neighbours.
+        """
+        if not self._all_at_once:
+            self._copy(self._xp.unique(vertices[self._begin[vertices] < 0]))
+        count = self._count[vertices].astype(np.uint64)
+        place = self._begin[vertices] + (count * (bits >> np.uint64(32)) >> np.uint64(32)).astype(np.int64)
+        return self._xp.where(count > 0, self._dst[place], np.uint32(EMPTY))
+
+    def _copy(self, vertices: Array) -> None:
+        xp = self._xp
+        for some in self._slices(vertices):
+            offsets, dst, _ = self._store.adjacency(some)
+            row = xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1
+            keys = xp.sort(row.astype(np.uint64) << np.uint64(32) | dst)
+            end = self._used + len(keys)
+            if end >= len(self._dst):
+                longer = xp.zeros(max(end + 1, 2 * self._used), np.uint32)
+                longer[: self._used] = self._dst[: self._used]
+                self._dst = longer
+            self._dst[self._used : end] = keys.astype(np.uint32)
+            self._begin[some] = self._used + offsets[:-1]
+            self._used = end
+
+    def _slices(self, vertices: Array) -> Iterator[Array]:
+        """Yield ``vertices`` in parts of at most :data:`AT_A_TIME` arcs, or of one vertex."""
+        ends = on_host(self._xp.cumsum(self._count[vertices], dtype=np.int64))
+        begin = 0
+        while begin < len(vertices):
+            before = ends[begin - 1] if begin else 0
+            end = max(begin + 1, int(np.searchsorted(ends, before + AT_A_TIME, side="right")))
+            yield vertices[begin:end]
+            begin = end
