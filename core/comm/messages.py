@@ -1,13 +1,17 @@
-"""What a rank says first at a collective: a message of one size, which small values fit in."""
+"""What a rank says first at a collective: a message of one size, which small values fit in; and how long it waits."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import pickle
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from suricate.base.errors import ParameterError
+from suricate.base.parameters import real, shown
 
 MESSAGE = 256  #: bytes of a message
 HEAD = 64  #: of which so many are the head: what follows is the value, if there is room for it
@@ -71,7 +75,18 @@ def _value(message: np.ndarray, body: np.ndarray) -> Any:
     return aligned.view(dtype).reshape(message[SHAPE].view(np.int64)[:dimensions])
 
 
-def ways_apart(ways: list[str]) -> str:
-    """Return the text of an error: ranks have come to different collectives, each of a name at a call site."""
-    rank = next(rank for rank, way in enumerate(ways) if way != ways[0])
-    return f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {ways[rank]}"
+def limit() -> float:
+    """Return the seconds that a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is none."""
+    given = os.environ.get("SURICATE_TIMEOUT", "600")
+    try:
+        return real("SURICATE_TIMEOUT", float(given), low=0, include_low=False)
+    except ValueError as error:
+        raise ParameterError(f"SURICATE_TIMEOUT must be a number of seconds above 0, got {shown(given)}") from error
+
+
+def ways_apart(ways: list[str]) -> str | None:
+    """Return the text of an error if ranks have come to different collectives, each of a name at a call site."""
+    for rank, way in enumerate(ways):
+        if way != ways[0]:
+            return f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {way}"
+    return None

@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import DeviceError
-from suricate.comm.protocol import Comm, module_of
+from suricate.comm.protocol import Comm, is_on_device, module_of
 
 BUS_ID = "PCI bus"
 
@@ -49,7 +49,7 @@ class NCCLComm(Comm):
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Exchange device arrays by NCCL, and everything else as the communication on the host does."""
-        if not hasattr(value, "__cuda_array_interface__"):
+        if not is_on_device(value):
             return self.host.gather(name, value)
         forms = self._forms(name, value)
         parts = self._bytes_of_all(value, forms)
@@ -57,7 +57,7 @@ class NCCLComm(Comm):
 
     def joined(self, array: Array) -> Array:
         """Return the arrays of all ranks as one: they arrive one behind the other."""
-        if not hasattr(array, "__cuda_array_interface__"):
+        if not is_on_device(array):
             return self.host.joined(array)
         forms = self._forms("joined", array)
         rows = sum(shape[0] for shape, _ in forms)
@@ -65,7 +65,7 @@ class NCCLComm(Comm):
 
     def exchange(self, parts: list[Array]) -> list[Array]:
         """Send each rank its part."""
-        if not hasattr(parts[0], "__cuda_array_interface__"):
+        if not is_on_device(parts[0]):
             return self.host.exchange(parts)
         sizes = np.stack(self.host.gather(f"exchange of {parts[0].dtype} on devices", np.array([*map(len, parts)])))
         come, xp = sizes[:, self.rank].tolist(), module_of(parts[0])
@@ -85,7 +85,7 @@ class NCCLComm(Comm):
 
     def merged(self, array: Array) -> Array:
         """Return the largest of the bytes of all ranks, of which all but one are 0."""
-        if not hasattr(array, "__cuda_array_interface__"):
+        if not is_on_device(array):
             return self.host.merged(array)
         self._forms("merged", array)
         if array.nbytes:
@@ -95,7 +95,7 @@ class NCCLComm(Comm):
 
     def smallest(self, array: Array) -> None:
         """Reduce in place."""
-        if not hasattr(array, "__cuda_array_interface__"):
+        if not is_on_device(array):
             self.host.smallest(array)
             return
         self._forms("smallest", array)
@@ -105,7 +105,7 @@ class NCCLComm(Comm):
 
     def share(self, array: Array, bounds: Array) -> None:
         """Receive the ranges of the others in their places."""
-        if not hasattr(array, "__cuda_array_interface__"):
+        if not is_on_device(array):
             self.host.share(array, bounds)
             return
         self._forms("share", array[:0])

@@ -75,7 +75,10 @@ class Comm(ABC):
         return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
 
     def merged(self, array: Array) -> Array:
-        """Return integers of all ranks as one array, of which each place is 0 on all ranks but one."""
+        """Return integers of all ranks as one array, of which each place is 0 on all ranks but one.
+
+        ``array`` may be overwritten.
+        """
         total, *others = self.gather(f"merged {array.dtype}", array)
         for other in others:
             total |= other
@@ -173,7 +176,12 @@ class SelfComm(Comm):
 
 def is_array(value: Any) -> bool:
     """Return whether a value is an array, on the host or on a CUDA device."""
-    return isinstance(value, np.ndarray) or hasattr(value, "__cuda_array_interface__")
+    return isinstance(value, np.ndarray) or is_on_device(value)
+
+
+def is_on_device(value: Any) -> bool:
+    """Return whether a value is an array on a CUDA device."""
+    return hasattr(value, "__cuda_array_interface__")
 
 
 def module_of(array: Array) -> Any:
@@ -203,7 +211,7 @@ def _digest(value: Any) -> Any:
     """Return what is equal for equal values, also of other processes."""
     if value is None or isinstance(value, (bool, str)):
         return value
-    if hasattr(value, "__cuda_array_interface__"):
+    if is_on_device(value):
         value = module_of(value).asnumpy(value)
     if isinstance(value, dict):
         return sorted((str(key), _digest(one)) for key, one in value.items())

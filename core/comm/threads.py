@@ -7,7 +7,6 @@ they wait, is an error on all of them, with both lines; so is one that does not 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +15,7 @@ import numpy as np
 
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import integer
+from suricate.comm.messages import limit, ways_apart
 from suricate.comm.protocol import Comm, call_site, is_array, module_of
 
 MOST_RANKS = 64
@@ -70,17 +70,12 @@ class Meeting:
     def _compared(self) -> list[Any]:
         """Return the values of all ranks, which must have come to the same collective."""
         parts = [self.deposited[rank] for rank in range(self.size)]
-        first = parts[0]
-        for rank, part in enumerate(parts):
-            if part[:2] != first[:2]:
-                calls = f"rank 0 calls {first[0]} at {first[1]}, rank {rank} calls {part[0]} at {part[1]}"
-                self.reason = f"the ranks have gone different ways: {calls}"
-                break
-        return [part[2] for part in parts]
+        self.reason = self.reason or ways_apart([f"{name} at {site}" for name, site, _ in parts])
+        return [value for _, _, value in parts]
 
     def _wait_for(self, is_there: Callable[[], bool], name: str, site: str) -> None:
-        limit = float(os.environ.get("SURICATE_TIMEOUT", "600"))
-        self.changed.wait_for(lambda: is_there() or self._broken(), limit)
+        seconds = limit()
+        self.changed.wait_for(lambda: is_there() or self._broken(), seconds)
         if self.reason is not None:
             raise CommunicationError(self.reason)
         if is_there():
@@ -88,7 +83,7 @@ class Meeting:
         self.reason = self._broken()
         if self.reason is None:
             absent = [rank for rank in range(self.size) if rank not in self.deposited]
-            self.reason = f"ranks {absent} did not come to {name} at {site} within {limit:g} s"
+            self.reason = f"ranks {absent} did not come to {name} at {site} within {seconds:g} s"
         self.changed.notify_all()
         raise CommunicationError(self.reason)
 

@@ -18,17 +18,13 @@ from typing import Any
 from mpi4py import MPI
 
 from suricate.base.notice import NOTICE
+from suricate.comm.messages import limit
 
 SPIN = 0.05  #: seconds for which a request is asked for without a pause: MPI carries on within the questions only
 PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between questions from then on: the first, and the longest
 GRACE = 1.0  #: seconds for the notes of others, once the limit has passed
 BEATS = 4  #: notes of a busy process within the limit
 ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
-
-
-def limit() -> float:
-    """Return the seconds that a process waits for others."""
-    return float(os.environ.get("SURICATE_TIMEOUT", "600"))
 
 
 class Watch:
@@ -39,6 +35,7 @@ class Watch:
     """
 
     def __init__(self, world: MPI.Comm) -> None:
+        limit()  # that raises, if at all, before others wait
         self._world, self._rank = world, world.Get_rank()
         self._others = [rank for rank in range(world.Get_size()) if rank != self._rank]
         self._number, self._place = 0, ""  # of the collective that this process has come to

@@ -9,8 +9,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from suricate.base.errors import ParameterError, RequirementError
-from suricate.base.parameters import shown
+from suricate.base.errors import RequirementError
 from suricate.io.sources.refusals import Refusals, take_held
 
 if TYPE_CHECKING:
@@ -193,83 +192,9 @@ def size_of(chunk: Any) -> int:
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
-class Threaded:
-    """What a job does in a thread: the methods of :class:`suricate.stream.Window` for that."""
-
-    _background: Background | None = None
-    _slides: Any
-    _stop: threading.Event
-    _ranks: Any
-
-    def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
-        """Run the loop in a thread, in place of ``for w in job``; inside ``with job`` signals end it, as they do there.
-
-        Args:
-            callback: called with each slide, in that thread. A slide is done when the call returns.
-
-        Returns:
-            A future that is done when the loop has ended: by itself, by :meth:`stop` or by a signal. Its ``result()``
-            raises what the loop or the callback raised; the slide then counts as not done.
-
-        Raises:
-            RequirementError: the loop has begun.
-            ParameterError: ``callback`` cannot be called.
-        """
-        if callback is not None and not callable(callback):
-            raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
-        if self._ranks.several:
-            raise RequirementError("start: a job of several processes runs in its loop, for w in job")
-        if self._background is not None or self._slides is not None:
-            raise RequirementError("start: the loop of this job has begun; make the job again to run it once more")
-        self._background = Background(self, callback)  # type: ignore[arg-type]  # a job is a Window
-        self._background.start()
-        return self._background.done
-
-    def query(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Ask something about the newest slide from any thread, between two slides or while the loop waits for events.
-
-        >>> import suricate.stream as st
-        >>> job = st.Window({"src": [0, 1], "dst": [1, 0]}, size=2, slide=1, graph={"device": "cpu"})
-        >>> with job:
-        ...     done = job.start(lambda w: print(w.end, w.graph.num_edges))
-        ...     done.result()
-        1 1
-        2 2
-
-        Args:
-            question: called with the newest slide; before the first one it waits. It must not wait for another answer.
-
-        Returns:
-            A future of what it returns or raises; the loop goes on in any case. Copy arrays that are to last.
-
-        Raises:
-            RequirementError: the job was not started, or has ended. If it ends before the answer, the future has it.
-        """
-        if not callable(question):
-            raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
-        if self._background is None:
-            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
-        return self._background.ask(question)
-
-    def stop(self, timeout: float | None = None) -> None:
-        """End the loop after the current slide, or chunk if no slide closes, with a checkpoint; wait for that.
-
-        In a callback or a question it does not wait.
-
-        Args:
-            timeout: seconds to wait at most.
-
-        Raises:
-            TimeoutError: the loop has not ended by then; it will.
-            BaseException: what the loop or the callback raised.
-        """
-        self._stop.set()
-        if self._background is not None and not self._background.is_own_thread:
-            self._background.done.result(timeout)
-
-    def _next_chunk(self, reader: Iterator[Any]) -> Any:
-        """Return the next of the source, None at its end; questions are answered meanwhile."""
-        if self._background is None:
-            return next(reader, None)
-        with self._background.waiting():
-            return next(reader, None)
+def next_of(reader: Iterator[Any], background: Background | None) -> Any:
+    """Return the next that a reader gives, None at its end; questions are answered meanwhile."""
+    if background is None:
+        return next(reader, None)
+    with background.waiting():
+        return next(reader, None)

@@ -20,9 +20,7 @@ from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_a
 from suricate.base.errors import FileFormatError, ParameterError, RequirementError
 from suricate.base.files import as_path, replacing
 from suricate.base.parameters import shown
-from suricate.intake.names import Names
 from suricate.io.sources.times import duration
-from suricate.windows.events import Events
 
 if TYPE_CHECKING:
     from suricate.stream.window import Window
@@ -140,31 +138,18 @@ def identity_of(job: Window) -> dict[str, list[str]]:
 
 def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the state of a job between two slides, as JSON and arrays."""
-    intake, ring, graph = job._intake, job._ring, job.graphs.graph
+    graph, (contents, arrays) = job.graphs.graph, job.contents.save()
     about: dict[str, Any] = {
         "job": identity_of(job),
         "position": as_json(job._position),
-        "intake": [intake.position, intake.has_unit, intake.begun,
-                   None if intake.weight_dtype is None else intake.weight_dtype.name,
-                   None if intake.attributes.dtype is None else intake.attributes.dtype.descr],
-        "texts": [*intake.attributes.texts],
-        "late": job._late.save(),
-        "skipped": [each.save() for each in (job._bad, *job._source.refusals)],
-        "last": job.rule.last,
+        "skipped": [each.save() for each in (job.contents.bad, *job._source.refusals)],
         "num_vertices": 0 if graph is None else graph.num_vertices,
         "sinks": {sink.target: sink.save() for sink in job._sinks if sink.target},
         "trackers": [[tracker.identity, tracker.slides] for tracker in job.graphs.trackers],
-    }  # fmt: skip
-    none = np.empty(0, np.uint32)
-    arrays = {"rule": job.rule.state, "deleted": none if graph is None else graph.deleted_vertices}
+        **contents,
+    }
+    arrays["deleted"] = np.empty(0, np.uint32) if graph is None else graph.deleted_vertices
     arrays |= prefixed("history.", job.past.save())
-    for number, table in enumerate(intake.attributes.texts.values()):
-        arrays |= prefixed(f"text{number}.", table.state())
-    if job._names is not None:
-        arrays |= job._names.save()
-    if ring is not None:
-        waiting = {name: part for name, part in job._by_time()._asdict().items() if part is not None}
-        arrays |= prefixed("ring.", ring.save()) | prefixed("waiting.", waiting)
     for number, tracker in enumerate(job.graphs.trackers):
         arrays |= prefixed(f"state{number}.", tracker.state) | prefixed(f"tracker{number}.", tracker.kept)
     return about, arrays
@@ -186,27 +171,10 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
-    intake, (position, has_unit, begun, dtype, attributes) = job._intake, about["intake"]
-    intake.position, intake.has_unit, intake.begun = position, has_unit, begun
-    intake.weight_dtype = None if dtype is None else np.dtype(dtype)
-    if attributes is not None:
-        intake.attributes.dtype = np.dtype([(name, kind) for name, kind in attributes])
-    texts = enumerate(about.get("texts", ()))
-    intake.attributes.texts = {name: Names.restore(state_in(arrays, f"text{at}.")) for at, name in texts}
-    job._late.load(about["late"])
-    for refusals, counts in zip((job._bad, *job._source.refusals), about["skipped"], strict=True):
+    for refusals, counts in zip((job.contents.bad, *job._source.refusals), about["skipped"], strict=True):
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))
-    if job._names is not None:
-        job._names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
-    saved = state_in(arrays, "ring.")
-    if saved:
-        job._begin()
-        job._ring.load(saved)  # type: ignore[union-attr]  # _begin makes it
-        waiting = state_in(arrays, "waiting.")
-        events = Events(*(waiting.get(name) for name in Events._fields))  # type: ignore[arg-type]
-        job._waiting = [events] if events.number else []
-    job.rule.load(arrays["rule"], about["last"])
+    job.contents.load(about, arrays)
 
 
 def as_json(position: Any) -> Any:

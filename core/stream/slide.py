@@ -8,9 +8,9 @@ from suricate.base.errors import RequirementError
 from suricate.graph import Graph, inspection
 from suricate.graph.delta import Delta
 from suricate.io.sources.times import moment
-from suricate.windows.ring import Change
 
 if TYPE_CHECKING:
+    from suricate.stream.contents import Due
     from suricate.stream.window import Window
 
 
@@ -29,17 +29,14 @@ class Slide:
         took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
     """
 
-    def __init__(
-        self, job: Window, end: int, change: Change, entered: int, delta: Delta, took: dict[str, float]
-    ) -> None:
-        unit, size = job.has_unit, job.rule.grid.size
+    def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:
+        unit, rule, change, end = job.has_unit, job.contents.rule, due.change, due.end
         self._job, self._delta = job, delta
         self.end = moment(end, has_unit=unit)
-        self.start = None if size is None else moment(end - size, has_unit=unit)
-        self.events, self.left, self.taken, self.unmatched = entered, change.left, change.taken, change.unmatched
-        self.late, self.skipped, self.partial = job.late, job.skipped, job.rule.is_partial(end)
-        newest = job.rule.newest
-        self.lag = 0 if newest is None else max(newest - end, 0)
+        self.start = None if rule.grid.size is None else moment(end - rule.grid.size, has_unit=unit)
+        self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
+        self.late, self.skipped, self.partial = job.late, job.skipped, rule.is_partial(end)
+        self.lag = 0 if rule.newest is None else max(rule.newest - end, 0)
         self.took = took
 
     @property

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import wait
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any
 
@@ -18,32 +18,24 @@ from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
-from suricate.io.sources.columns import in_order
-from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.source import MARK, as_source
-from suricate.io.sources.times import moment
+from suricate.io.sources.source import MARK, Sorted, as_source
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
-from suricate.stream.background import ReadAhead, Threaded
+from suricate.stream.background import Background, ReadAhead, next_of
 from suricate.stream.checkpoint import Checkpoints, restore
+from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
-from suricate.stream.intake import Intake
 from suricate.stream.naming import vertex_names
 from suricate.stream.ranks import Ranks, held_by
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
-from suricate.windows.events import Events, joined, nothing
-from suricate.windows.options import STEP, TIME, WindowOptions
-from suricate.windows.ring import Change, Ring
-from suricate.windows.ring.attributes import AttributeIntake, EdgeValues, columns_needed
-from suricate.windows.rule import AHEAD, LATE, TAKEN
-
-WHOLE = "all"  #: the position behind a source that was sorted
+from suricate.windows.options import WindowOptions
+from suricate.windows.ring.attributes import columns_needed
 
 
-class Window(Threaded):
+class Window:
     """A window over a stream of events, kept as a graph: iterate over it to get its slides.
 
     >>> import suricate.stream as st
@@ -124,27 +116,22 @@ class Window(Threaded):
             prefetch,
         )  # fmt: skip
         self._source = as_source(source, columns, time_unit)
+        self._source = self._source if order is None else Sorted(self._source)
         self._source.want(columns_needed(self._options.attributes))
         if not isinstance(graph if graph is not None else {}, Mapping):
             raise ParameterError(f"graph must be a dict of options of suricate.Graph, got {shown(graph)}")
-        self._late, self._bad = Refusals("late", late, "drop"), Refusals("on_error", on_error, "skip")
         options = dict(graph or {})
         self._ranks = Ranks(options.get("comm"))
-        self._names = vertex_names(names, directed=bool(options.get("directed", True)))
-        self.graphs = Graphs(options, self._names)  #: what the window keeps: its graph, and what follows it
-        self._ranks.mute((self._late, self._bad, *self._source.refusals))
+        directed = bool(options.get("directed", True))
+        vertices = vertex_names(names, directed=directed)
         declared = checked_kinds(options.get("edge_columns") or {})
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
-        self._intake = Intake(
-            self._options.mode, self._source.time_unit, self._bad, self._names,
-            AttributeIntake(self._options.attributes, known),
-        )  # fmt: skip
-        self.rule = self._options.rule(None)  #: when slides close
-        self._ring: Ring | None = None
-        self._waiting: list[Events] = []  # taken, not yet in a slide
-        self._sorted: Events | None = None  # the same, by time, once they were sorted
+        #: the events, and the edges that they make
+        self.contents = Contents(self._options, self._source.time_unit, vertices, known, directed=directed)
+        self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
+        self._ranks.mute((self.contents.late, self.contents.bad, *self._source.refusals))
         self._sinks: list[Sink] = []
-        self._pending: tuple[int, Change, np.ndarray, int] | None = None  # a slide that the graph does not hold yet
+        self._pending: Due | None = None  # a slide that the graph does not hold yet
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._slides: Iterator[Slide] | None = None
         self._error: BaseException | None = None  # that ended the job
@@ -152,6 +139,7 @@ class Window(Threaded):
         self.past = History()  #: what :attr:`history` is made from
         self.stopped: str | None = None  #: the signal that ended the loop
         self._stop = threading.Event()
+        self._background: Background | None = None  # what runs the loop in a thread
         self._position: Any = None  # of the source, behind what was taken
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
@@ -172,22 +160,22 @@ class Window(Threaded):
     @property
     def has_unit(self) -> bool:
         """Whether times have a unit."""
-        return self._options.mode == TIME and self._intake.has_unit
+        return self.contents.has_unit
 
     @property
     def names(self) -> Names | None:
         """The names of the vertices, also ``graph.names``; None where ids are vertices."""
-        return None if self._names is None else self._names.names
+        return None if self.contents.names is None else self.contents.names.names
 
     @property
     def late(self) -> int:
         """The number of events that came too late."""
-        return self._late.count
+        return self.contents.late.count
 
     @property
     def skipped(self) -> int:
         """The number of events that were not valid, or too far ahead, and of malformed rows of files."""
-        return self._bad.count + sum(each.count for each in self._source.refusals)
+        return self.contents.bad.count + sum(each.count for each in self._source.refusals)
 
     @property
     def history(self) -> Frame:
@@ -200,10 +188,7 @@ class Window(Threaded):
     @property
     def bytes_on_host(self) -> int:
         """Bytes of the window's events and of those that wait."""
-        waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
-        names = 0 if self._names is None else self._names.memory
-        names += self._intake.attributes.memory
-        return waiting + names + (0 if self._ring is None else self._ring.memory)
+        return self.contents.memory
 
     def track(self, algorithm: Any, *, every: int = 1, symmetric: bool = False, **params: Any) -> JobTracker:
         """Keep an algorithm's result current; see ``Graph.track``.
@@ -249,6 +234,76 @@ class Window(Threaded):
         sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
         self._sinks.append(sink)
         return sink
+
+    # -- in a thread ---------------------------------------------------------------------------------------------------
+
+    def start(self, callback: Callable[[Slide], Any] | None = None) -> Future[None]:
+        """Run the loop in a thread, in place of ``for w in job``; inside ``with job`` signals end it, as they do there.
+
+        Args:
+            callback: called with each slide, in that thread. A slide is done when the call returns.
+
+        Returns:
+            A future that is done when the loop has ended: by itself, by :meth:`stop` or by a signal. Its ``result()``
+            raises what the loop or the callback raised; the slide then counts as not done.
+
+        Raises:
+            RequirementError: the loop has begun.
+            ParameterError: ``callback`` cannot be called.
+        """
+        if callback is not None and not callable(callback):
+            raise ParameterError(f"start: callback must be a function of a slide, got {shown(callback)}")
+        if self._ranks.several:
+            raise RequirementError("start: a job of several processes runs in its loop, for w in job")
+        if self._background is not None or self._slides is not None:
+            raise RequirementError("start: the loop of this job has begun; make the job again to run it once more")
+        self._background = Background(self, callback)
+        self._background.start()
+        return self._background.done
+
+    def query(self, question: Callable[[Slide], Any]) -> Future[Any]:
+        """Ask something about the newest slide from any thread, between two slides or while the loop waits for events.
+
+        >>> import suricate.stream as st
+        >>> job = st.Window({"src": [0, 1], "dst": [1, 0]}, size=2, slide=1, graph={"device": "cpu"})
+        >>> with job:
+        ...     done = job.start(lambda w: print(w.end, w.graph.num_edges))
+        ...     done.result()
+        1 1
+        2 2
+
+        Args:
+            question: called with the newest slide; before the first one it waits. It must not wait for another answer.
+
+        Returns:
+            A future of what it returns or raises; the loop goes on in any case. Copy arrays that are to last.
+
+        Raises:
+            RequirementError: the job was not started, or has ended. If it ends before the answer, the future has it.
+        """
+        if not callable(question):
+            raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
+        if self._background is None:
+            raise RequirementError("query: start the job first; in a loop of one's own, ask the slide")
+        return self._background.ask(question)
+
+    def stop(self, timeout: float | None = None) -> None:
+        """End the loop after the current slide, or chunk if no slide closes, with a checkpoint; wait for that.
+
+        In a callback or a question it does not wait.
+
+        Args:
+            timeout: seconds to wait at most.
+
+        Raises:
+            TimeoutError: the loop has not ended by then; it will.
+            BaseException: what the loop or the callback raised.
+        """
+        self._stop.set()
+        if self._background is not None and not self._background.is_own_thread:
+            self._background.done.result(timeout)
+
+    # -- in a loop -----------------------------------------------------------------------------------------------------
 
     def __enter__(self) -> Window:
         """Let SIGINT and SIGTERM end the loop after the current slide or chunk, in the main thread."""
@@ -305,7 +360,7 @@ class Window(Threaded):
         about, arrays = self._saved
         self._saved = about, {}
         try:
-            if self._ring is not None and self.slides:
+            if self.contents.ring is not None and self.slides:
                 self._restore_graph(about, arrays)
         except BaseException as error:
             self._error = error
@@ -322,22 +377,24 @@ class Window(Threaded):
 
     def _run(self) -> Iterator[Slide]:
         if self._pending is not None:
-            yield self._apply(*self._pending, {"source": 0.0, "window": 0.0})
+            yield self._apply(self._pending, {"source": 0.0, "window": 0.0})
         yield from self._close(0.0)
         refusals = self._source.refusals
         if self._reader is None:
-            ahead = self._reads_ahead and self._ranks.is_first
-            self._reader = ReadAhead(self._source.read(self._position), refusals) if ahead else self._chunks()
-        reader, begin = self._reader, time.perf_counter()
+            self._reader = self._source.read(self._position)
+            if self._reads_ahead and self._ranks.is_first:
+                self._reader = ReadAhead(self._reader, refusals)
+        read, held_back = partial(next_of, self._reader, self._background), partial(held_by, self._reader, refusals)
+        begin = time.perf_counter()
         while True:
-            found, held = self._ranks.chunk(partial(self._next_chunk, reader), partial(held_by, reader, refusals))
+            found, held = self._ranks.chunk(read, held_back)
             if found is None:
                 break
             position, chunk = found
             if chunk is MARK:
-                self._mark()
+                self.contents.mark()
             elif len(chunk["src"]):  # lists without entries have no type
-                self._take(self._intake.events(chunk))
+                self.contents.take(chunk)
             for each, rows in zip(refusals, held(), strict=True):
                 each.put(len(rows), rows)
             self._position = position
@@ -346,7 +403,7 @@ class Window(Threaded):
                 return
             begin = time.perf_counter()
         if self._options.at_end == "close":
-            self.rule.finish()
+            self.contents.rule.finish()
             yield from self._close(time.perf_counter() - begin)
 
     @property
@@ -355,139 +412,46 @@ class Window(Threaded):
             return False
         return self._source.reads_ahead if self._options.prefetch is None else self._options.prefetch > 0
 
-    def _chunks(self) -> Iterator[tuple[Any, Any]]:
-        if self._options.order is None:
-            yield from self._source.read(self._position)
-            return
-        if self._position == WHOLE:
-            return
-        parts = [chunk for _, chunk in self._source.read() if isinstance(chunk, Mapping)]
-        if not parts:
-            return
-        names = parts[0].keys()
-        order = np.arange(sum(len(part["src"]) for part in parts))
-        if "time" in names:
-            order = np.argsort(in_order([part["time"] for part in parts], order), kind="stable")
-        yield WHOLE, {name: in_order([part[name] for part in parts], order) for name in names}
-
-    def _mark(self) -> None:
-        if self._options.mode != STEP:
-            raise RequirementError("the source marks steps: slide='step' makes a window of them")
-        self._intake.position += 1
-        self.rule.reach(self._intake.position)
-
-    def _take(self, events: Events) -> None:
-        """Judge events and keep those that are in time."""
-        if self._ring is None:
-            self._begin()
-        verdict = self.rule.judge(events.time)
-        if verdict is not None:
-            late = events.taken(verdict == LATE)
-            if late.number and self._late.raises:
-                raise self._intake.late_error(late, int(self.rule.state[1]))
-            self._intake.refuse(self._late, late, "late")
-            ahead = events.taken(verdict == AHEAD)
-            if ahead.number and self._bad.raises:
-                time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
-                raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
-            self._intake.refuse(self._bad, ahead, "ahead of the watermark")
-            events = events.taken(verdict == TAKEN)
-        if events.number:
-            self._waiting.append(events)
-            self._sorted = None
-
-    def _begin(self) -> None:
-        """Make what depends on the first chunk: the unit of times, the weights."""
-        dtype = self._intake.weight_dtype
-        if dtype is None and self._options.combine in ("sum", "min", "max"):
-            raise RequirementError(f"combine={self._options.combine!r} needs a column of weights")
-        self.rule = self._options.rule(self._intake.has_unit) if self._options.mode == TIME else self.rule
-        rules, attributes = self._options.attributes, self._intake.attributes
-        values = EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None
-        self._ring = Ring(self._options.combine, dtype, values)
-
     def _close(self, spent: float) -> Iterator[Slide]:
         """Yield the slides that are due."""
-        while self._ring is not None:
-            waiting = self._by_time()
-            entering = int(waiting.time[0]) if waiting.number else None
-            end = self.rule.next_end(entering, self._ring.oldest)
-            if end is None:
-                return
+        while True:
             begin = time.perf_counter()
-            number = int(np.searchsorted(waiting.time, end))
-            self._sorted = waiting.taken(slice(number, None))
-            self._waiting = [self._sorted] if number < waiting.number else []
-            self.rule.last = end
-            change, free = self._change(waiting.taken(slice(0, number)), end)
-            if self._intake.attributes.has_many_texts:
-                waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
-                self._intake.attributes.forget((*self._ring.used_attributes(), *waits))
-            took = {"source": spent, "window": time.perf_counter() - begin}
-            yield self._apply(end, change, free, number, took)
+            due = self.contents.next_change()
+            if due is None:
+                return
+            yield self._apply(due, {"source": spent, "window": time.perf_counter() - begin})
             spent = 0.0
 
-    def _change(self, events: Events, end: int) -> tuple[Change, np.ndarray]:
-        """Return what a slide of these events changes, and the ids of vertices whose names are forgotten."""
-        assert self._ring is not None
-        size, cancelled, unmatched = self.rule.grid.size, 0, 0
-        if self._names is not None:
-            events, cancelled, unmatched = self._names.named(events)
-        if not self.graphs.directed:
-            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
-        change = self._ring.slide(events, None if size is None else end - size)
-        if self._names is None:
-            return change, np.empty(0, np.uint32)
-        free = self._names.close_slide(change.new[:, change.fresh], change.gone)
-        return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
-
-    def _by_time(self) -> Events:
-        """Return the events that wait, in the order (time, position)."""
-        if self._sorted is None:
-            events = (
-                joined(self._waiting)
-                if self._waiting
-                else nothing(self._intake.weight_dtype, self._intake.attributes.dtype)
-            )
-            if (events.time[1:] < events.time[:-1]).any():
-                events = events.taken(np.argsort(events.time, kind="stable"))
-            self._waiting = [events] if events.number else []
-            self._sorted = events
-        return self._sorted
-
-    def _apply(self, end: int, change: Change, free: np.ndarray, entered: int, took: dict[str, float]) -> Slide:
+    def _apply(self, due: Due, took: dict[str, float]) -> Slide:
         """Bring the graph up to date; if that raises, the next call tries again."""
-        self._pending = end, change, free, entered
+        self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self._make_graph()
-        delta = self.graphs.change(change, free)
+        delta = self.graphs.change(due.change, due.free)
         self._pending, self.slides = None, self.slides + 1
         self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
         for tracker in self.graphs.trackers:
             tracker.advance()
         if isinstance(self._reader, ReadAhead):
-            self._reader.allow(entered * (2 if self._options.prefetch is None else self._options.prefetch))
+            self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
         took["graph"] = time.perf_counter() - begin
         took["total"] = sum(took.values())
-        self.current = Slide(self, end, change, entered, delta, took)
-        ring, drops = self._ring, self.graphs.options.get("self_loops", "allow") != "allow"
+        self.current = Slide(self, due, delta, took)
+        ring, drops = self.contents.ring, self.graphs.options.get("self_loops", "allow") != "allow"
         self.past.add(self.current, graph.num_edges if drops or ring is None else ring.num_pairs)  # to count takes time
         return self.current
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
-        assert self._ring is not None
+        assert self.contents.ring is not None
         self._make_graph()
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
         goes_on = [each.identity == identity for each, (identity, _) in zip(self.graphs.trackers, saved, strict=False)]
         states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
-        self.graphs.restore(self._ring.held(), about["num_vertices"], arrays["deleted"], states)
+        self.graphs.restore(self.contents.ring.held(), about["num_vertices"], arrays["deleted"], states)
         for number, tracker in enumerate(self.graphs.trackers):
             if goes_on[number]:
                 tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))
 
     def _make_graph(self) -> Graph:
-        weighted = self._intake.weight_dtype is not None or self._options.combine == "count"
-        default = ("uint32" if self._options.combine == "count" else "float64") if weighted else None
-        attributes = None if self._ring is None else self._ring.attributes
-        return self.graphs.make(default, {} if attributes is None else attributes.kinds())
+        return self.graphs.make(self.contents.weights, self.contents.columns)

@@ -20,19 +20,19 @@ TIME, COUNT, STEP = "time", "count", "step"
 class WindowOptions:
     """The options of a :class:`suricate.stream.Window`; see there. ``mode`` says what its grid counts."""
 
-    size: Any = None
-    slide: Any = None
-    lateness: Any = 0
-    ahead: Any = None
-    combine: str = "last"
-    late: Any = "drop"
-    on_error: Any = "raise"
-    order: str | None = None
-    origin: Any = 0
-    empty: str = "skip"
-    at_end: str = "close"
-    attributes: Any = None
-    prefetch: Any = None
+    size: Any
+    slide: Any
+    lateness: Any
+    ahead: Any
+    combine: str
+    late: Any
+    on_error: Any
+    order: str | None
+    origin: Any
+    empty: str
+    at_end: str
+    attributes: Any
+    prefetch: Any
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", checked_rules(self.attributes))

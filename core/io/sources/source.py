@@ -17,6 +17,7 @@ from suricate.intake.tables import column_names
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.times import demand_unit, ticks_of
 
+WHOLE = "all"  #: the position behind a source that was sorted
 COLUMNS = ("time", "src", "dst", "weight", "kind")
 
 
@@ -116,6 +117,30 @@ class Chunks(Function):
                 f"this source cannot go on from chunk {position}: st.source takes a function of a position"
             )
         yield from ((number, chunk) for number, chunk in enumerate(self._chunks, 1) if number > (position or 0))
+
+
+class Sorted(Source):
+    """The events of a source that ends, in one chunk, by time; equal times in the order of arrival."""
+
+    def __init__(self, source: Source) -> None:
+        self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes
+        self.want, self.describe = source.want, source.describe  # type: ignore[method-assign]
+
+    @property
+    def refusals(self) -> Sequence[Any]:
+        """Those of the source."""
+        return self._source.refusals
+
+    def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
+        """Yield the chunk, behind which the position is :data:`WHOLE`."""
+        parts = [] if position == WHOLE else [each for _, each in self._source.read() if isinstance(each, Mapping)]
+        if not parts:
+            return
+        names = parts[0].keys()
+        order = np.arange(sum(len(part["src"]) for part in parts))
+        if "time" in names:
+            order = np.argsort(in_order([part["time"] for part in parts], order), kind="stable")
+        yield WHOLE, {name: in_order([part[name] for part in parts], order) for name in names}
 
 
 class Several(Source):

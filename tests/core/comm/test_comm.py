@@ -85,6 +85,13 @@ def test_a_rank_that_does_not_come(monkeypatch: pytest.MonkeyPatch) -> None:
         run(job, 2)
 
 
+@pytest.mark.parametrize("seconds", ["soon", "0", "-1", "nan"])
+def test_a_limit_that_is_none(seconds: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SURICATE_TIMEOUT", seconds)
+    with pytest.raises(ParameterError, match=f"SURICATE_TIMEOUT must be a number of seconds above 0, got '{seconds}'"):
+        run(lambda comm: comm.barrier(), 2)
+
+
 def test_abort_ends_those_that_wait() -> None:
     def job(comm: Comm) -> None:
         if comm.rank == 0:

@@ -230,7 +230,7 @@ def test_texts_are_attributes_that_come_and_go(device, tmp_path, monkeypatch):
             if job.slides == stop:
                 break
     assert w.end == 60
-    assert len(job._intake.attributes.texts["city"]) < 0.8 * len(set(made["city"]))
+    assert len(job.contents.intake.attributes.texts["city"]) < 0.8 * len(set(made["city"]))
 
 
 def test_texts_of_files_and_what_is_refused(tmp_path):

@@ -61,7 +61,7 @@ def run(job: st.Window, folder: Path, most: int | None = None) -> list[tuple]:
         seen.append((w.end, w.events, w.left, w.taken, w.unmatched, w.late, degrees.result.num_components, slow,
                      edges_of(w.graph)))  # fmt: skip
         out.write({"edges": w.graph.num_edges, "often": slow})
-        check_ring(job._ring)
+        check_ring(job.contents.ring)
     out.close()
     return seen
 

@@ -123,7 +123,7 @@ def test_rings_grow_and_wrap() -> None:
         order = np.lexsort((found.dst, found.src))
         np.testing.assert_array_equal(np.stack([found.src[order], found.dst[order]]), pairs)
         np.testing.assert_array_equal(found.weight[order], count)
-    check_ring(job._ring)
+    check_ring(job.contents.ring)
 
 
 # -- late, bad ---------------------------------------------------------------------------------------------------------

@@ -90,7 +90,7 @@ def test_slides_are_those_of_the_rule(events, cuts, size, slide, lateness, origi
     found = []
     for w in job:
         found.append((w.end, edges_of(w.graph), w.events))
-        check_ring(job._ring)
+        check_ring(job.contents.ring)
         w.graph.check()
     assert found == [(each.end, each.edges, each.events) for each in expected]
     if expected:

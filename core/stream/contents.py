@@ -1,0 +1,215 @@
+"""What a window holds: events that wait for their slide, live ones, and the edges that these make."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.archives import prefixed, state_in
+from suricate.base.errors import ParameterError, RequirementError
+from suricate.intake.names import Names
+from suricate.io.sources.refusals import Refusals
+from suricate.io.sources.times import moment
+from suricate.stream.intake import Intake
+from suricate.stream.naming import VertexNames
+from suricate.windows.events import Events, joined, nothing
+from suricate.windows.options import STEP, TIME, WindowOptions
+from suricate.windows.ring import Change, Ring
+from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
+from suricate.windows.rule import AHEAD, LATE, TAKEN
+
+
+class Due(NamedTuple):
+    """A slide that closes.
+
+    Attributes:
+        end: its end, in ticks.
+        change: the net change of the edges.
+        free: ids of vertices whose names are forgotten, ``uint32[k]``.
+        entered: number of its events.
+    """
+
+    end: int
+    change: Change
+    free: np.ndarray
+    entered: int
+
+
+class Contents:
+    """The events and edges of a window; knows neither the source nor the graph.
+
+    Args:
+        options: those of the window.
+        time_unit: the unit of times that are numbers.
+        names: the names of vertices, None where ids are vertices.
+        texts: the attributes that are known to be texts.
+        directed: whether edges have a direction.
+    """
+
+    def __init__(
+        self, options: WindowOptions, time_unit: str | None, names: VertexNames | None, texts: Collection[str], *,
+        directed: bool,
+    ) -> None:  # fmt: skip
+        self._options, self._directed, self.names = options, directed, names
+        self.late, self.bad = Refusals("late", options.late, "drop"), Refusals("on_error", options.on_error, "skip")
+        attributes = AttributeIntake(options.attributes, texts)
+        self.intake = Intake(options.mode, time_unit, self.bad, names, attributes)
+        self.rule = options.rule(None)  #: when slides close
+        self.ring: Ring | None = None  #: the live events; None before the first event
+        self._waiting: list[Events] = []  # taken, not yet in a slide
+        self._sorted: Events | None = None  # the same, by time, once they were sorted
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether times have a unit."""
+        return self._options.mode == TIME and self.intake.has_unit
+
+    @property
+    def weights(self) -> str | None:
+        """The dtype of the weights of edges unless the graph's options say otherwise; None: they have none."""
+        if self._options.combine == "count":
+            return "uint32"
+        return None if self.intake.weight_dtype is None else "float64"
+
+    @property
+    def columns(self) -> dict[str, np.dtype]:
+        """The dtypes of the columns of edges."""
+        return {} if self.ring is None or self.ring.attributes is None else self.ring.attributes.kinds()
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the events, and of the tables of names and texts."""
+        waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
+        parts = [each.memory for each in (self.intake.attributes, self.names, self.ring) if each is not None]
+        return waiting + sum(parts)
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    def take(self, chunk: Mapping[str, Any]) -> None:
+        """Keep the events of a chunk that are valid and in time."""
+        events = self.intake.events(chunk)
+        if self.ring is None:
+            self._begin()
+        verdict = self.rule.judge(events.time)
+        if verdict is not None:
+            events = self._in_time(events, verdict)
+        if events.number:
+            self._waiting.append(events)
+            self._sorted = None
+
+    def _begin(self) -> Ring:
+        """Make what depends on the first chunk: the unit of times, the weights."""
+        combine, dtype, attributes = self._options.combine, self.intake.weight_dtype, self.intake.attributes
+        if dtype is None and combine in ("sum", "min", "max"):
+            raise RequirementError(f"combine={combine!r} needs a column of weights")
+        if self._options.mode == TIME:
+            self.rule = self._options.rule(self.intake.has_unit)
+        rules = self._options.attributes
+        self.ring = Ring(combine, dtype, EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None)
+        return self.ring
+
+    def _in_time(self, events: Events, verdict: np.ndarray) -> Events:
+        """Return the events that are neither late nor too far ahead."""
+        late, ahead = events.taken(verdict == LATE), events.taken(verdict == AHEAD)
+        if late.number and self.late.raises:
+            raise self.intake.late_error(late, int(self.rule.state[1]))
+        self.intake.refuse(self.late, late, "late")
+        if ahead.number and self.bad.raises:
+            time_of = moment(int(ahead.time[0]), has_unit=self.has_unit)
+            raise ParameterError(f"an event at {time_of} is further ahead of the watermark than ahead= allows")
+        self.intake.refuse(self.bad, ahead, "ahead of the watermark")
+        return events.taken(verdict == TAKEN)
+
+    def mark(self) -> None:
+        """Let a step end."""
+        if self._options.mode != STEP:
+            raise RequirementError("the source marks steps: slide='step' makes a window of them")
+        self.intake.position += 1
+        self.rule.reach(self.intake.position)
+
+    # -- slides --------------------------------------------------------------------------------------------------------
+
+    def next_change(self) -> Due | None:
+        """Close the next slide that is due; return None if none is."""
+        if self.ring is None:
+            return None
+        waiting = self._by_time()
+        end = self.rule.next_end(int(waiting.time[0]) if waiting.number else None, self.ring.oldest)
+        if end is None:
+            return None
+        number = int(np.searchsorted(waiting.time, end))
+        self._sorted = waiting.taken(slice(number, None))
+        self._waiting = [self._sorted] if number < waiting.number else []
+        self.rule.last = end
+        change, free = self._change(self.ring, waiting.taken(slice(0, number)), end)
+        if self.intake.attributes.has_many_texts:
+            waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
+            self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
+        return Due(end, change, free, number)
+
+    def _by_time(self) -> Events:
+        """Return the events that wait, in the order (time, position)."""
+        if self._sorted is None:
+            none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
+            events = joined(self._waiting or [none])
+            if (events.time[1:] < events.time[:-1]).any():
+                events = events.taken(np.argsort(events.time, kind="stable"))
+            self._waiting = [events] if events.number else []
+            self._sorted = events
+        return self._sorted
+
+    def _change(self, ring: Ring, events: Events, end: int) -> tuple[Change, np.ndarray]:
+        """Return what a slide of these events changes, and the ids of vertices whose names are forgotten."""
+        size, cancelled, unmatched = self.rule.grid.size, 0, 0
+        if self.names is not None:
+            events, cancelled, unmatched = self.names.named(events)
+        if not self._directed:
+            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
+        change = ring.slide(events, None if size is None else end - size)
+        if self.names is None:
+            return change, np.empty(0, np.uint32)
+        free = self.names.close_slide(change.new[:, change.fresh], change.gone)
+        return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the state between two slides, as JSON and arrays."""
+        intake = self.intake
+        dtype, attributes = intake.weight_dtype, intake.attributes.dtype
+        about = {
+            "intake": [intake.position, intake.has_unit, intake.begun, None if dtype is None else dtype.name,
+                       None if attributes is None else attributes.descr],
+            "texts": [*intake.attributes.texts], "late": self.late.save(), "last": self.rule.last,
+        }  # fmt: skip
+        arrays = {"rule": self.rule.state}
+        for number, table in enumerate(intake.attributes.texts.values()):
+            arrays |= prefixed(f"text{number}.", table.state())
+        if self.names is not None:
+            arrays |= self.names.save()
+        if self.ring is not None:
+            waiting = {name: part for name, part in self._by_time()._asdict().items() if part is not None}
+            arrays |= prefixed("ring.", self.ring.save()) | prefixed("waiting.", waiting)
+        return about, arrays
+
+    def load(self, about: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take over what :meth:`save` returned, before the first event."""
+        intake, (position, has_unit, begun, dtype, attributes) = self.intake, about["intake"]
+        intake.position, intake.has_unit, intake.begun = position, has_unit, begun
+        intake.weight_dtype = None if dtype is None else np.dtype(dtype)
+        if attributes is not None:
+            intake.attributes.dtype = np.dtype([(name, kind) for name, kind in attributes])
+        texts = enumerate(about.get("texts", ()))
+        intake.attributes.texts = {name: Names.restore(state_in(arrays, f"text{at}.")) for at, name in texts}
+        self.late.load(about["late"])
+        if self.names is not None:
+            self.names.load(state_in(arrays, "names."), state_in(arrays, "tokens."), arrays["reserved"])
+        saved = state_in(arrays, "ring.")
+        if saved:
+            self._begin().load(saved)
+            waiting = state_in(arrays, "waiting.")
+            events = Events(*(waiting.get(name) for name in Events._fields))  # type: ignore[arg-type]
+            self._waiting = [events] if events.number else []
+        self.rule.load(arrays["rule"], about["last"])
