@@ -292,9 +292,8 @@ class Graph(hints.Hinted):
         if not isinstance(batch, Batch):
             kind = type(batch).__name__
             self._refuse(ParameterError(f"batch must be a Batch, got {kind}: use Batch(insert, delete)"))
-        if batch.delete is None or batch.insert is None:
-            return self._update(batch.delete, batch.insert)
-        return self._update(batch.delete, batch.insert, parts=(1, 2))
+        parts = (0, 0) if batch.delete is None or batch.insert is None else (1, 2)
+        return self._update(batch.delete, batch.insert, parts)
 
     def _refuse(self, error: Exception) -> NoReturn:
         """Raise an error about a batch; of a graph of several processes on all of them."""
@@ -302,7 +301,8 @@ class Graph(hints.Hinted):
             self.partition.comm.together(error)
         raise error
 
-    def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None) -> Delta:
+    def _update(self, delete: Any, insert: Any, parts: tuple[int, int] = (0, 0), coming: Coming | None = None, *,
+                disjoint: bool = False) -> Delta:  # fmt: skip
         try:  # as on_graph_device() does, without a further call: small batches would feel it
             with self._lock:
                 rows = None
@@ -315,6 +315,7 @@ class Graph(hints.Hinted):
                         delete, insert = naming.as_edges(self, delete, insert, parts)
                     before, given = self._begin_change(), (delete, insert)
                     delta = coming.apply(self._updater, *given) if coming else self._updater.apply(*given, parts)
+                    delta.is_disjoint = disjoint
                 except BaseException as error:
                     if self.edge_table is not None:
                         self.edge_table.undo(rows, error)

@@ -122,8 +122,8 @@ class Delta:
     """
 
     __slots__ = ("_changes", "_deleted_vertices", "_device", "_directed", "_edge_sets", "_is_net", "_lists", "_lock",
-                 "_revived_vertices", "_wait", "_weight_dtype", "keeps_errors", "num_vertices_after",
-                 "num_vertices_before")  # fmt: skip
+                 "_revived_vertices", "_wait", "_weight_dtype", "is_disjoint", "keeps_errors",
+                 "num_vertices_after", "num_vertices_before")  # fmt: skip
 
     def __init__(
         self,
@@ -142,6 +142,7 @@ class Delta:
         self._device, self._directed, self._weight_dtype = device, directed, weight_dtype
         self._wait, self._lock = wait, lock
         self.keeps_errors = False  #: while trackers read the delta: errors of deferred batches are left for later calls
+        self.is_disjoint = False  #: whether no edge is in both halves of a batch: then their statuses are net
         self.num_vertices_before, self.num_vertices_after = num_vertices
         self._changes: Any = (removed, added, deleted)
         self._is_net = False  # whether the statuses of both halves are those of the net change
@@ -338,7 +339,7 @@ class Delta:
         if not self._is_net:
             removed, added, deleted = self._changes
             removed, added = _made(removed), _made(added)
-            if removed is not None and added is not None:
+            if removed is not None and added is not None and not self.is_disjoint:
                 net_change(self._device, removed, added)
             self._changes, self._is_net = Changes(removed, added, deleted), True
         return self._changes

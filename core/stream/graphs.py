@@ -97,7 +97,7 @@ class Graphs:
             free = np.union1d(free, self._names.idle()).astype(np.uint32)
         coming = Coming(max(top + 1 - graph.num_vertices, 0), free)
         needed = coming if coming.more or len(free) or graph.partition is not None else None
-        delta = graph._update((*change.gone, None), (*change.new, self._weights(change)), (1, 2), needed)
+        delta = graph._update((*change.gone, None), (*change.new, self._weights(change)), (1, 2), needed, disjoint=True)
         if self._names is not None:
             graph.names = self._names.names
             self._names.note_idle()
