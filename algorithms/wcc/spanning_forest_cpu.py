@@ -21,6 +21,7 @@ import numpy as np
 
 from suricate.algorithms.wcc.spanning_trees_cpu import (
     ARCS,
+    BEFORE,
     CHANGED,
     CHILD,
     CLIMBED,
@@ -58,7 +59,7 @@ from suricate.cpu.prefetch import prefetch
 from suricate.cursors.bindings import ahead, find, neighbors
 from suricate.plugins.step import DELETED, INSERTED
 
-FAR, NEAR = 16, 8  # places ahead at which rows of vertices, and what they point to, are prefetched
+FAR, NEAR = 40, 20  # places ahead at which rows of vertices, and what they point to, are prefetched
 FEW = 512  # vertices below a deleted edge up to which they are found before any edge is looked at
 
 
@@ -248,23 +249,47 @@ def ask_for_ends(state, src, dst, i, size):
     prefetch(state.node, np.int64(dst[i]) * ROW)
 
 
+@inner
+def ask_for_components(state, u, v):
+    """Prefetch the rows of two components, if an arc joins them."""
+    one, other = state.node[u, COMPONENT], state.node[v, COMPONENT]
+    if one != other:
+        prefetch(state.part, np.int64(one) * 4)
+        prefetch(state.part, np.int64(other) * 4)
+
+
+@inner
+def ask_for_cut(graph, state, u, v):
+    """Prefetch what a cut reads, if a deleted arc is in the tree: siblings of the lower end, and its edges."""
+    node = state.node
+    is_child = node[v, PARENT] == u
+    if not is_child and node[u, PARENT] != v:
+        return
+    child = v if is_child else u
+    for sibling in (node[child, NEXT], node[child, BEFORE]):
+        if sibling != NO_VERTEX:
+            prefetch(node, np.int64(sibling) * ROW)
+    ahead(graph.out, child)
+    if not graph.undirected:
+        ahead(graph.out, v)
+        ahead(graph.into, child)
+
+
 @kernel
 def follow(graph, state, inserted, deleted):
     """Follow a batch, which the graph holds already."""
-    node = state.node
     src, dst, status, wanted, size = inserted
     for i in range(size):
         ask_for_ends(state, src, dst, i, size)
         soon = min(i + NEAR, size - 1)
-        prefetch(state.part, np.int64(node[src[soon], COMPONENT]) * 4)
-        prefetch(state.part, np.int64(node[dst[soon], COMPONENT]) * 4)
+        ask_for_components(state, src[soon], dst[soon])
         if (len(status) == 0 or status[i] == wanted) and (src[i] < dst[i] or not graph.undirected):
             add(state, src[i], dst[i], False)
     src, dst, status, wanted, size = deleted
     for i in range(size):
         ask_for_ends(state, src, dst, i, size)
-        if not graph.undirected:
-            ahead(graph.out, dst[min(i + NEAR, size - 1)])
+        soon = min(i + NEAR, size - 1)
+        ask_for_cut(graph, state, src[soon], dst[soon])
         if (len(status) == 0 or status[i] == wanted) and (src[i] < dst[i] or not graph.undirected):
             remove(graph, state, src[i], dst[i], False)
 
