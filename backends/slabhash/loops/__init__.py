@@ -36,7 +36,7 @@ from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHAN
 from suricate.cpu.atomics import add, exchange
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
-from suricate.cpu.vector import match8, reach8, trailing_zeros
+from suricate.cpu.vector import choose, match8, reach8, trailing_zeros
 
 FAR, MIDWAY, NEAR = 80, 50, 20  # edges ahead at which a vertex, its head slab and the next slab are prefetched
 RING = 64  # heads of the edges ahead that are remembered: a power of two, more than MIDWAY
@@ -86,12 +86,9 @@ def match_free(g, base):
 @inner
 def head_of(g, u, v):
     """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
-    word = np.int64(g.vertex[head_place(u)])
-    if word & SEVERAL == 0:
-        return word
-    if word == EMPTY:
-        return np.int64(-1)
-    return word - SEVERAL + bucket_of(v, bucket_count(g, u))
+    word, bucket = np.int64(g.vertex[head_place(u)]), bucket_of(v, bucket_count(g, u))
+    head = choose(word & SEVERAL != 0, word - SEVERAL + bucket, word)
+    return choose(word == EMPTY, np.int64(-1), head)
 
 
 @inner
