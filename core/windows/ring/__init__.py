@@ -13,7 +13,7 @@ from suricate.intake.arrays import converted_weights
 from suricate.windows.events import Events
 from suricate.windows.ring import loops
 from suricate.windows.ring.attributes import EdgeValues
-from suricate.windows.ring.loops import BACK, COMBINE, FREE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
+from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
 
 EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
@@ -69,7 +69,7 @@ class Ring:
         self._kept = Kept(*map(np.empty, sizes, dtypes))
         self._pairs = Pairs(
             _rows(_LEAST), np.zeros(_LEAST if self._weighted else 0, held or np.float64),
-            np.full(2 * _LEAST, FREE, np.uint64), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
+            _table(2 * _LEAST), np.empty(_LEAST, np.uint32), np.empty(_LEAST, np.uint32),
         )  # fmt: skip
         self._state, self._slide = np.zeros(8, np.int64), 0
 
@@ -106,7 +106,9 @@ class Ring:
         state, kept, pairs = self._state, self._kept, self._pairs
         state[[TOUCHED, loops.UNMATCHED, loops.TAKEN, loops.OVERFLOW]] = 0
         left = 0 if cutoff is None else loops.expire(kept, pairs, cutoff, self._slide, self._exact, state)
-        keys = events.src.astype(np.uint64) << np.uint64(32) | events.dst
+        keys = events.src.astype(np.uint64)
+        keys <<= np.uint64(32)
+        keys |= events.dst
         weight = kept.weight[:0] if events.weight is None else events.weight
         kind = np.empty(0, np.int8) if events.kind is None else events.kind
         if self.attributes is not None and events.attributes is not None:
@@ -145,8 +147,8 @@ class Ring:
         if needed > len(self._pairs.row):
             self._place_pairs(self._listed(), 1 << (needed - 1).bit_length(), self._pairs.table)
         most = self.num_pairs + more
-        if 2 * most > len(self._pairs.table):
-            self._pairs = self._pairs._replace(table=np.full(1 << (2 * most - 1).bit_length(), FREE, np.uint64))
+        if 4 * most > len(self._pairs.table):
+            self._pairs = self._pairs._replace(table=_table(1 << (2 * most - 1).bit_length()))
             loops.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def used_attributes(self) -> Collection[np.ndarray]:
@@ -167,7 +169,7 @@ class Ring:
         self._state, self._slide = saved["state"].copy(), int(saved["slide"])
         self._place_events(saved, max(_LEAST, 1 << max(len(self) - 1, 0).bit_length()))
         size = max(_LEAST, 1 << max(int(self._state[PAIRS]) - 1, 0).bit_length())
-        self._place_pairs(saved, size, np.full(2 * size, FREE, np.uint64))
+        self._place_pairs(saved, size, _table(2 * size))
         loops.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def _events(self) -> dict[str, np.ndarray]:
@@ -221,6 +223,13 @@ def _rows(count: int) -> np.ndarray:
     memory = np.empty(8 * (count + 1), np.int64)
     begin = -(memory.ctypes.data // 8) % _ROW
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
+
+
+def _table(places: int) -> np.ndarray:
+    """Return an empty table, lines of the cache with eight places each, of which half are to stay free."""
+    table = _rows(places // loops.TAGS).reshape(-1).view(np.uint32)
+    table.fill(loops.FREE)
+    return table
 
 
 def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: np.ndarray) -> np.ndarray:

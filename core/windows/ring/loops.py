@@ -1,7 +1,8 @@
 """Loops over the events of a window: a list of live events per pair, and what changes in a slide.
 
 Events lie in a ring in the order (time, position); the live events of a pair are linked, the oldest first. Pairs have
-numbers, found through a hash table with linear probing; all that a loop needs of a pair lies in one row of 64 bytes. A
+numbers, found through a hash table of lines of 64 bytes, of which one instruction compares all eight tags: most lookups
+take one line and no branch that is hard to predict. All that a loop needs of a pair lies in one row of 64 bytes. A
 deletion takes the newest live event of its pair, a set takes all; a taken event stays in the ring until its time has
 come.
 """
@@ -14,9 +15,13 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.prefetch import prefetch
+from suricate.cpu.vector import choose, match8, trailing_zeros
 
-#: a free entry of the table; others hold a tag (see ``tag_of``) and the number of a pair
-FREE = np.uint64(0xFFFFFFFFFFFFFFFF)
+FREE = np.uint32(0xFFFFFFFF)  #: the tag of a free place of the table
+LINE, TAGS = (
+    16,
+    8,
+)  #: words of a line of the table, and how many of these are tags: the numbers of pairs are behind them
 LAST, FIRST, SUM, COUNT, MIN, MAX = range(6)  #: how the live events of a pair make its weight
 COMBINE = {"last": LAST, "first": FIRST, "sum": SUM, "count": COUNT, "min": MIN, "max": MAX}
 FRONT, BACK, PAIRS, FREED, TOUCHED, UNMATCHED, TAKEN, OVERFLOW = range(8)  #: fields of the state
@@ -25,9 +30,9 @@ KEY, HEAD, TAIL, LIVE, TOTAL, HELD, SLIDE = range(
 )  #: fields of a pair: HELD: the graph has it; SLIDE: that touched it
 SMALLEST, LARGEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+_SHIFT, _LOW, _LARGEST_TAG = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(0xFFFFFFFE)
 _ID = 0xFFFFFFFF
-_AHEAD = 12  # events ahead at which the table is prefetched; their pairs at half of that
+_AHEAD = 32  # events ahead at which the table is prefetched; their pairs at half of that
 
 
 class Kept(NamedTuple):
@@ -47,43 +52,78 @@ class Pairs(NamedTuple):
 
     row: np.ndarray  #: int64[n, 8]
     held: np.ndarray  #: the weight that the graph has, as ``Kept.weight``
-    table: np.ndarray  #: uint64, a power of two
+    table: np.ndarray  #: uint32, lines: a power of two of them
     free: np.ndarray  #: uint32
     touched: np.ndarray  #: uint32, numbers of pairs that may change in this slide
 
 
 @inner
 def tag_of(key):
-    """Return 32 bits of a hash of a key; the lowest are its first place in the table."""
+    """Return a hash of a key, below :data:`FREE`; its lowest bits are the line of the table where it is put."""
     mixed = (key ^ (key >> _SHIFT)) * _GOLDEN
-    return (mixed ^ (mixed >> _SHIFT)) & _LOW
+    return np.uint32(min((mixed ^ (mixed >> _SHIFT)) & _LOW, _LARGEST_TAG))
+
+
+@inner
+def line_of(table, tag):
+    """Return the line where a tag is looked for first."""
+    return np.int64(tag) & (len(table) // LINE - 1)
+
+
+@inner
+def free_in(table, line):
+    """Return the mask of the free places of a line."""
+    return match8(table, line * LINE, FREE)
 
 
 @inner
 def find_pair(pairs, key):
-    """Return the place in the table where a key is, or could be put."""
-    mask, tag = len(pairs.table) - 1, tag_of(key)
-    at = np.int64(tag) & mask
-    while pairs.table[at] != FREE:
-        entry = pairs.table[at]
-        if entry >> _SHIFT == tag and np.uint64(pairs.row[np.int64(entry & _LOW), KEY]) == key:
-            break
-        at = (at + 1) & mask
-    return at
+    """Return the place in the table where a key is, or could be put: its line, or one behind full ones."""
+    table, tag = pairs.table, tag_of(key)
+    line = line_of(table, tag)
+    while True:
+        hits = match8(table, line * LINE, tag)
+        while hits:
+            at = line * LINE + trailing_zeros(hits)
+            if np.uint64(pairs.row[np.int64(table[at + TAGS]), KEY]) == key:
+                return at
+            hits &= hits - 1
+        free = free_in(table, line)
+        if free:
+            return line * LINE + trailing_zeros(free)
+        line = (line + 1) & (len(table) // LINE - 1)
+
+
+@inner
+def put(table, at, tag, pair):
+    """Write an entry to a place."""
+    table[at], table[at + TAGS] = tag, pair
+
+
+@inner
+def movable(table, line, hole):
+    """Return the place of an entry in ``line`` that belongs to the line ``hole`` or before it, -1 if there is none."""
+    mask = len(table) // LINE - 1
+    for at in range(line * LINE, line * LINE + TAGS):
+        if table[at] != FREE and (line - line_of(table, table[at])) & mask >= (line - hole) & mask:
+            return np.int64(at)
+    return np.int64(-1)
 
 
 @inner
 def remove_place(table, at):
-    """Empty a place; entries behind it move up, so that probing needs no marks of what was deleted."""
-    mask = len(table) - 1
-    hole, at = at, (at + 1) & mask
-    while table[at] != FREE:
-        home = np.int64(table[at] >> _SHIFT) & mask
-        if ((at - home) & mask) >= ((at - hole) & mask):
-            table[hole] = table[at]
-            hole = at
-        at = (at + 1) & mask
-    table[hole] = FREE
+    """Empty a place; if its line was full, entries from behind move up, so that probing needs no marks of deletions."""
+    mask, line = len(table) // LINE - 1, at // LINE
+    was_full = free_in(table, line) == 0
+    table[at] = FREE
+    while was_full:
+        line = (line + 1) & mask
+        was_full = free_in(table, line) == 0
+        other = movable(table, line, at // LINE)
+        if other >= 0:
+            put(table, at, table[other], table[other + TAGS])
+            table[other] = FREE
+            at = other
 
 
 @inner
@@ -130,14 +170,14 @@ def pair_for(pairs, key, state):
     """Return the number of a pair, made if it is new."""
     at = find_pair(pairs, key)
     if pairs.table[at] != FREE:
-        return np.int64(pairs.table[at] & _LOW)
+        return np.int64(pairs.table[at + TAGS])
     if state[FREED] > 0:
         state[FREED] -= 1
         pair = np.int64(pairs.free[state[FREED]])
     else:
         pair = state[PAIRS]
         state[PAIRS] += 1
-    pairs.table[at] = tag_of(key) << _SHIFT | np.uint64(pair)
+    put(pairs.table, at, tag_of(key), pair)
     row = pairs.row[pair]
     row[KEY], row[HEAD], row[TAIL], row[LIVE] = np.int64(key), -1, -1, 0
     row[TOTAL], row[HELD], row[SLIDE] = 0, 0, -1
@@ -146,14 +186,16 @@ def pair_for(pairs, key, state):
 
 @inner
 def look_ahead(pairs, keys, i):
-    """Prefetch what events further on need: places of the table, then rows of pairs."""
-    mask = len(pairs.table) - 1
+    """Prefetch what events further on need: lines of the table, then rows of pairs that are there."""
+    table = pairs.table
     if i + _AHEAD < len(keys):
-        prefetch(pairs.table, np.int64(tag_of(keys[i + _AHEAD])) & mask)
+        prefetch(table, line_of(table, tag_of(keys[i + _AHEAD])) * LINE)
     if i + _AHEAD // 2 < len(keys):
-        entry = pairs.table[np.int64(tag_of(keys[i + _AHEAD // 2])) & mask]
-        if entry != FREE:
-            prefetch(pairs.row, np.int64(entry & _LOW) * 8)
+        tag = tag_of(keys[i + _AHEAD // 2])
+        line = line_of(table, tag)
+        hits = match8(table, line * LINE, tag)
+        pair = np.int64(table[line * LINE + TAGS + trailing_zeros(hits | 1 << (TAGS - 1))])
+        prefetch(pairs.row, choose(hits != 0, pair, np.int64(0)) * 8)
 
 
 @kernel
@@ -180,7 +222,7 @@ def expire(kept, pairs, cutoff, slide, sums, state):
 def take_newest(kept, pairs, key, everything, slide, sums, state):
     """Take the newest live event of a pair, or all of them; note if there is none."""
     mask, place = len(kept.time) - 1, find_pair(pairs, key)
-    pair = np.int64(pairs.table[place] & _LOW)
+    pair = np.int64(pairs.table[place + TAGS])
     if pairs.table[place] == FREE or pairs.row[pair, LIVE] == 0:
         state[UNMATCHED] += 1
         return
@@ -274,14 +316,14 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
     attributes may differ, which are listed if there is an array for the ``number`` of each listed pair. Pairs without
     live events are forgotten. Returns the two numbers, and the largest id of the new pairs, -1 without any.
     """
-    lost, gained, top, weighted, mask = 0, 0, np.int64(-1), len(value) > 0, len(pairs.table) - 1
-    lists_all = len(number) > 0
+    lost, gained, top, weighted, lists_all = 0, 0, np.int64(-1), len(value) > 0, len(number) > 0
     for i in range(state[TOUCHED]):
         if i + _AHEAD < state[TOUCHED]:
             prefetch(pairs.row, np.int64(pairs.touched[i + _AHEAD]) * 8)
         if i + _AHEAD // 2 < state[TOUCHED]:
-            key = np.uint64(pairs.row[np.int64(pairs.touched[i + _AHEAD // 2]), KEY])
-            prefetch(pairs.table, np.int64(tag_of(key)) & mask)
+            soon = pairs.row[np.int64(pairs.touched[i + _AHEAD // 2])]
+            if soon[LIVE] == 0:
+                prefetch(pairs.table, line_of(pairs.table, tag_of(np.uint64(soon[KEY]))) * LINE)
         pair = np.int64(pairs.touched[i])
         row = pairs.row[pair]
         if row[LIVE] == 0:
@@ -318,7 +360,7 @@ def fill_table(pairs, number):
     for pair in range(number):
         if pairs.row[pair, LIVE] > 0:
             key = np.uint64(pairs.row[pair, KEY])
-            pairs.table[find_pair(pairs, key)] = tag_of(key) << _SHIFT | np.uint64(pair)
+            put(pairs.table, find_pair(pairs, key), tag_of(key), pair)
 
 
 @kernel

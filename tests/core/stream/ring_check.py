@@ -25,7 +25,22 @@ def check_ring(ring: Ring) -> None:
         assert row[loops.TAIL] == events[-1]
         if ring._exact:
             assert row[loops.TOTAL] == sum(int(kept.weight[number & mask]) for number in events), f"sum of pair {pair}"
+    check_table(pairs, set(found))
+
+
+def check_table(pairs: loops.Pairs, live: set[int]) -> None:
+    """Raise ``AssertionError`` unless the table has the pairs, each in the first line from its own on with a place."""
+    lines = pairs.table.reshape(-1, loops.LINE)
+    tags, numbers = lines[:, : loops.TAGS], lines[:, loops.TAGS :]
+    used = tags != loops.FREE
+    assert sorted(numbers[used].tolist()) == sorted(live)
+    full = used.all(1)
+    for line, place in np.argwhere(used).tolist():
+        pair = int(numbers[line, place])
         with np.errstate(over="ignore"):
-            at = loops.find_pair(pairs, np.uint64(row[loops.KEY]))
-        assert pairs.table[at] & np.uint64(0xFFFFFFFF) == pair, f"pair {pair} is not found in the table"
-    assert ring.num_pairs == len(found) == np.count_nonzero(pairs.table != loops.FREE)
+            tag = loops.tag_of(np.uint64(pairs.row[pair, loops.KEY]))
+        assert tags[line, place] == tag, f"tag of pair {pair}"
+        at = loops.line_of(pairs.table, tag)
+        while at != line:
+            assert full[at], f"pair {pair} is behind a line that has a free place"
+            at = (at + 1) % len(lines)

@@ -14,6 +14,8 @@ from window_model import Closed, Event, model
 import suricate as su
 import suricate.stream as st
 from suricate.stream.history import History
+from suricate.windows.events import Events
+from suricate.windows.ring import Ring, loops
 from suricate.windows.ring.loops import COMBINE
 
 EVENTS = hs.lists(
@@ -174,3 +176,25 @@ def test_history_is_a_frame_of_the_newest_slides() -> None:
     assert job.history["graph_bytes"].min() > 0
     assert (job.past.slides, job.past.events) == (20, 60)
     assert len(job.history.to_pandas()) == 7
+
+
+def test_pairs_are_found_while_lines_of_the_table_are_full() -> None:
+    rng, ring = np.random.default_rng(5), Ring("last", None)
+    count = len(ring._pairs.table) // loops.LINE
+    with np.errstate(over="ignore"):
+        homes = [loops.line_of(ring._pairs.table, loops.tag_of(np.uint64(key))) for key in range(1 << 14)]
+    near = np.flatnonzero((np.array(homes) + 4) % count < 6)[:100].astype(np.uint32)  # around the end of the table
+    entered: list[tuple[int, int]] = []
+    crowded = 0
+    for now in range(150):
+        keys = rng.choice(near, rng.integers(0, 14))
+        before = {key for _, key in entered}
+        cutoff = now - int(rng.integers(3, 12))
+        entered = [each for each in entered if each[0] >= cutoff] + [(now, key) for key in keys.tolist()]
+        live = {key for _, key in entered}
+        change = ring.slide(Events(np.full(len(keys), now), np.zeros(len(keys), np.uint32), keys), cutoff)
+        assert set(change.gone[1].tolist()) == before - live
+        assert set(change.new[1].tolist()) == live - before
+        check_ring(ring)
+        crowded += bool((ring._pairs.table.reshape(-1, loops.LINE)[:, : loops.TAGS] != loops.FREE).all(1).any())
+    assert crowded > 50
