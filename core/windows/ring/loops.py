@@ -82,12 +82,12 @@ def find_pair(pairs, key):
     table, tag = pairs.table, tag_of(key)
     line = line_of(table, tag)
     while True:
-        hits = match8(table, line * LINE, tag)
-        while hits:
-            at = line * LINE + trailing_zeros(hits)
+        alike = match8(table, line * LINE, tag)
+        while alike:
+            at = line * LINE + trailing_zeros(alike)
             if np.uint64(pairs.row[np.int64(table[at + TAGS]), KEY]) == key:
                 return at
-            hits &= hits - 1
+            alike &= alike - 1
         free = free_in(table, line)
         if free:
             return line * LINE + trailing_zeros(free)
@@ -193,9 +193,9 @@ def look_ahead(pairs, keys, i):
     if i + _AHEAD // 2 < len(keys):
         tag = tag_of(keys[i + _AHEAD // 2])
         line = line_of(table, tag)
-        hits = match8(table, line * LINE, tag)
-        pair = np.int64(table[line * LINE + TAGS + trailing_zeros(hits | 1 << (TAGS - 1))])
-        prefetch(pairs.row, choose(hits != 0, pair, np.int64(0)) * 8)
+        alike = match8(table, line * LINE, tag)
+        pair = np.int64(table[line * LINE + TAGS + trailing_zeros(alike | 1 << (TAGS - 1))])
+        prefetch(pairs.row, choose(alike != 0, pair, np.int64(0)) * 8)
 
 
 @kernel
