@@ -85,7 +85,6 @@ class BFS(Algorithm):
     pointers = ("parent",)
     suites = ("algorithms", "crossover", "demo", "short", "replay", "stream", "scaling")
     update_kind: ClassVar[str] = "dynamic"
-    divided: ClassVar[str] = "computes from scratch"
     recompute_share, learns = 0.01, True
 
     def __init__(self, source: int = 0, sources: Any = None) -> None:

@@ -153,7 +153,6 @@ class SSSP(Algorithm):
     pointers = ("parent",)
     suites = ("algorithms", "ablations", "replay")
     update_kind: ClassVar[str] = "dynamic"
-    divided: ClassVar[str] = "computes from scratch"
     recompute_share, learns = 0.01, True
 
     def __init__(self, source: int = 0, delta: float | None = None, sources: Any = None) -> None:

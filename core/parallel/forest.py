@@ -1,7 +1,9 @@
-"""The dependence forest on a graph of several ranks: pushes from the roots, whatever changed.
+"""The dependence forest on a graph of several ranks: computed, and repaired around changes; ``suricate.repair.forest``
+has the algorithm.
 
-Every vertex gets its first word on every rank; then ``propagate`` with ``argmin`` runs as of any algorithm. Repairs
-compute from scratch so far.
+Words, arcs of a change, suspects and invalid vertices are the same on every rank. In a round of the repair each rank
+asks the in-neighbours of the suspects that it owns, and finds the children of the invalid vertices that it owns; both
+are exchanged. Then what changed is pushed step by step, as by ``propagate``.
 """
 
 from __future__ import annotations
@@ -10,46 +12,178 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.types import EMPTY
+from suricate.base.types import EMPTY, ArcList, EdgeList
+from suricate.intake.arrays import joined, picked
 from suricate.operators.results import Propagated
-from suricate.parallel import pushes
 from suricate.parallel.arguments import frontier_of
-from suricate.parallel.pushes import keys_differ, words_less
+from suricate.parallel.on_demand.rows import at_a_time, slices
+from suricate.parallel.pushes import Push, keys_differ, words_less
+from suricate.store import fallbacks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
     from suricate.repair.forest import Forest
     from suricate.state.frontier import Frontier
 
+Offered = tuple["Array", "Array"]  # vertices, ascending, and the least word that is offered to each
+
 
 class Repairs:
-    """Computes a forest on a graph of several ranks."""
+    """Computes and repairs a forest on a graph of several ranks."""
 
     def __init__(self, part: Partition, forest: Forest, graph: Graph) -> None:
-        self.part, self.forest, self.graph = part, forest, graph
-        self.local = forest.of_same_functions()
+        self.part, self.forest, self.graph, self.xp = part, forest, graph, part.xp
+        self.first = forest.of_same_functions()  # of the words that vertices start with
+        self.first.words = forest.words.of_size(0)
+        self.best = forest.words.of_size(0)  # what is offered: all at the largest word between two uses
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
-        """Compute from roots; None: the vertices that are roots by what they start with."""
-        graph, words = self.part.follow(), self.forest.words
-        self.local.compute(graph, frontier_of(graph, self.part.xp.empty(0, np.uint32)))
+        """Compute from roots; None: repair after changes: deleted, replaced and inserted arcs."""
+        part, words = self.part, self.forest.words
+        graph = part.follow()
+        self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)
+        self.push.altered = []
+        if roots is None and self.push.asking.first.edges:  # offers ask for edges, which an exchange has to answer
+            roots = self._roots()
         if roots is None:
-            parent, xp = words.parent, self.part.xp
-            roots = frontier_of(graph, xp.flatnonzero(parent == xp.arange(len(parent))).astype(np.uint32))
-        done = pushes.propagate(
-            self.part, roots, self.forest.offer, words, args=(words, *self.forest.args), reduce="argmin",
-            max_steps=graph.num_vertices + 1,  # words may become smaller for ever
-        )  # fmt: skip
+            self.best.resize(len(words))
+            ids = self._seeds(*(self._counted(arcs) for arcs in changes))
+        else:
+            words.data[:] = self._starts()
+            ids = self.xp.arange(graph.num_vertices, dtype=np.uint32) if roots.is_all else self.xp.sort(roots.vertices)
+        steps, pushed, limit = 0, 0, graph.num_vertices + 1  # words may become smaller for ever
+        while len(ids) and steps < limit:
+            steps, pushed = steps + 1, pushed + len(ids)
+            ids = self.push.step(ids, (), steps)
+        self.push.totals.end()
         self._note_violations()
-        return done
+        return Propagated.of(steps, pushed, not len(ids))
+
+    # -- words ---------------------------------------------------------------------------------------------------------
+
+    def _parents(self, ids: Array) -> Array:
+        data = self.forest.words.data
+        return ((data[ids] if data.ndim == 1 else data[ids, 0]) & np.uint64(EMPTY)).astype(np.uint32)
+
+    def _starts(self) -> Array:
+        """Return the words that all vertices start with."""
+        graph, words = self.part.local, self.first.words
+        words.resize(len(self.forest.words))
+        self.first.compute(graph, frontier_of(graph, self.xp.empty(0, np.uint32)))
+        return words.data
+
+    def _roots(self) -> Frontier:
+        """Return the vertices that start as roots."""
+        starts = self._starts()
+        parents = (starts if starts.ndim == 1 else starts[:, 0]) & np.uint64(EMPTY)
+        return frontier_of(
+            self.part.local, self.xp.flatnonzero(parents == self.xp.arange(len(starts))).astype(np.uint32)
+        )
 
     def _note_violations(self) -> None:
-        """Note whether a vertex has a parent whose keys are not below its own."""
-        words, xp = self.forest.words, self.part.xp
-        parent = words.parent
-        below = xp.flatnonzero((parent != EMPTY) & (parent != xp.arange(len(parent))))
-        own, above = words.data[below], words.data[parent[below]]
+        """Note whether a vertex whose word was altered has a parent whose keys are not below its own."""
+        xp, words = self.xp, self.forest.words
+        altered = [ids.astype(np.uint32) for ids in self.push.altered or []]
+        if not altered:
+            return
+        ids = xp.unique(xp.concatenate(altered))
+        parents = self._parents(ids)
+        below = (parents != EMPTY) & (parents != ids)
+        own, above = words.data[ids[below]], words.data[parents[below]]
         grows = words_less(above, own) & keys_differ(above, own, words.layout)
         if not grows.all():
             self.forest.violated[0] = 1
+
+    def _take(self, offered: Offered) -> Array:
+        """Give vertices better words; return those whose keys changed."""
+        (ids, found), words = offered, self.forest.words
+        old = words.data[ids]
+        better = words_less(found, old)
+        words.data[ids[better]] = found[better]
+        self.push.altered.append(ids[better])  # type: ignore[union-attr]
+        return ids[better & keys_differ(found, old, words.layout)]
+
+    # -- arcs ----------------------------------------------------------------------------------------------------------
+
+    def _counted(self, arcs: ArcList | None) -> EdgeList:
+        """Return the arcs of a list that count."""
+        if arcs is None:
+            none = self.xp.empty(0, np.uint32)
+            dtype = self.part.local.weight_dtype
+            return EdgeList(none, none, None if dtype is None else self.xp.empty(0, dtype))
+        edges = EdgeList(arcs.src, arcs.dst, arcs.weight)
+        return picked(edges, slice(arcs.size) if arcs.status is None else arcs.status[: arcs.size] == arcs.wanted)
+
+    def _rows(self, ids: Array, over: str) -> Iterator[EdgeList]:
+        """Yield the arcs of vertices of this rank, slice by slice; ``src`` are the vertices."""
+        view, device = self.part.local.view(over), self.part.local.device
+        for begin, end in slices(fallbacks.degrees(view, device, ids), at_a_time(self.part)):
+            yield fallbacks.edges_of(view, device, ids[begin:end])[1]
+
+    def _offers(self, arcs: EdgeList) -> Offered:
+        """Return the offers along arcs, of vertices that something reaches."""
+        arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
+        ids = self.xp.unique(arcs.dst)
+        self.push.args = self.push.asking.of()
+        self.push.local(ArcList(*arcs, None, 0, len(arcs.src)), self.best, "auto")
+        found = self.best.data[ids]
+        self.best.data[ids] = np.uint64(2**64 - 1)
+        return ids, found
+
+    def _asked(self, ids: Array) -> Array:
+        """Return the least words that the in-neighbours of vertices offer them, the largest for none; collective."""
+        own = self.part.owned(ids)
+        found = self.best.of_size(len(own)).data
+        for rows in self._rows(own, "in"):
+            offered, values = self._offers(EdgeList(rows.dst, rows.src, rows.weight))
+            found[self.xp.searchsorted(own, offered)] = values
+        return self.part.comm.joined(found)
+
+    # -- repairs -------------------------------------------------------------------------------------------------------
+
+    def _seeds(self, deleted: EdgeList, replaced: EdgeList, inserted: EdgeList) -> Array:
+        """Reset what lost its parent, make the offers of its neighbours and of new arcs; return what has to push."""
+        xp, has_back = self.xp, self.graph.has_in_edges
+        invalid, changed = self._invalidated(self._suspects(deleted, replaced), has_back=has_back)
+        if len(invalid) and has_back:
+            changed.append(self._take((invalid, self._asked(invalid))))
+        changed.append(self._take(self._offers(joined(xp, replaced, inserted))))
+        everything = len(invalid) and not has_back
+        ids = xp.arange(len(self.forest.words)) if everything else xp.unique(xp.concatenate(changed))
+        return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
+
+    def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
+        """Return the children across arcs that are gone, or whose weight rose."""
+        data, layout = self.forest.words.data, self.forest.words.layout
+        ids, found = self._offers(picked(replaced, self._lead_down(replaced)))
+        rose = words_less(data[ids], found) & keys_differ(data[ids], found, layout)
+        return self.xp.unique(self.xp.concatenate((deleted.dst[self._lead_down(deleted)], ids[rose])))
+
+    def _lead_down(self, arcs: EdgeList) -> Array:
+        """Return which arcs lead from a parent to its child."""
+        return (self._parents(arcs.dst) == arcs.src) & (arcs.src != arcs.dst)
+
+    def _invalidated(self, suspects: Array, *, has_back: bool) -> tuple[Array, list[Array]]:
+        """Reset the words of vertices that no neighbour explains; return them, and those that got better ones."""
+        xp, words = self.xp, self.forest.words
+        invalid, changed, starts = [xp.empty(0, np.uint32)], [xp.empty(0, np.uint32)], None
+        while len(suspects):
+            if has_back:
+                found, old = self._asked(suspects), words.data[suspects]
+                kept = ~(words_less(old, found) & keys_differ(old, found, words.layout))
+                words.data[suspects[kept]] = found[kept]
+                self.push.altered.append(suspects[kept])  # type: ignore[union-attr]
+                changed.append(suspects[kept & keys_differ(old, found, words.layout)])
+                suspects = suspects[~kept]
+            if not len(suspects):
+                break
+            starts = self._starts() if starts is None else starts
+            words.data[suspects] = starts[suspects]
+            invalid.append(suspects)
+            below = (rows.dst[self._lead_down(rows)] for rows in self._rows(self.part.owned(suspects), "out"))
+            suspects = self.part.union(xp.concatenate([invalid[0], *below]))
+        return xp.sort(xp.concatenate(invalid)), changed

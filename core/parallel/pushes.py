@@ -18,15 +18,16 @@ from suricate.operators.schemes import SCHEMES
 from suricate.parallel.arguments import frontier_of, vertices_in, with_local
 from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
+from suricate.state.frontier import Frontier
+from suricate.store.fallbacks import degrees, edges_of
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
-    from suricate.state.frontier import Frontier
 
 HALF = 64
-MANY = 8  #: words are exchanged whole where more than one in so many was altered
+MANY = 8  #: words are compared or exchanged whole where more than one in so many may have been, or was altered
 
 
 def advance(
@@ -92,6 +93,7 @@ class Push:
         call = binding.bind_push(self.graph, fn, with_local(part, args, self.graph), reduce, out, then)
         self.over = checks.push_direction(self.graph, over)
         self.asking, self.totals = Asking(part, args, call, out), Totals(part, args)
+        self.altered: list[Array] | None = None  # of words, the vertices whose word was altered, if they are asked for
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
         """Push from vertices (None: all) and along arcs; return the vertices that join, ascending.
@@ -108,7 +110,8 @@ class Push:
         changed = combine(given, scheme)
         return changed if self.then is None else self._second(changed, number)
 
-    def _local(self, given: Any, out: Any, scheme: str) -> Array:
+    def local(self, given: Any, out: Any, scheme: str) -> Array:
+        """Push on this rank alone, with the arguments ``args``; return the vertices whose value in ``out`` changed."""
         with self.totals.call():
             return operators.advance(
                 self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
@@ -117,7 +120,7 @@ class Push:
     def _sum(self, given: Any, scheme: str) -> Array:
         out, comm, xp = self.out, self.part.comm, self.part.xp
         added = xp.zeros_like(out)
-        ids = xp.sort(self._local(given, added, scheme))
+        ids = xp.sort(self.local(given, added, scheme))
         places, values = comm.allgatherv(ids), comm.allgatherv(added[ids])
         altered = xp.zeros(len(out), bool)
         for one, value in zip(places, values, strict=True):
@@ -128,7 +131,7 @@ class Push:
 
     def _best(self, given: Any, scheme: str) -> Array:
         out, comm, xp = self.out, self.part.comm, self.part.xp
-        ids = xp.sort(self._local(given, out, scheme))
+        ids = xp.sort(self.local(given, out, scheme))
         places, values = comm.allgatherv(ids), comm.allgatherv(out[ids])
         for one, value in zip(places, values, strict=True):
             if self.reduce == "or":
@@ -141,20 +144,38 @@ class Push:
     def _smallest(self, given: Any, scheme: str) -> Array:
         """Exchange altered words: also those with a better payload at an equal key, which do not join."""
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
-        before = data.copy()
-        self._local(given, self.out, scheme)
-        differs = (data != before).any(axis=1) if data.ndim > 1 else data != before
-        altered = xp.flatnonzero(differs).astype(np.uint32)
-        if data.ndim == 1 and sum(comm.allgather(len(altered))) > len(data) // MANY:
+        near = self._near(given)
+        before = data.copy() if near is None else data[near]
+        self.local(given, self.out, scheme)
+        after = data if near is None else data[near]
+        differs = xp.flatnonzero((after != before).any(axis=1) if data.ndim > 1 else after != before)
+        mine, old = (differs.astype(np.uint32) if near is None else near[differs]), before[differs]
+        if data.ndim == 1 and sum(comm.allgather(len(mine))) > len(data) // MANY:
+            before = data.copy()
+            before[mine] = old
             comm.smallest(data)
             union = xp.flatnonzero(data != before).astype(np.uint32)
+            was = before[union]
         else:
-            places, values = comm.allgatherv(altered), comm.allgatherv(data[altered])
+            places, values = comm.allgatherv(mine), comm.allgatherv(data[mine])
+            union = xp.unique(xp.concatenate(places))
+            was = data[union]
+            was[xp.searchsorted(union, mine)] = old
             for one, value in zip(places, values, strict=True):
                 better = words_less(value, data[one])
                 data[one[better]] = value[better]
-            union = xp.unique(xp.concatenate(places))
-        return union[keys_differ(data[union], before[union], self.out.layout)]
+        if self.altered is not None:
+            self.altered.append(union)
+        return union[keys_differ(data[union], was, self.out.layout)]
+
+    def _near(self, given: Any) -> Array | None:
+        """Return the vertices that few vertices of this rank may push to, ascending; None: they may be many."""
+        if not isinstance(given, Frontier) or given.is_all or self.over == "both":
+            return None
+        view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices
+        if MANY * len(ids) > len(self.out) or MANY * int(degrees(view, device, ids).sum()) > len(self.out):
+            return None
+        return self.part.xp.unique(edges_of(view, device, ids)[1].dst)
 
     def _second(self, changed: Array, step: int) -> Array:
         """Run ``then`` for vertices that changed; return those that join, ascending."""

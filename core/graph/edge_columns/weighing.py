@@ -20,7 +20,7 @@ import numpy as np
 from suricate import plugins
 from suricate.base.devices import Array
 from suricate.base.errors import DTypeError, ParameterError, RequirementError
-from suricate.base.types import REPLACED, UNCHANGED, WEIGHT_DTYPES, Change, EdgeList, Outcome, StoreView
+from suricate.base.types import REPLACED, UNCHANGED, WEIGHT_DTYPES, Adjacency, Change, EdgeList, Outcome, StoreView
 from suricate.cursors import ALWAYS, OPTIONAL, OWNER, UPDATED
 from suricate.graph.delta import Changes, DeletedEdges, Delta
 from suricate.graph.row_copies import as_stored
@@ -136,6 +136,10 @@ class _StoreByRow:
 
     def view(self) -> StoreView:
         return by_row(self._store.view(), self._values())
+
+    def adjacency(self, vertices: Array) -> Adjacency:
+        offsets, dst, rows = self._store.adjacency(vertices)
+        return Adjacency(offsets, dst, _weighed(EdgeList(dst, dst, rows), self._values()).weight)
 
     def edges(self) -> EdgeList:
         return _weighed(self._store.edges(), self._values())

@@ -10,9 +10,12 @@ import test_parallel_operators as ops
 from test_parallel_algorithms import N as M
 from test_parallel_algorithms import follow
 from test_parallel_columns import follow_changes
+from test_parallel_forest import follow as follow_searches
 from test_parallel_graph import N, cut, listed
 
 import suricate as su
+from suricate.algorithms.bfs import BFS
+from suricate.algorithms.sssp import SSSP
 from suricate.errors import DTypeError, SelfLoopError, VertexRangeError, WeightError
 from suricate.operators import schemes
 from suricate.operators.cuda.pull import pull
@@ -71,6 +74,13 @@ def test_changes_and_questions_are_those_of_one_graph(directed: bool, weight_dty
 @pytest.mark.parametrize("directed", [True, False])
 def test_columns_of_edges_follow_changes(directed: bool) -> None:
     run(lambda comm: follow_changes(comm, batches=2, device="cuda", directed=directed, in_edges=directed), 2)
+
+
+@pytest.mark.parametrize(("dtype", "directed"), [("float64", True), (None, False)])
+def test_searches_are_repaired(dtype: str | None, directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (BFS, SSSP):
+        monkeypatch.setattr(kind, "recompute_share", 1e9)
+    run(lambda comm: follow_searches(comm, "hub", dtype, 1, device="cuda", directed=directed, in_edges=directed), 2)
 
 
 def test_vertices_come_and_go_and_ranges_are_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:
