@@ -181,7 +181,7 @@ def find(g, u, v):
         hits = match_words(g, s * g.words, np.uint32(v)) & ((1 << g.keys) - 1)
         if hits:
             return s * g.words + trailing_zeros(hits)
-        after = g.pool[s * g.words + g.keys]
+        after = g.pool[np.uint64(s * g.words + g.keys)]
         if after == KEY_EMPTY:
             return np.int64(-1)
         s = np.int64(after)

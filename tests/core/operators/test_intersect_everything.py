@@ -61,8 +61,9 @@ def one_each(u, v, x):
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("hub", [False, True])
 def test_triangles_are_counted_in_short_rows_and_in_others(backend, hub, parts, monkeypatch):
-    """Without a hub rows are short; on the CPU."""
-    monkeypatch.setattr("suricate.operators.cpu.intersect.intersection.threads.parts", lambda work: parts)
+    """Without a hub rows are short; on the CPU, by rows in order and, where edges are hashed, by look-ups."""
+    counting = "suricate.operators.cpu.intersect.intersection"
+    monkeypatch.setattr(f"{counting}.threads.parts", lambda work: parts)
     n, rng = 90, np.random.default_rng(8)
     graph = su.Graph(n, backend=backend, device="cpu", directed=False)
     graph.insert_edges(*rng.integers(0, n, (2, 700)))
@@ -74,7 +75,9 @@ def test_triangles_are_counted_in_short_rows_and_in_others(backend, hub, parts, 
     right = triangles_of(n, *su.edges(graph)[:2]).sum() // 3
     assert right > 50
     for oriented in ("id", "degree"):
-        assert su.intersect(graph, oriented=oriented).tolist() == [right]
+        for arcs_per_vertex in (1 << 32, 0):
+            monkeypatch.setattr(f"{counting}.PAIRED", arcs_per_vertex)
+            assert su.intersect(graph, oriented=oriented).tolist() == [right]
         assert su.intersect(graph, fn=one_each, oriented=oriented).tolist() == [right]
 
 

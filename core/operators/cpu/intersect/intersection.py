@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 RIGHT = "right_"  #: prefix of the functions of the second cursor
 CORNER_PARTS = 4  #: at most, since each has a sum per vertex
-COUNT = Path(__file__).with_name("triangle_count.py")
+COUNT, LOOK_UPS = (Path(__file__).with_name(f"triangle_{name}.py") for name in ("count", "look_ups"))
+PAIRED = 6  #: arcs per vertex up to which all pairs of neighbours are looked up in less time than rows are listed
 NO_STATUS = np.empty(0, np.uint8)
 
 
@@ -111,8 +112,13 @@ def _counts(graph: Graph, call: Call) -> bool:
 
 def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bool:
     """Write the number of triangles to ``out[0]`` if all rows are short, and return whether they are."""
-    n, loops, data = view.num_vertices, loops_over(view, COUNT), without_weights(view)
+    n, data = view.num_vertices, without_weights(view)
     ranges = threads.ranges(n, threads.parts(n))
+    if view.find == "hash" and most_arcs <= PAIRED * n:
+        found = threads.run(loops_over(view, LOOK_UPS).look_up_triangles, [(data, *part) for part in ranges])
+        out[0] = sum(found)
+        return min(found, default=0) >= 0
+    loops = loops_over(view, COUNT)
     if view.ascending and view.cursor == fallbacks.CONTIGUOUS:
         lists = data.begin, data.end, data.dst
     else:
