@@ -46,10 +46,10 @@ PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other 
 
 
 @inner
-def offer_of(g, tree, u, violated, *args):
-    """Return what ``u`` offers all its neighbours; the largest word if it offers nothing."""
+def offer_of(tree, u, violated, *args):
+    """Return what ``u``, which has edges, offers all its neighbours; the largest word if it offers nothing."""
     own = load_word(tree, u)
-    if parent_of(own) == EMPTY or degree(g, u) == 0:
+    if parent_of(own) == EMPTY:
         return identity_word
     value = edge(u, u, 1, *args)
     if above(value, own):
@@ -77,7 +77,9 @@ def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violate
                 ahead(g, queue[i + AHEAD])
             u = queue[i]
             include(reached, u)
-            value = offer_of(g, tree, u, violated, *args)
+            if degree(g, u) == 0:
+                continue
+            value = offer_of(tree, u, violated, *args)
             if parent_of(value) == EMPTY:
                 continue
             for v, _ in neighbors(g, u):
@@ -110,7 +112,9 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
             if i + AHEAD < count:
                 ahead(g, queue[i + AHEAD])
             u = queue[i]
-            value = offer_of(g, tree, u, violated, *args)
+            if degree(g, u) == 0:
+                continue
+            value = offer_of(tree, u, violated, *args)
             if parent_of(value) == EMPTY:
                 continue
             for v, _ in neighbors(g, u):
@@ -176,49 +180,62 @@ def smallest(back, v, ascending, frontier):
 
 
 @inner
-def ask_for(back, num_vertices, reached, i):
-    """Ask for the edges of the vertices of word ``i`` that are not reached."""
-    left = ~reached[i]
+def list_rest(back, num_vertices, reached, i, asked, at):
+    """List the vertices of word ``i`` that are not reached and have edges in ``asked[at:]``, and ask for these edges.
+
+    Vertices without edges count as reached from here on, so that no other pull asks them; no branch depends on degrees.
+    Returns the place behind the list.
+    """
+    done, size = reached[i], at
+    left = ~done
     while left != ZERO:
-        v = member(i, left)
-        left = without_lowest(left)
-        if v < num_vertices:
-            ahead(back, v)
+        v, rest = member(i, left), without_lowest(left)
+        if v >= num_vertices:
+            break
+        without = np.uint64(degree(back, v) == 0)
+        done |= (left ^ rest) & (ZERO - without)
+        asked[size], size, left = v, size + ONE - without, rest
+    reached[i] = done
+    for j in range(at, size):
+        ahead(back, asked[j])
+    return size
+
+
+@inner
+def take_least(back, ascending, asked, low, high, tree, frontier, violated, *args):
+    """Let the vertices in ``asked[low:high]`` look for parents; return which find one, as bits of a word."""
+    parents, count, found = scratch(), np.uint64(0), ZERO
+    for j in range(low, high):
+        v = asked[j]
+        u = smallest(back, v, ascending, frontier)
+        asked[low + count], parents[count] = v, u
+        count += np.uint64(u < TOMBSTONE)
+    for j in range(count):
+        v = asked[low + j]
+        value = offer_of(tree, parents[j], violated, *args)
+        if parent_of(value) != EMPTY:
+            take(tree, v, value)
+            found |= ONE << (np.uint64(v) & np.uint64(63))
+    return found
 
 
 @kernel
-def pull(g, back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
+def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
     """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find.
 
-    Vertices without edges count as reached from here on, so that no other pull asks them. Those with edges are listed
-    first, without a branch that depends on degrees.
+    The vertices of a word are listed, and their edges asked for, before those of the word ahead of it look for parents.
     """
-    asked = scratch()
+    asked, last = scratch(), np.int64(len(reached))
     while True:
         place = add(counter, 0, PULLED)
-        if place >= len(reached):
+        if place >= last:
             return
-        for i in range(place, min(np.int64(len(reached)), place + PULLED)):
-            if i + 1 < len(reached):
-                ask_for(back, num_vertices, reached, i + 1)
-            done, found, count = reached[i], ZERO, np.uint64(0)
-            left = ~done
-            while left != ZERO:
-                v, rest = member(i, left), without_lowest(left)
-                if v >= num_vertices:
-                    break
-                without = np.uint64(degree(back, v) == 0)
-                done |= (left ^ rest) & (ZERO - without)
-                asked[count], count, left = v, count + ONE - without, rest
-            for j in range(count):
-                v = asked[j]
-                u = smallest(back, v, ascending, frontier)
-                if u < TOMBSTONE:
-                    value = offer_of(g, tree, u, violated, *args)
-                    if parent_of(value) != EMPTY:
-                        take(tree, v, value)
-                        found |= ONE << (np.uint64(v) & np.uint64(63))
-            reached[i], seen[i] = done, done | found
+        stop, low, high = min(last, place + PULLED), ZERO, list_rest(back, num_vertices, reached, place, asked, ZERO)
+        for i in range(place, stop):
+            other = np.uint64(64) - low
+            more = list_rest(back, num_vertices, reached, i + 1, asked, other) if i + 1 < stop else other
+            found = take_least(back, ascending, asked, low, high, tree, frontier, violated, *args)
+            seen[i], low, high = reached[i] | found, other, more
 
 
 @kernel

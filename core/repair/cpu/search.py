@@ -77,7 +77,7 @@ class Search(NamedTuple):
             back, (unreached, unused) = graph.view("in"), rest
             looked = min(unused, unreached * graph.most_arcs // edges) if back.ascending else unused
             if ROW * unreached + looked < OFFER * edges:
-                pull = g, back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
+                pull = back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
                 threads.run(self.module.pull, [(*pull, self.violated, *self.values)] * self.threads)
                 return seen[:1]
         number = min(self.threads, max(1, edges // threads.GRAIN))
