@@ -99,6 +99,42 @@ def list_members(queue, count, reached, seen):
         include(seen, queue[i])
 
 
+@inner
+def offer_to(keys, count, alone, tree, seen, value):
+    """Make an offer to those of the first ``count`` of ``keys``, which this overwrites, that are not in ``seen`` yet.
+
+    They are listed first, without a branch that depends on them.
+    """
+    last, size = np.uint64(len(seen) - 1), ZERO
+    for i in range(np.uint64(count)):
+        v = keys[i]
+        word = seen[min(np.uint64(v) >> np.uint64(6), last)]  # of what is no vertex: any
+        keys[size] = v
+        size += (~word >> (np.uint64(v) & np.uint64(63))) & np.uint64(v < TOMBSTONE)
+    for i in range(size):
+        v = keys[i]
+        include(seen, v)
+        if alone:
+            take(tree, v, value)
+        else:
+            improve(tree, v, value)
+
+
+@inner
+def offer_copied(g, u, alone, tree, seen, value):
+    """Make the offer of ``u`` to those of its neighbours that are not in ``seen`` yet, from copies of its row."""
+    keys, count = scratch(), 0
+    for k in range(buckets(g, u)):
+        c = first(g, u, k)
+        while c >= 0:
+            count = copied(g, c, keys, count)
+            if count > MOST:
+                offer_to(keys, count, alone, tree, seen, value)
+                count = 0
+            c = following(g, c)
+    offer_to(keys, count, alone, tree, seen, value)
+
+
 @kernel
 def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
     """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; what is offered to joins ``seen``."""
@@ -116,6 +152,9 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
                 continue
             value = offer_of(tree, u, violated, *args)
             if parent_of(value) == EMPTY:
+                continue
+            if copies:
+                offer_copied(g, u, alone, tree, seen, value)
                 continue
             for v, _ in neighbors(g, u):
                 if holds(seen, v):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 FEW = 1 << 13  #: vertices of a graph whose steps are all small
 LARGE = 16  #: vertices per edge of a step from which it is large
 
-#: work of a pull per vertex that is not reached, and of a push per edge, in units of an edge that a pull looks at
-ROW, OFFER = 4, 3
+#: work of a pull per vertex that is not reached, in units of an edge that a pull looks at, and of a push per edge, also
+#: where rows are copied
+ROW, OFFER, COPIED = 4, 3, 1
 
 #: edges of a block of a push, and the least and the most vertices
 BLOCK, LEAST, MOST = 1 << 12, 16, 1 << 10
@@ -76,7 +77,7 @@ class Search(NamedTuple):
         if graph.has_in_edges:
             back, (unreached, unused) = graph.view("in"), rest
             looked = min(unused, unreached * graph.most_arcs // edges) if back.ascending else unused
-            if ROW * unreached + looked < OFFER * edges:
+            if ROW * unreached + looked < (COPIED if self.module.copies else OFFER) * edges:
                 pull = back.data, graph.num_vertices, counter, back.ascending, self.tree, reached, frontier, seen[0]
                 threads.run(self.module.pull, [(*pull, self.violated, *self.values)] * self.threads)
                 return seen[:1]

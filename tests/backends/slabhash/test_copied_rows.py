@@ -1,11 +1,15 @@
-"""Pulls over copied rows: long ones, with deleted edges, in slabs of every size."""
+"""Loops over copied rows: long ones, with deleted edges, in slabs of every size."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
 
 import suricate as su
+from suricate.algorithms.bfs import BFS
+from suricate.repair.cpu import search as forest_search
 
 
 def number(u, v, w):
@@ -13,19 +17,26 @@ def number(u, v, w):
     return u * 7 + v
 
 
-@pytest.mark.parametrize("slab_bytes", [16, 32, 64, 128])
-@pytest.mark.parametrize("hashing", [True, False])
-def test_sums_over_rows_of_all_lengths(slab_bytes: int, hashing: bool) -> None:
-    n, rng = 6_000, np.random.default_rng(1)
+def graph_with_hubs(n: int, **options: Any) -> su.Graph:
+    """Return a graph of ``n`` vertices of which four have 900 to 5,000 edges; 0.4 of all edges were deleted again."""
+    rng = np.random.default_rng(1)
     hubs = np.repeat(np.arange(4), [5_000, 1_100, 1_024, 900])
     src = np.concatenate((hubs, rng.integers(4, n, 20_000)))
     dst = np.concatenate(
         (*(rng.permutation(n)[:count] for count in (5_000, 1_100, 1_024, 900)), rng.integers(0, n, 20_000))
     )
-    graph = su.Graph(n, backend="slabhash", device="cpu", slab_bytes=slab_bytes, hashing=hashing)
+    graph = su.Graph(n, backend="slabhash", device="cpu", **options)
     graph.insert_edges(src, dst)
     gone = rng.random(len(src)) < 0.4
     graph.delete_edges(src[gone], dst[gone])
+    return graph
+
+
+@pytest.mark.parametrize("slab_bytes", [16, 32, 64, 128])
+@pytest.mark.parametrize("hashing", [True, False])
+def test_sums_over_rows_of_all_lengths(slab_bytes: int, hashing: bool) -> None:
+    n = 6_000
+    graph = graph_with_hubs(n, slab_bytes=slab_bytes, hashing=hashing)
     left = np.unique(np.stack(graph.edges()[:2]).astype(np.int64), axis=1)
     expected = np.zeros(n, np.int64)
     np.add.at(expected, left[0], left[0] * 7 + left[1])
@@ -33,3 +44,15 @@ def test_sums_over_rows_of_all_lengths(slab_bytes: int, hashing: bool) -> None:
     least = np.full(n, np.iinfo(np.int64).max)
     np.minimum.at(least, left[0], left[0] * 7 + left[1])
     np.testing.assert_array_equal(su.neighbor_reduce(graph, number, reduce="min", dtype="int64"), least)
+
+
+@pytest.mark.parametrize("copied", [0, 10**9], ids=["pushes", "pulls"])
+@pytest.mark.parametrize("slab_bytes", [16, 64])
+def test_searches_over_rows_of_all_lengths(slab_bytes: int, copied: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"FEW": 0, "LARGE": 1 << 20, "COPIED": copied}.items():
+        monkeypatch.setattr(forest_search, name, value)
+    graph = graph_with_hubs(6_000, slab_bytes=slab_bytes, directed=False)
+    src, dst, _ = su.edges(graph)
+    result, right = graph.compute("bfs", source=9), BFS.reference(src, dst, None, 6_000, False, source=9)
+    np.testing.assert_array_equal(result.level, right.level)
+    np.testing.assert_array_equal(result.parent, right.parent)

@@ -17,7 +17,8 @@ from suricate.state.frontier import Frontier
 
 N = 700  #: not a multiple of the bits of a word
 KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
-STEPS = {"small": (N, 1, 3), "pushes": (0, N, 0), "pulls": (0, N, 10**9), "all kinds": (0, 8, 3)}  #: FEW, LARGE, OFFER
+LIMITS = "FEW", "LARGE", "OFFER", "COPIED"
+STEPS = {"small": (N, 1, 3, 1), "pushes": (0, N, 0, 0), "pulls": (0, N, 10**9, 10**9), "all kinds": (0, 8, 3, 1)}
 
 
 def rmat() -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +60,7 @@ def graph_of(family: Any, **options: Any) -> su.Graph:
 @pytest.mark.parametrize("options", KINDS, ids=str)
 def test_levels_and_parents(backend: str, options: dict[str, Any], family: Any, steps: str, monkeypatch: Any) -> None:
     monkeypatch.setattr(threads, "GRAIN", 16)
-    for name, value in zip(("FEW", "LARGE", "OFFER"), STEPS[steps], strict=True):
+    for name, value in zip(LIMITS, STEPS[steps], strict=True):
         monkeypatch.setattr(forest_search, name, value)
     graph = graph_of(family, backend=backend, **options)
     src, dst, _ = su.edges(graph)
@@ -91,7 +92,7 @@ def first_two(v, words):
 
 @pytest.mark.parametrize("steps", STEPS)
 def test_offers_that_are_not_above_are_noted(steps: str, monkeypatch: Any) -> None:
-    for name, value in zip(("FEW", "LARGE", "OFFER"), STEPS[steps], strict=True):
+    for name, value in zip(LIMITS, STEPS[steps], strict=True):
         monkeypatch.setattr(forest_search, name, value)
     graph = graph_of(grid, in_edges=True)
     words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
