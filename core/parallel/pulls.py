@@ -169,7 +169,7 @@ class Rounds:
         self.wake = None if wake is None else checks.push_direction(self.graph, wake, "wake")
         self.commit, self.most, self.crowded = commit, most, False
         self.pairs: Swap = ()
-        self._kept: list[Array] = []  # what the last round over all vertices has overwritten
+        self._kept: list[Array] = []  # what the last round over all vertices has overwritten here
         self.written = sorted(self.call.then.writes) if self.call.then is not None else []
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
@@ -215,17 +215,21 @@ class Rounds:
         """Return whether a round over all vertices writes nothing but what it exchanges; asked where that helps."""
         return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
 
+    def _own_parts(self) -> list[Array]:
+        """Return the ranges of this rank of what the next round is to overwrite."""
+        return [self.asking.call.values[b][self.part.low : self.part.high] for _, b in self.pairs]
+
     def _keep(self) -> None:
         """Keep what a round is to overwrite."""
-        arrays = [self.asking.call.values[b] for _, b in self.pairs]
-        self._kept = self._kept or [self.part.xp.empty_like(array) for array in arrays]
-        for kept, array in zip(self._kept, arrays, strict=True):
-            kept[:] = array
+        self._kept = self._kept or [self.part.xp.empty_like(own) for own in self._own_parts()]
+        for kept, own in zip(self._kept, self._own_parts(), strict=True):
+            kept[:] = own
 
     def _undo(self) -> None:
-        """Undo a round behind the last one."""
-        for kept, (_, b) in zip(self._kept, self.pairs, strict=True):
-            self.asking.call.values[b][:] = kept
+        """Undo a round behind the last one; collective."""
+        for kept, own in zip(self._kept, self._own_parts(), strict=True):
+            own[:] = kept
+        self.part.share_rows(None, [self.asking.call.values[b] for _, b in self.pairs])
         self.totals.undo()
 
     def _pull(self, vertices: Frontier, *more: Any) -> None:

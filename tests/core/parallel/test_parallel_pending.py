@@ -17,14 +17,16 @@ pytestmark = pytest.mark.gpu
 N = 12
 
 
-def before_it(u, v, w, x, y, s, factor):
+def before_it(u, v, w, x, y, s, factor, pace, next_pace):
     return x[u]
 
 
-def moved(v, value, x, y, s, factor):
+def moved(v, value, x, y, s, factor, pace, next_pace):
     z = factor * value + (1 - factor) * y[v] / 8  # also of what the round before the last has left
     s.add(abs(z - x[v]))
     y[v] = z
+    if v == 0:
+        next_pace[v] = pace[v] + 1
 
 
 def rounds(comm: Comm | None, factor: float, device: str = "cuda", **options: Any) -> list[Any]:
@@ -32,12 +34,12 @@ def rounds(comm: Comm | None, factor: float, device: str = "cuda", **options: An
     graph = su.Graph(N, device=device, in_edges=True, comm=comm)
     graph.insert_edges(*((np.arange(N - 1), np.arange(1, N)) if comm is None or comm.rank == 0 else (None, None)))
     xp, s = graph.device.xp, su.Scalar("sum", "float64", graph)
-    x, y = xp.ones(N), xp.zeros(N)
+    x, y, pace, next_pace = xp.ones(N), xp.zeros(N), xp.zeros(1), xp.zeros(1)
     done = su.converge(
-        graph, None, before_it, args=(x, y, s, factor), reduce="sum", over="in", then=moved, wake=None,
-        swap=[(x, y)], until=(s, 0.01), **options,
+        graph, None, before_it, args=(x, y, s, factor, pace, next_pace), reduce="sum", over="in", then=moved, wake=None,
+        swap=[(x, y), (pace, next_pace)], until=(s, 0.01), **options,
     )  # fmt: skip
-    return [done.steps, *(graph.device.to_numpy(one).tolist() for one in (x, y)), s.read()]
+    return [done.steps, *(graph.device.to_numpy(one).tolist() for one in (x, y, pace, next_pace)), s.read()]
 
 
 @pytest.fixture
