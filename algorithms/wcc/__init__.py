@@ -11,7 +11,8 @@ Where a batch is recomputed only to time that, the forest is repaired as well.
 The work of an update with deletions: on the CPU the smaller one of two components that join, and of the two sides of a
 deleted tree edge; on CUDA the edges of the vertices that may have lost their support, of those that are cut off, and of
 the trees that are renamed. A directed graph needs in-edges for that; without them a batch that may delete is computed
-from scratch. With ``kernels=False`` all edges are united from scratch, and so is the batch, unless it may delete
+from scratch, and so is every such batch on a graph of several processes; there each process unites all inserted edges,
+without an exchange. With ``kernels=False`` all edges are united from scratch, and so is the batch, unless it may delete
 (``suricate.algorithms.wcc.by_operators``).
 """
 
@@ -76,7 +77,7 @@ class WCC(Algorithm):
     name = "wcc"
     uses_weights = False
     update_kind = "dynamic"
-    divided = "computes from scratch after deletions"
+    divided, divided_kernels = "computes from scratch after deletions", True
     groups = "label"
     recompute_share, learns = 0.005, True  # of deletions
     suites = ("algorithms", "ablations", "crossover", "demo", "short", "stream", "replay", "scaling")
@@ -107,8 +108,8 @@ class WCC(Algorithm):
 
     def update(self, graph: Graph, delta: Delta) -> None:
         """Unite across inserted edges; with deletions, repair the forest of components."""
-        if not self.kernels:
-            self._update_by_operators(graph, delta)
+        if not self.kernels or graph.partition is not None:
+            self._update_by_unions(graph, delta)
             return
         inserted, deleted = delta.arc_list("inserted"), delta.arc_list("deleted")
         self._deleted.note(graph)
@@ -130,15 +131,20 @@ class WCC(Algorithm):
         else:
             self._forest.repair(graph, deleted, inserted)
 
-    def _update_by_operators(self, graph: Graph, delta: Delta) -> None:
+    def _update_by_unions(self, graph: Graph, delta: Delta) -> None:
+        """Unite across inserted edges; with deletions, compute from scratch."""
         if delta.edges("deleted").size:
-            self.recomputes("without kernels, deletions are computed from scratch")
+            of = "on several processes" if self.kernels else "without kernels"
+            self.recomputes(f"{of}, deletions are computed from scratch")
             self.compute(graph)
             return
         self._deleted.note(graph)
         self._count = None
         self._sets.resize(graph.num_vertices)
-        by_operators.connect(graph, self._sets, delta.edges("inserted"))
+        if self.kernels:
+            self._sets.union_arcs(delta.arc_list("inserted"))  # which every process has
+        else:
+            by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
     def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
         """Compute from scratch; where the next such batch will be an update, repair the forest as well."""

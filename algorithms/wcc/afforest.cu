@@ -97,26 +97,32 @@ __device__ __forceinline__ void unite_all(const View& g, const View& h, int both
 // each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
 // met from the other side. After the first time the FIRST vertices go before the others: their sets have the smallest roots, so the
 // largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
-// tile for each of those that a warp has found, or the warp.
+// tile for each of those that a warp has found, or the warp. Only vertices [low, high) have rows. `phases`: SAMPLING, REST or both, so
+// that sets of several graphs may be united in between; without SAMPLING parent is flat at the start.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
-connect(View g, View h, int both, int skips, uint32_t n, uint32_t* parent, uint32_t* largest, RoundState* state) {
+connect(View g, View h, int both, int skips, uint32_t n, uint32_t low, uint32_t high, int phases, uint32_t* parent,
+        uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
-    for (uint32_t round = 0; round < SAMPLED; ++round) {
-        const uint32_t done = skips && round > 0 ? *largest : EMPTY, first = round > 0 ? min(n, FIRST) : 0;
-        if (round > 0) {
-            unite_some(g, parent, round, done, 0, first);
+    for (uint32_t round = phases & SAMPLING ? 0 : SAMPLED - 1; round < SAMPLED; ++round) {
+        const uint32_t done = skips && round > 0 ? *largest : EMPTY,
+                       first = round > 0 ? min(high, max(low, FIRST)) : low;
+        if (phases & SAMPLING) {
+            if (round > 0) {
+                unite_some(g, parent, round, done, low, first);
+                grid_barrier(r);
+            }
+            unite_some(g, parent, round, done, first, high);
+            grid_barrier(r);
+            flatten(parent, n);
             grid_barrier(r);
         }
-        unite_some(g, parent, round, done, first, n);
-        grid_barrier(r);
-        flatten(parent, n);
-        grid_barrier(r);
         if (blockIdx.x == 0) find_largest(parent, n, largest);
         grid_barrier(r);
     }
+    if (!(phases & REST)) return;
     const uint32_t most = skips ? *largest : EMPTY, lane = threadIdx.x & 31;
-    for (unsigned long long base = thread_id() - lane; base < n; base += thread_count()) {
-        uint32_t left = __ballot_sync(WARP, base + lane < n && fresh(parent[base + lane]) != most);
+    for (unsigned long long base = low + thread_id() - lane; base < high; base += thread_count()) {
+        uint32_t left = __ballot_sync(WARP, base + lane < high && fresh(parent[base + lane]) != most);
         while (left) {
             uint32_t own = left;
             for (uint32_t i = 0; i < 32 / TILE; ++i) {

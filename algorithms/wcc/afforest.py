@@ -5,6 +5,9 @@ set usually holds most vertices; a sample tells which. The arcs of its members n
 the set is seen from the other end. So most arcs are never read; on CUDA the second round, too, leaves out what is in
 the largest set after the first.
 Needs both ends: on a directed graph without in-edges every arc is read.
+
+On a graph of several processes each does so with the vertices that it owns. They unite their sets before they ask which
+is the largest, so that all leave out the same one: of two ends that are left out both are in it.
 """
 
 from __future__ import annotations
@@ -37,7 +40,8 @@ HERE = Path(__file__).parent
 BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: neighbours that every vertex is united with; with one the largest set is too small
 SAMPLES = 256  #: vertices that are asked for their set
-PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES})
+SAMPLING, REST = 1, 2  #: phases: the first neighbours of every vertex; then all of those outside of the largest set
+PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES, "SAMPLING": SAMPLING, "REST": REST})
 
 
 def programs(view: StoreView) -> list[Program]:
@@ -48,11 +52,25 @@ def programs(view: StoreView) -> list[Program]:
 def connect(graph: Graph, sets: UnionFind) -> Array:
     """Unite the ends of all edges of ``graph`` in ``sets``, which is as large and flat; it is flat afterwards.
 
-    Does not wait for the device.
+    Does not wait for the device, unless edges are divided among processes: each takes the rows that it holds, and they
+    unite their sets after either phase.
 
     Returns:
         ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set.
     """
+    part = graph.partition
+    if part is None:
+        return _run(graph, sets.parent, SAMPLING | REST, 0, graph.num_vertices)
+    local = part.follow()
+    for phase in (SAMPLING, REST):
+        roots = sets.roots()
+        found = _run(local, sets.parent, phase, part.low, part.high)
+        part.unite(sets, roots)
+    return found
+
+
+def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array:
+    """Unite along the rows of vertices from ``low`` on, below ``high``; without ``SAMPLING`` ``parent`` is flat."""
     n, g, device = graph.num_vertices, graph.view("out"), graph.device
     skips = graph.has_in_edges
     h = graph.view("in") if skips else g
@@ -60,24 +78,29 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     if not n:
         return device.xp.empty(1, np.uint32)
     if not device.is_cuda:
-        return _connect_on_host(graph, without_weights(g), without_weights(h), sets.parent, both=both, skips=skips)
+        return _run_on_host(graph, without_weights(g), without_weights(h), parent, phases, both=both, skips=skips)
     state = graph.workspace.array("connect.state", ROUND_WORDS, np.uint32)
     state.data.memset_async(0, state.nbytes)
     found = graph.workspace.array("connect.largest", 1, np.uint32)
-    arguments = (packed(g), packed(h), np.int32(both), np.int32(skips), np.uint32(n), sets.parent, found, state)
+    numbers = (np.int32(both), np.int32(skips), np.uint32(n), np.uint32(low), np.uint32(high), np.int32(phases))
     blocks = resident_blocks(device.index, BLOCK, BLOCKS_PER_SM)
-    program_over(g, HERE / "afforest.cu", lambda _: PRELUDE).kernel("connect")((blocks,), (BLOCK,), arguments)
+    kernel = program_over(g, HERE / "afforest.cu", lambda _: PRELUDE).kernel("connect")
+    kernel((blocks,), (BLOCK,), (packed(g), packed(h), *numbers, parent, found, state))
     return found
 
 
-def _connect_on_host(graph: Graph, g: Any, h: Any, parent: np.ndarray, *, both: bool, skips: bool) -> np.ndarray:
+def _run_on_host(
+    graph: Graph, g: Any, h: Any, parent: np.ndarray, phases: int, *, both: bool, skips: bool
+) -> np.ndarray:
     n, loops = graph.num_vertices, loops_over(graph.view("out"), HERE / "afforest_cpu.py")
     alone = threads.limit() == 1
-    threads.over(n, loops.unite_some, g, parent, SAMPLED, alone)
-    threads.over(n, loops.flatten, parent)
+    if phases & SAMPLING:
+        threads.over(n, loops.unite_some, g, parent, SAMPLED, alone)
+        threads.over(n, loops.flatten, parent)
     votes = graph.workspace.array("connect.votes", n, np.uint32)
     largest = np.uint32(loops.most_frequent(parent, np.empty(min(SAMPLES, n), np.uint32), votes))
-    unit = 1 + graph.most_arcs / n
-    threads.over(n, loops.unite_rest, g, h, both, skips, parent, largest, alone, unit=unit)
-    threads.over(n, loops.flatten, parent)
+    if phases & REST:
+        unit = 1 + graph.most_arcs / n
+        threads.over(n, loops.unite_rest, g, h, both, skips, parent, largest, alone, unit=unit)
+        threads.over(n, loops.flatten, parent)
     return np.full(1, largest, np.uint32)

@@ -399,7 +399,8 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
-    if graph.partition is not None and "kernels" in inspect.signature(algorithm).parameters:
+    by_operators = graph.partition is not None and not algorithm.divided_kernels
+    if by_operators and "kernels" in inspect.signature(algorithm).parameters:
         params = {"kernels": False} | params
         if params["kernels"]:
             raise RequirementError("kernels walk storage, which is divided among processes: leave kernels=False")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError
+from suricate.parallel.unions import unite
 from suricate.state.frontier import Frontier
 from suricate.state.scalar import Scalar
 from suricate.state.union_find import UnionFind
@@ -53,24 +54,24 @@ def written_by(call: Call, function: Any) -> list[Any]:
 
 
 def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Return arguments with arrays of zeros in place of those that effects add to, and these arrays by position."""
+    """Return arguments with arrays of zeros in place of those that effects add to, and what :func:`combine` takes.
+
+    Those are by position these arrays, and the roots of sets before they are united.
+    """
+    targets = {at: call.values[at] for at in call.function.effects}
     added = {
-        at: part.xp.zeros_like(call.values[at])
-        for at, kind in call.function.effects.items()
-        if kind == "sum" and isinstance(call.values[at], part.xp.ndarray)
+        at: part.xp.zeros_like(target)
+        for at, target in targets.items()
+        if call.function.effects[at] == "sum" and isinstance(target, part.xp.ndarray)
     }
-    return tuple(added.get(at, value) for at, value in enumerate(args)), added
+    roots = {at: target.roots() for at, target in targets.items() if isinstance(target, UnionFind)}
+    return tuple(added.get(at, value) for at, value in enumerate(args)), added | roots
 
 
 def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
-    """Bring the effects of all ranks on one argument together."""
+    """Bring the effects of all ranks on one argument together; ``added`` is its entry of :func:`own_effects`."""
     if isinstance(target, UnionFind):
-        parents = part.comm.allgatherv(target.labels())
-        own = part.xp.arange(target.num_elements, dtype=np.uint32)
-        for parent in parents:
-            moved = part.xp.flatnonzero(parent != own)
-            target.union(own[moved], parent[moved], trusted=True)
-        target.flatten()
+        unite(part, target, added)
     elif not isinstance(target, Scalar):
         parts = part.comm.allgatherv(target if added is None else added)
         for each in parts:

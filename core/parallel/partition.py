@@ -23,7 +23,7 @@ from suricate.graph.edge_columns.divided import DividedTable
 from suricate.graph.edge_columns.weighing import seen_by
 from suricate.intake.arrays import as_ids, on_host
 from suricate.operators.call import driver_of
-from suricate.parallel import forest, maps, pulls, pushes
+from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.batches import gathered
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import Rows, at_a_time, slices
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.repair.forest import Forest
     from suricate.state.edge_table import Kind
+    from suricate.state.union_find import UnionFind
     from suricate.store import Store
 
 UNEVEN = 1.5  #: times the mean number of arcs that a rank may hold
@@ -97,6 +98,10 @@ class Partition:
     advance, propagate = pushes.advance, pushes.propagate
     neighbor_reduce, converge = pulls.neighbor_reduce, pulls.converge
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
+
+    def unite(self, sets: UnionFind, roots: Array) -> None:
+        """Unite in ``sets`` what any rank has united since all had the same with these ``roots``; collective."""
+        unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
         """Return what computes a forest on the graph."""

@@ -79,6 +79,8 @@ class Algorithm(ABC):
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
         divided: what is otherwise on a graph of several processes, in words; empty: nothing. ``suricate plugins``
             shows it.
+        divided_kernels: whether an algorithm with a parameter ``kernels`` uses its kernels on such a graph, too, over
+            the rows of each process (``graph.partition``); else it runs as with ``kernels=False``.
         recompute_share: after batches of more than this share of the graph's arcs :meth:`should_recompute` is true.
         learns: whether :meth:`should_recompute` also goes by how long earlier batches took; only where an update and a
             computation from scratch give the same result.
@@ -97,6 +99,7 @@ class Algorithm(ABC):
     suites: ClassVar[tuple[str, ...]] = ("algorithms",)
     update_kind: ClassVar[str] = "recompute"
     divided: ClassVar[str] = ""
+    divided_kernels: ClassVar[bool] = False
     recompute_share: ClassVar[float] = math.inf
     learns: ClassVar[bool] = False
     uses_weights: ClassVar[bool] = True

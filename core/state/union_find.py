@@ -75,6 +75,10 @@ class UnionFind:
         """
         return self._compress(None)
 
+    def roots(self) -> Array:
+        """Return ``bool[num_elements]``: which are the smallest elements of their sets, a new array; does not wait."""
+        return self.parent == self.device.xp.arange(self.num_elements, dtype=np.uint32)
+
     def labels(self) -> Array:
         """Return ``uint32[num_elements]``: the smallest member of each element's set, in a new array; does not wait."""
         label = self.device.xp.empty(self.num_elements, np.uint32)

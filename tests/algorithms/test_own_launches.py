@@ -68,7 +68,7 @@ def graph_of(backend: str, *, directed: bool) -> Any:
     )
     return SimpleNamespace(
         num_vertices=VERTICES, directed=directed, has_in_edges=True, view=real.view, workspace=workspace,
-        device=SimpleNamespace(is_cuda=True, index=0, xp=xp),
+        device=SimpleNamespace(is_cuda=True, index=0, xp=xp), partition=None,
     )  # fmt: skip
 
 
