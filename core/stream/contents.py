@@ -154,7 +154,7 @@ class Contents:
         if self._sorted is None:
             none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
             events = joined(self._waiting or [none])
-            if (events.time[1:] < events.time[:-1]).any():
+            if self._options.mode == TIME and (events.time[1:] < events.time[:-1]).any():  # positions ascend
                 events = events.taken(np.argsort(events.time, kind="stable"))
             self._waiting = [events] if events.number else []
             self._sorted = events
