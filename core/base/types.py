@@ -44,6 +44,12 @@ class EdgeList(NamedTuple):
         return EdgeList(function(self.src), function(self.dst), None if self.weight is None else function(self.weight))
 
 
+class ValidEdges(EdgeList):
+    """Edges that are known to be valid for a graph, in contiguous arrays that nobody will change."""
+
+    __slots__ = ()
+
+
 class ArcList(NamedTuple):
     """Arcs in arrays on a device. Entry ``i`` counts if ``status`` is None or ``status[i] == wanted``.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.errors import SuricateError, VertexRangeError
-from suricate.base.types import MAX_VERTICES, Change, EdgeList
+from suricate.base.types import MAX_VERTICES, Change, EdgeList, ValidEdges
 from suricate.graph.delta import DeletedEdges, Delta, uploaded
 from suricate.graph.interrupts import Changing
 from suricate.graph.liveness import LiveVertices
@@ -462,8 +462,8 @@ class Updater:
         return self.ingest.prepare(src, dst, weight, part)
 
     def _validated(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return checked copies of a batch on the CPU as the store of out-edges takes it; None if nothing is left."""
-        arrays = self._arrays(edges, part, inserting=inserting)
+        """Return a batch on the CPU as the store of out-edges takes it, checked copies or valid; None without edges."""
+        arrays = edges if type(edges) is ValidEdges else self._arrays(edges, part, inserting=inserting)
         batch = None if arrays is None else self._checked(arrays, part, inserting=inserting)
         return both_arcs(np, batch) if self._symmetric and batch is not None else batch
 

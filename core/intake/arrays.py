@@ -29,7 +29,7 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import shown
-from suricate.base.types import EdgeList
+from suricate.base.types import EdgeList, ValidEdges
 from suricate.cpu import threads
 
 Scalar = np.generic
@@ -218,13 +218,15 @@ def checked_edges(
     refuse_loops: bool = False,
     prefix: str = "",
 ) -> EdgeList:
-    """Return a host batch in new arrays: ``uint32`` ids, weights of ``weight_dtype``.
+    """Return a host batch in new arrays, ``uint32`` ids, weights of ``weight_dtype``; ``ValidEdges`` as they are.
 
     The weight in ``edges`` is an array, a number of ``weight_dtype`` for all edges, or None.
 
     Raises:
         VertexRangeError, SelfLoopError, WeightError: as kernels report it: of the first invalid entry.
     """
+    if type(edges) is ValidEdges and not refuse_loops:
+        return edges
     src, dst, weight = edges
     faults: list[tuple[int, int, SuricateError]] = []  # index, order within an entry, error
     valid = few_valid((src, dst, None), num_vertices)

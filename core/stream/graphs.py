@@ -11,6 +11,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
+from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.vertices import Coming
@@ -97,7 +98,9 @@ class Graphs:
             free = np.union1d(free, self._names.idle()).astype(np.uint32)
         coming = Coming(max(top + 1 - graph.num_vertices, 0), free)
         needed = coming if coming.more or len(free) or graph.partition is not None else None
-        delta = graph._update((*change.gone, None), (*change.new, self._weights(change)), (1, 2), needed, disjoint=True)
+        gone = ValidEdges(change.gone[0], change.gone[1])
+        new = ValidEdges(change.new[0], change.new[1], self._weights(change))
+        delta = graph._update(gone, new, (1, 2), needed, disjoint=True)
         if self._names is not None:
             graph.names = self._names.names
             self._names.note_idle()

@@ -198,3 +198,25 @@ def test_pairs_are_found_while_lines_of_the_table_are_full() -> None:
         check_ring(ring)
         crowded += bool((ring._pairs.table.reshape(-1, loops.LINE)[:, : loops.TAGS] != loops.FREE).all(1).any())
     assert crowded > 50
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("self_loops", ["allow", "drop", "error"])
+def test_large_slides_treat_self_loops_as_batches_do(self_loops, directed) -> None:
+    rng = np.random.default_rng(8)
+    src, dst = rng.integers(0, 150, (2, 15_000))
+    graph = {"device": "cpu", "directed": directed, "weight_dtype": None, "self_loops": self_loops}
+    job = st.Window({"src": src, "dst": dst}, size=10_000, slide=6_000, graph=graph, at_end="hold")
+    if self_loops == "error":
+        with pytest.raises(su.errors.SelfLoopError, match="self-loop"):
+            next(job)
+        return
+    tracker = job.track("wcc")
+    for w in job:
+        held = slice(max(0, w.end - 10_000), w.end)
+        pairs = {(u, v) if directed else (min(u, v), max(u, v)) for u, v in zip(src[held], dst[held], strict=True)}
+        wanted = {(u, v) for u, v in pairs if u != v or self_loops == "allow"}
+        assert {*edges_of(w.graph)} == wanted
+        w.graph.check()
+        assert tracker.result.num_components == 1 + w.graph.num_vertices - len({v for pair in wanted for v in pair})
+    assert job.slides == 2
