@@ -150,6 +150,18 @@ def copied(g, c, into, at):
 
 
 @inner
+def copied_weights(g, c, into, at, count):
+    """Copy the first ``count`` weights of slab ``c`` to ``into[at:]``; up to 7 places behind them may change, too."""
+    base = c * g.words
+    if g.words > 8 and g.weight.itemsize == 4:
+        for i in range(0, count, 8):
+            copy8(into, at + i, g.weight, base + g.weight_offset + i)
+    else:
+        for i in range(count):
+            into[np.uint64(at + i)] = weight(g, base + i)
+
+
+@inner
 def following(g, c):
     """Return the next slab of the bucket, or -1."""
     after = g.pool[np.uint64(c * g.words + g.keys)]

@@ -51,13 +51,16 @@ def reach8(typing_context, array, index, value):
 
 @intrinsic_or(_plain_copy8)
 def copy8(typing_context, into, at, array, index):
-    """``copy8(into, at, array, index)``: copy the eight uint32 of ``array`` from ``index`` on to ``into[at:]``."""
+    """``copy8(into, at, array, index)``: copy the eight values of ``array`` from ``index`` on to ``into[at:]``.
+
+    Both have values of 4 bytes.
+    """
 
     def codegen(context, builder, signature, arguments):
         target, place, source, first = arguments
         pointer = ir.VectorType(ir.IntType(32), 8).as_pointer()
         words = builder.load(builder.bitcast(address_of(context, builder, array, source, first), pointer))
-        words.align = 16  # slabs are aligned to their size
+        words.align = 4
         builder.store(words, builder.bitcast(address_of(context, builder, into, target, place), pointer)).align = 4
         return context.get_dummy_value()
 

@@ -35,6 +35,7 @@ __all__ = [
     "buckets",
     "common",
     "copied",
+    "copied_weights",
     "copies",
     "degree",
     "end",
@@ -75,6 +76,13 @@ def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
 def copied(g, c, into, at):
     """Return ``at``: long spans need not be copied."""
     return at
+
+
+@inner
+def copied_weights(g, c, into, at, count):
+    """Copy the first ``count`` weights of segment ``c`` to ``into[at:]``; places behind them may change, too."""
+    for i in range(count):
+        into[at + i] = weight(g, begin(g, c) + i)
 
 
 # A contiguous view has no updated-edges iterator. As a stand-in, every adjacency is a segment in which all is new.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
-from suricate.cursors.bindings import begin, buckets, copied, copies, first, following, neighbors, weight
+from suricate.cursors.bindings import buckets, copied, copied_weights, copies, first, following, neighbors, weight
 
 BEHIND = 31  #: places behind the last key whose content ``copied`` may change
 
@@ -25,9 +25,7 @@ def row_in_spans(g, u, dst, weights, at, stop):
                 return np.int64(-1)
             behind = copied(g, c, dst, at)
             if len(weights):
-                slot = begin(g, c)
-                for i in range(behind - at):
-                    weights[np.uint64(at + i)] = weight(g, slot + i)
+                copied_weights(g, c, weights, at, behind - at)
             at = behind
             c = following(g, c)
     return at

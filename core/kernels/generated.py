@@ -24,8 +24,12 @@ IF_ABSENT = {
     "ahead": "@inner\ndef ahead(g, u):\n    pass",
     "common": "@inner\ndef common(g, u, v, into):\n    return np.uint64(0)",
     "copied": "@inner\ndef copied(g, c, into, at):\n    return at",
+    "copied_weights": (
+        "@inner\ndef copied_weights(g, c, into, at, count):\n"
+        "    for i in range(count):\n        into[at + i] = weight(g, begin(g, c) + i)"
+    ),
     "later": "@inner\ndef later(g, i):\n    return np.uint32(0)",
-}  #: what takes the place of optional functions of a cursor; only ``ahead`` is called then
+}  #: what takes the place of optional functions of a cursor; only ``ahead`` and ``copied_weights`` are called then
 
 ROW = frozenset({"begin", "buckets", "end", "first", "following", "key"})  #: what a loop over ``neighbors`` calls
 _ROW_LOOP = re.compile(r"for (\w+), (\w+) in (\w*)neighbors\((\w+), (\w+)\):")

@@ -9,7 +9,11 @@ import pytest
 
 import suricate as su
 from suricate.algorithms.bfs import BFS
+from suricate.base.devices import CPU
+from suricate.cursors import contiguous
+from suricate.graph import row_copies
 from suricate.repair.cpu import search as forest_search
+from suricate.store import fallbacks
 
 
 def number(u, v, w):
@@ -26,7 +30,7 @@ def graph_with_hubs(n: int, **options: Any) -> su.Graph:
         (*(rng.permutation(n)[:count] for count in (5_000, 1_100, 1_024, 900)), rng.integers(0, n, 20_000))
     )
     graph = su.Graph(n, backend="slabhash", device="cpu", **options)
-    graph.insert_edges(src, dst)
+    graph.insert_edges(src, dst, *([rng.integers(1, 100, len(src))] if "weight_dtype" in options else []))
     gone = rng.random(len(src)) < 0.4
     graph.delete_edges(src[gone], dst[gone])
     return graph
@@ -56,3 +60,15 @@ def test_searches_over_rows_of_all_lengths(slab_bytes: int, copied: int, monkeyp
     result, right = graph.compute("bfs", source=9), BFS.reference(src, dst, None, 6_000, False, source=9)
     np.testing.assert_array_equal(result.level, right.level)
     np.testing.assert_array_equal(result.parent, right.parent)
+
+
+@pytest.mark.parametrize("weight_dtype", ["int32", "float64"])
+@pytest.mark.parametrize("slab_bytes", [32, 64, 128])
+def test_weights_of_copied_rows(slab_bytes: int, weight_dtype: str) -> None:
+    graph = graph_with_hubs(6_000, slab_bytes=slab_bytes, weight_dtype=weight_dtype)
+    copy = row_copies.rows_of(graph.view())
+    assert copy.cursor == contiguous.__name__
+    (offsets, stored), (others, copied) = (fallbacks.edges_of(view, CPU) for view in (graph.view(), copy))
+    np.testing.assert_array_equal(others, offsets)
+    for part, other in zip(stored, copied, strict=True):
+        np.testing.assert_array_equal(other, part)
