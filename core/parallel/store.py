@@ -76,6 +76,10 @@ class PartitionedStore(Store):
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
+    def plan(self, num_edges: int) -> None:
+        """Choose by the edges of all ranks."""
+        self.local.plan(num_edges)
+
     def reserve(self, num_edges: int) -> None:
         """Reserve on every rank, or raise on every rank."""
         with self.part.comm.alike():
@@ -84,7 +88,6 @@ class PartitionedStore(Store):
     def reserve_for(self, src: Array) -> None:
         """Reserve on every rank for the edges that it owns, or raise on every rank."""
         with self.part.comm.alike():
-            self.local.plan(len(src))
             self.local.reserve(len(self.part.owned(src)))
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:

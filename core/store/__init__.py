@@ -273,8 +273,8 @@ class Store(ABC):
     def plan(self, num_edges: int) -> None:  # noqa: B027 - nothing to choose is the fallback
         """Choose options that were left open, if nothing is stored yet: ``num_edges`` come first, duplicates included.
 
-        A store chooses by itself at its first batch. Of a graph that is divided among processes this is called ahead of
-        it, by each with the edges of all: rows are as long as if one process had them.
+        A store chooses by itself at its first batch. This is called ahead of it where memory is reserved first, and on
+        graphs that are divided among processes, by each with the edges of all: rows are as long as if one had them.
         """
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback

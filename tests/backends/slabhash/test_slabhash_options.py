@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import suricate as su
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.errors import ParameterError, SuricateError
 
@@ -46,3 +47,14 @@ def test_options_come_back_as_plain_objects() -> None:
     options = store.options()
     assert options == {"slab_bytes": 32, "load_factor": 0.5, "hashing": False, "in_flight": 2, "reference": False}
     assert {type(value) for value in options.values()} == {int, float, bool}
+
+
+@pytest.mark.parametrize(("degree", "width"), [(3, 32), (40, 64), (200, 128)])
+def test_the_first_batch_chooses_the_width_of_all_stores_of_a_graph(degree: int, width: int) -> None:
+    """With in-edges memory for both is reserved before."""
+    src, dst = np.divmod(np.arange(300 * degree), degree)
+    for options in ({}, {"in_edges": True}):
+        graph = su.Graph(300, backend="slabhash", device="cpu", **options)
+        graph.insert_edges(src, (src * 7 + dst) % 300)
+        stores = [graph.store(direction) for direction in ("out", "in")[: 1 + len(options)]]
+        assert [store.options()["slab_bytes"] for store in stores] == [width] * len(stores)
