@@ -122,6 +122,8 @@ class DirectedTriangles(Algorithm):
         backend, threads = graph.options.backend, graph.options.threads
         divided: dict[str, Any] = {} if graph.partition is None else {"comm": graph.partition.comm}
         self._near = type(graph)(2 * n, backend=backend, device=graph.device, threads=threads, **divided)
+        if graph.partition is not None and self._near.partition is not None:
+            self._near.partition.memory_limit = graph.partition.memory_limit
         self._triangles, self._arcs, self._mutual = (xp.zeros(n, np.int64) for _ in range(3))
         for low, high, arcs in _all_pairs(graph):
             self._follow(low, high, arcs * 0, arcs)

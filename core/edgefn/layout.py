@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate.cuda.program import c_type
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
 
 FIELD_DTYPES = ("uint32", "int32", "float32", "uint64", "int64", "float64")
 HALF = 64  #: bits of a half of a word of 128 bits, and of a word that has no halves
@@ -223,3 +226,20 @@ def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
     """Yield (half, ``raw`` at its place in it) for each half of the word that holds some of the field."""
     for half, shift in field.parts():
         yield half, f"({raw} {'>>' if shift < 0 else '<<'} np.uint64({abs(shift)}))" if shift else raw
+
+
+def words_less(one: Array, other: Array) -> Array:
+    """Return where words of ``one``, ``uint64[n]`` or ``[n, 2]``, are smaller."""
+    if one.ndim == 1:
+        return one < other
+    return (one[:, 1] < other[:, 1]) | ((one[:, 1] == other[:, 1]) & (one[:, 0] < other[:, 0]))
+
+
+def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
+    """Return where words, as in :func:`words_less`, differ in a key."""
+    shift = layout.fields[layout.num_keys - 1].shift
+    if one.ndim == 1:
+        return (one >> np.uint64(shift)) != (other >> np.uint64(shift))
+    if shift >= HALF:
+        return (one[:, 1] >> np.uint64(shift - HALF)) != (other[:, 1] >> np.uint64(shift - HALF))
+    return (one[:, 1] != other[:, 1]) | ((one[:, 0] >> np.uint64(shift)) != (other[:, 0] >> np.uint64(shift)))

@@ -35,7 +35,7 @@ from suricate.base.errors import (
     UnknownNameError,
 )
 from suricate.base.files import as_path, replacing
-from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES
+from suricate.base.types import MAX_VERTICES, WEIGHT_DTYPES, EdgeList
 from suricate.graph.edge_columns import columns_by_edge
 from suricate.graph.options import GraphOptions, choose_backend
 from suricate.intake.arrays import LOOPS
@@ -376,6 +376,8 @@ def _arrays(graph: Graph) -> dict[str, Any]:
 def _build(
     cls: type[Graph], path: Path, header: Header, arrays: dict[str, np.ndarray], columns: Attributes, **options: Any
 ) -> Graph:
+    from suricate.graph.exchange.parts import insert_parts  # whose package needs this module
+
     n, src, dst = header.num_vertices, arrays["src"], arrays["dst"]
     names, attributes = _names(path, header, arrays), _attributes(path, arrays, COLUMNS, n)
     described = {name: getattr(header, name) for name in STORED}
@@ -390,7 +392,10 @@ def _build(
     except MemoryError as error:
         raise CapacityError(f"{path}: memory does not suffice for {n} vertices: {error}") from error
     try:
-        graph.insert_edges(src, dst, weight)
+        if graph.partition is None:
+            graph.insert_edges(src, dst, weight)
+        else:
+            insert_parts(graph, graph.partition.comm, EdgeList(src, dst, weight))
     except (CapacityError, DeviceError):
         raise
     except SuricateError as error:  # weights that are not finite, self-loops where there are none

@@ -8,11 +8,10 @@ import numpy as np
 
 from suricate.base.errors import ParameterError
 from suricate.base.types import EdgeList
-from suricate.graph.edge_columns.divided import GivenColumns
+from suricate.graph.edge_columns.divided import GivenColumns, with_places
 from suricate.graph.naming import are_texts
-from suricate.intake.arrays import ARGUMENTS, PARTS, as_ids, as_weights, checked_edges, same_length
+from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.upload import lies_on_host
-from suricate.state.edge_table import ROW
 
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
@@ -36,7 +35,7 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         if graph.ingest is not None:
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
         if graph.edge_table is not None and insert is not None:
-            insert, columns = _with_places(graph, insert, parts[1])
+            insert, columns = with_places(graph.edge_table, insert, parts[1])
         mine = _checked(graph, delete, parts[0], False), _checked(graph, insert, parts[1], True)
         if columns is not None and mine[1] is not None:
             columns.at(mine[1][2])
@@ -54,19 +53,6 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         values = given.joined(comm, set().union(*(names for _, names in everybody)), count)
         found[1] = (*found[1][:2], values)
     return found
-
-
-def _with_places(graph: Graph, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
-    """Return edges with their places in the part for weights, which tell what checks keep; and their columns."""
-    src, dst, given = insert
-    if src is None and dst is None:
-        return insert, None
-    if not are_texts(src):
-        src = as_ids(src, ARGUMENTS[part][0])
-    count, table = len(src), graph.edge_table
-    assert table is not None
-    places = np.arange(count, dtype=ROW)
-    return (src, dst, places), GivenColumns(table, given, count)
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.types import EMPTY, ArcList, EdgeList
+from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import joined, picked
 from suricate.operators.results import Propagated
 from suricate.parallel.arguments import frontier_of
 from suricate.parallel.on_demand.rows import at_a_time, slices
-from suricate.parallel.pushes import Push, keys_differ, words_less
+from suricate.parallel.pushes import Push
 from suricate.store import fallbacks
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.batches import gathered
 from suricate.parallel.on_demand import intersections
-from suricate.parallel.on_demand.rows import Rows, at_a_time, slices
+from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
 from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.parallel.store import PartitionedStore
 from suricate.plugins.clock import clock_on
@@ -53,6 +53,7 @@ class Partition:
     Attributes:
         comm: the communication.
         xp: NumPy or CuPy.
+        memory_limit: by which what comes from other ranks is cut into slices, None without.
         table: rows of edges with columns, None without.
         stores: what the graph has for stores.
         local: the graph of the arcs of this rank, with all vertices.
@@ -77,6 +78,7 @@ class Partition:
             local = make(*(None if one is None else self._of_owner(one) for one in expected))
         self.xp = local[0].device.xp
         self.stores = tuple(PartitionedStore(self, store) for store in local)
+        self.memory_limit = options.memory_limit
         self.local: Graph = object.__new__(type(graph))
         self.local._assemble(options, local)
         self._degrees: tuple[int, Array] | None = None
@@ -234,7 +236,8 @@ class Partition:
         if heaviest(weight, bounds) >= most:
             return
         self.forget_views()
-        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table):
+        most = min(self.comm.allgather(NO_LIMIT if self.memory_limit is None else at_a_time(self)))
+        if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table, most):
             self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
             self.follow()._updater._count_arcs()
 

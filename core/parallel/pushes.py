@@ -11,7 +11,7 @@ from suricate import operators
 from suricate.base.errors import CapacityError
 from suricate.base.parameters import flag, one_of
 from suricate.base.types import ArcList
-from suricate.edgefn.layout import Layout
+from suricate.edgefn.layout import keys_differ, words_less
 from suricate.operators import binding, checks, starts
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
 
-HALF = 64
 MANY = 8  #: words are compared or exchanged whole where more than one in so many may have been, or was altered
 
 
@@ -193,23 +192,6 @@ def share(part: Partition, arcs: ArcList) -> ArcList:
     low, high = (size * (part.comm.rank + k) // part.comm.size for k in (0, 1))
     cut = [None if column is None else column[low:high] for column in (src, dst, weight, status)]
     return ArcList(cut[0], cut[1], cut[2], cut[3], wanted, high - low)
-
-
-def words_less(one: Array, other: Array) -> Array:
-    """Return where words are smaller."""
-    if one.ndim == 1:
-        return one < other
-    return (one[:, 1] < other[:, 1]) | ((one[:, 1] == other[:, 1]) & (one[:, 0] < other[:, 0]))
-
-
-def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
-    """Return where words differ in a key."""
-    shift = layout.fields[layout.num_keys - 1].shift
-    if one.ndim == 1:
-        return (one >> np.uint64(shift)) != (other >> np.uint64(shift))
-    if shift >= HALF:
-        return (one[:, 1] >> np.uint64(shift - HALF)) != (other[:, 1] >> np.uint64(shift - HALF))
-    return (one[:, 1] != other[:, 1]) | ((one[:, 0] >> np.uint64(shift)) != (other[:, 0] >> np.uint64(shift)))
 
 
 def _layers(graph: Graph, kept: list[Array]) -> Layers:

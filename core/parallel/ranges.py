@@ -43,15 +43,15 @@ def heaviest(weight: Array, bounds: Array) -> int:
     return int(np.diff(total[bounds]).max())
 
 
-def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None) -> bool:
+def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> bool:
     """Move all rows to their owners by ``bounds``, from rank to rank.
 
-    ``stores`` are those of this rank, and ``table`` has the columns of their edges. Returns False, and leaves
-    everything as it was, if a rank lacks the memory.
+    ``stores`` are those of this rank, and ``table`` has the columns of their edges; each rank sends ``most`` arcs at a
+    time, or ``SLICE``. Returns False, and leaves everything as it was, if a rank lacks the memory.
     """
     done: list[Move] = []
     try:
-        for move in [Move(store, comm, bounds, table) for store in stores]:
+        for move in [Move(store, comm, bounds, table, most) for store in stores]:
             done.append(move)
             move.make()
     except MemoryError:
@@ -70,9 +70,9 @@ class Move:
         CapacityError: on all ranks, if one lacks the memory.
     """
 
-    def __init__(self, store: Store, comm: Comm, bounds: Array, table: DividedTable | None) -> None:
+    def __init__(self, store: Store, comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> None:
         self.store, self.comm, self.inserted, self.deleted = store, comm, False, False
-        self.table = table
+        self.table, self.most = table, min(SLICE, most)
         if table is not None:
             table.is_stale = True
         self.low, self.high = (int(bounds[comm.rank + k]) for k in (0, 1))
@@ -110,8 +110,8 @@ class Move:
     def _gathered(self, edges: EdgeList) -> EdgeList:
         """Send edges to all ranks, slice by slice; return those that this rank is to own."""
         kept = [picked(edges, slice(0))]
-        for number in range(max(self.comm.allgather(-(-len(edges.src) // SLICE)))):
-            sent = self._sent(picked(edges, slice(number * SLICE, (number + 1) * SLICE)))
+        for begin in range(0, max(self.comm.allgather(len(edges.src))), self.most):
+            sent = self._sent(picked(edges, slice(begin, begin + self.most)))
             kept.append(picked(sent, self._own(sent)))
             if self.table is not None:
                 self.table.keep_guests(kept[-1].weight)

@@ -2,7 +2,8 @@
 
 Batches are the same on every rank: each applies the rows that it owns, and statuses and old weights are combined in the
 call, so that every rank has the outcome of the whole batch. What fails on one rank, for want of memory above all, is
-undone on the others, and all of them raise; before a change of two stores every rank has reserved memory for both.
+undone on the others, and all of them raise; before a change of two stores every rank has reserved memory for both. A
+large batch for which a rank has not the memory at once goes by slices, of which each needs less beside what is stored.
 """
 
 from __future__ import annotations
@@ -16,10 +17,15 @@ from suricate.base.errors import CheckFailed, RequirementError
 from suricate.base.types import NEW, REMOVED, REPLACED, Adjacency, EdgeList, Outcome, StoreView
 from suricate.intake.arrays import bits, picked
 from suricate.store import Store
+from suricate.store.slices import joined_outcomes, slices_of
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
     from suricate.parallel.partition import Partition
+
+
+LEAST = 1 << 12  #: edges of a batch that may go by slices
+SLICES = 1, 16, 256  #: in so many, if fewer take more memory than a rank has
 
 
 class PartitionedStore(Store):
@@ -86,19 +92,23 @@ class PartitionedStore(Store):
             self.local.reserve(num_edges)
 
     def reserve_for(self, src: Array) -> None:
-        """Reserve on every rank for the edges that it owns, or raise on every rank."""
-        with self.part.comm.alike():
-            self.local.reserve(len(self.part.owned(src)))
+        """Reserve on every rank for the edges that it owns, or raise on every rank; a batch may also go by slices."""
+        try:
+            with self.part.comm.alike():
+                self.local.reserve(len(self.part.owned(src)))
+        except MemoryError:
+            if len(src) < LEAST:
+                raise
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert the rows of this rank; the outcome is that of the whole batch."""
         at, mine = self._mine(EdgeList(src, dst, weight))
 
-        def work() -> Outcome:
+        def some(edges: EdgeList) -> Outcome:
             self.local.plan(len(src))
-            return self.local.insert(*mine)
+            return self.local.insert(*edges)
 
-        outcome = self._all_or_none(work, lambda done: self._take_out(mine, done))
+        outcome = self._all_or_none(mine, some, self._take_out, sliced=len(src) >= LEAST)
         whole = self._outcome(src, at, outcome, REPLACED, lambda: self._take_out(mine, outcome))
         self._note(src, dst, whole.status == NEW, 1)
         return whole
@@ -107,11 +117,30 @@ class PartitionedStore(Store):
         """Delete the rows of this rank; the outcome is that of the whole batch."""
         at, mine = self._mine(EdgeList(src, dst))
         outcome = self._all_or_none(
-            lambda: self.local.delete(mine.src, mine.dst), lambda done: self._put_back(mine, done)
+            mine, lambda edges: self.local.delete(*edges[:2]), self._put_back, sliced=len(src) >= LEAST
         )
         whole = self._outcome(src, at, outcome, REMOVED, lambda: self._put_back(mine, outcome))
         self._note(src, dst, whole.status == REMOVED, -1)
         return whole
+
+    def _all_or_none(
+        self, edges: EdgeList, change: Callable[[EdgeList], Outcome], undo: Callable[[EdgeList, Outcome], None],
+        *, sliced: bool,
+    ) -> Outcome:  # fmt: skip
+        """Change the rows of this rank, at once or, if a rank lacks the memory, by slices; all ranks do, or none."""
+        for number in SLICES:
+            done: list[tuple[Any, Outcome]] = []
+            try:
+                for at in slices_of(edges, number, self.part.xp):
+                    with self.part.comm.alike():
+                        done.append((at, change(picked(edges, at))))
+                return joined_outcomes(len(edges.src), done, self.part.xp)
+            except Exception as error:
+                for at, outcome in reversed(done):
+                    undo(picked(edges, at), outcome)
+                if not (sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
+                    raise
+        raise AssertionError
 
     def _outcome(self, src: Array, at: Array, outcome: Outcome, had: int, undo: Callable[[], None]) -> Outcome:
         """Return the outcome of a change on all ranks; without memory for it, undo the change."""
@@ -122,18 +151,6 @@ class PartitionedStore(Store):
         except Exception:
             undo()
             raise
-
-    def _all_or_none(self, work: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
-        """Do ``work`` on every rank and return what it returned; if it fails on one, undo it where it was done."""
-        done: list[Any] = []
-        try:
-            with self.part.comm.alike():
-                done.append(work())
-        except Exception:
-            if done:
-                undo(done[0])
-            raise
-        return done[0]
 
     def _take_out(self, edges: EdgeList, outcome: Outcome) -> None:
         """Undo an insertion."""
@@ -166,7 +183,13 @@ class PartitionedStore(Store):
     def resize(self, num_vertices: int) -> None:
         """Resize on every rank, or raise on every rank."""
         before = self.local.num_vertices
-        self._all_or_none(lambda: self.local.resize(num_vertices), lambda _: self.local.resize(before))
+        try:
+            with self.part.comm.alike():
+                self.local.resize(num_vertices)
+        except Exception:
+            if self.local.num_vertices != before:
+                self.local.resize(before)
+            raise
         self.num_vertices = num_vertices
         self.part.resize(num_vertices)
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from suricate.base.errors import require
 from suricate.base.types import edge_keys
-from suricate.intake.arrays import bits, on_host
+from suricate.graph.naming import are_texts
+from suricate.intake.arrays import ARGUMENTS, as_ids, bits, on_host
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import ROW, EdgeTable
 
@@ -206,3 +207,16 @@ class GivenColumns:
             else:
                 found[name] = comm.joined(column.device.xp.ascontiguousarray(values))
         return found
+
+
+def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
+    """Return edges with their places for weights, by which checks tell what they keep; and the columns given with them.
+
+    ``part`` is what they are called in messages, as for ``Updater.apply``.
+    """
+    src, dst, given = insert
+    if src is None and dst is None:
+        return insert, None
+    if not are_texts(src):
+        src = as_ids(src, ARGUMENTS[part][0])
+    return (src, dst, np.arange(len(src), dtype=ROW)), GivenColumns(table, given, len(src))

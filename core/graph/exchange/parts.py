@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
     from suricate.graph import Graph
 
-SLICE = 1 << 26  #: edges of all processes that are gathered at a time
+SLICE = 1 << 26  #: edges of all processes that are gathered at a time, at most
+SHARE, BYTES = 8, 32  #: with a limit of memory they take one in ``SHARE`` of its bytes, ``BYTES`` an edge
 
 
 def from_parts(
@@ -79,11 +80,27 @@ def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
 
 
 def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
-    """Insert the parts of all processes, slice by slice; each has the same share of a slice."""
-    most = max(SLICE // comm.size, 1)
-    for begin in range(0, max(comm.allgather(len(edges.src))), most):
-        part = _slice(edges, begin, begin + most)
-        graph.insert_edges(*(part if len(part.src) else (None, None)))
+    """Insert the parts of all processes, slice by slice.
+
+    Each has the same share of a slice; with weights or columns slices are in the order of the parts, of which the last
+    ones win.
+    """
+    most, counts = edges_at_a_time(graph, comm), comm.allgather(len(edges.src))
+    ordered = graph.weight_dtype is not None
+    share = most if ordered else max(most // comm.size, 1)
+    first = sum(counts[: comm.rank]) if ordered else 0
+    for begin in range(0, sum(counts) if ordered else max(counts), share):
+        low, high = (min(max(end - first, 0), len(edges.src)) for end in (begin, begin + share))
+        graph.insert_edges(*(_slice(edges, low, high) if high > low else (None, None)))
+
+
+def edges_at_a_time(graph: Graph, comm: Comm) -> int:
+    """Return how many edges of all processes may be gathered at a time; collective.
+
+    A gathered edge takes some bytes on every process: with a ``memory_limit`` as many as an eighth of the least holds.
+    """
+    limits = [limit for limit in comm.allgather(graph.options.memory_limit) if limit is not None]
+    return max(1, min([SLICE, *(limit // (SHARE * BYTES) for limit in limits)]))
 
 
 def share_of(comm: Comm, edges: EdgeList) -> EdgeList:

@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 def at_a_time(part: Partition) -> int:
     """Return how many arcs this rank may get at a time."""
-    limit = part.stores[0].memory_limit
+    limit = part.memory_limit
     return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
 
 

@@ -21,7 +21,6 @@ from suricate.errors import (
     VertexRangeError,
     WeightError,
 )
-from suricate.graph.exchange import parts
 from suricate.parallel import Comm, partition, run
 from suricate.parallel.partition import FEW, UNEVEN
 
@@ -204,25 +203,6 @@ def whole(edges: set[tuple[int, int]], n: int) -> su.Graph:
     graph = su.Graph(n, device="cpu", directed=False)
     graph.insert_edges(*np.array(sorted(edges)).T)
     return graph
-
-
-# -- many edges at once ------------------------------------------------------------------------------------------------
-
-
-def test_parts_of_many_edges_go_in_by_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The graph has the largest id of any rank, and the weights of the first that has some."""
-    monkeypatch.setattr(parts, "SLICE", 12)
-    src, dst = np.random.default_rng(2).integers(0, 50, (2, 40))
-    single = su.Graph.from_coo(src, dst, src * 1.5, device="cpu")
-
-    def job(comm: Comm) -> None:
-        own = [(src[:25], dst[:25], src[:25] * 1.5), (None, None), (src[25:], dst[25:], src[25:] * 1.5)][comm.rank]
-        graph = su.Graph.from_coo(*own, comm=comm, device="cpu")
-        assert listed(graph.edges()) == listed(single.edges())
-        assert (graph.num_vertices, graph.weight_dtype, graph.version) == (single.num_vertices, single.weight_dtype, 7)
-        graph.check()
-
-    run(job, 3)
 
 
 def test_names_of_many_edges() -> None:

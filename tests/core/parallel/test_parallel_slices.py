@@ -1,0 +1,117 @@
+"""Many edges on graphs of several ranks: builds, snapshots and batches by slices."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_parallel_graph import N, cut, listed, made
+
+import suricate as su
+from suricate.errors import CapacityError
+from suricate.graph.exchange import parts
+from suricate.parallel import Comm, run, store
+
+pytestmark = pytest.mark.plain
+
+
+def test_parts_of_many_edges_go_in_by_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The graph has the largest id of any rank, and the weights of the first that has some."""
+    monkeypatch.setattr(parts, "SLICE", 12)
+    src, dst = np.random.default_rng(2).integers(0, 50, (2, 40))
+    single = su.Graph.from_coo(src, dst, src * 1.5, device="cpu")
+
+    def job(comm: Comm) -> None:
+        own = [(src[:25], dst[:25], src[:25] * 1.5), (None, None), (src[25:], dst[25:], src[25:] * 1.5)][comm.rank]
+        graph = su.Graph.from_coo(*own, comm=comm, device="cpu")
+        assert listed(graph.edges()) == listed(single.edges())
+        assert (graph.num_vertices, graph.weight_dtype, graph.version) == (single.num_vertices, single.weight_dtype, 4)
+        graph.check()
+
+    run(job, 3)
+
+
+def test_slices_take_a_share_of_the_limit_of_memory_and_keep_the_order(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The last weight of all parts wins; a snapshot is loaded by slices, too."""
+    sizes: list[int] = []
+    real = su.Graph.insert_edges
+
+    def counted(graph: su.Graph, src: Any, dst: Any, weight: Any = None) -> Any:
+        delta = real(graph, src, dst, weight)
+        sizes.append(delta.num_inserted + delta.num_replaced)
+        return delta
+
+    monkeypatch.setattr(su.Graph, "insert_edges", counted)
+    monkeypatch.setattr(parts, "BYTES", 1 << 13)  # so that a small batch needs many slices
+    src, dst = np.random.default_rng(2).integers(0, 20, (2, 300))
+    weight = np.arange(300.0)
+    single = su.Graph.from_coo(src, dst, weight, device="cpu")
+    sizes.clear()
+
+    def job(comm: Comm, path: Path) -> None:
+        limit = "4MB" if comm.rank == 1 else "1MB"
+        graph = su.Graph.from_coo(*cut(comm, src, dst, weight), comm=comm, device="cpu", memory_limit=limit)
+        assert listed(graph.edges()) == listed(single.edges())
+        graph.save(path)
+        assert graph.version == 300 // 15
+        loaded = su.Graph.load(path, device="cpu", comm=comm, memory_limit=limit)
+        assert listed(loaded.edges()) == listed(single.edges())
+        assert loaded.version == graph.version
+
+    run(partial(job, path=tmp_path / "graph.npz"), 3)
+    assert max(sizes) <= 15
+
+
+@pytest.mark.parametrize("backend", ["slabhash", "csr_baseline"])
+def test_a_batch_that_takes_too_much_memory_at_once_goes_by_slices(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stores reserve for every edge of a batch, also for those that they have, or that come twice."""
+    monkeypatch.setattr(store, "LEAST", 64)
+    options = {"backend": backend, "in_edges": True, "weight_dtype": "int32"}
+
+    def job(comm: Comm) -> None:
+        graph, single = made(comm, **options), su.Graph(N, device="cpu", **options)
+        rng, most = np.random.default_rng(3), 40
+        for one in graph.partition.stores:
+            for name in ("insert", "delete", "reserve"):
+                monkeypatch.setattr(
+                    one.local, name, limited(getattr(one.local, name), most if comm.rank == 1 else 10**6)
+                )
+        for number in range(4):
+            src, dst = rng.integers(0, N, (2, 600))
+            src[::3], dst[::3] = 13, rng.integers(0, 9, 200)  # many at one vertex, and again and again
+            weight = rng.integers(0, 99, 600)
+            gone = rng.integers(0, N, (2, 700))
+            delta = graph.apply(su.Batch(su.EdgeList(*cut(comm, src, dst, weight)), su.EdgeList(*cut(comm, *gone))))
+            other = single.apply(su.Batch(su.EdgeList(src, dst, weight), su.EdgeList(*gone)))
+            for kind in ("inserted", "deleted", "replaced"):
+                assert listed(getattr(delta, kind)) == listed(getattr(other, kind))
+            assert listed(graph.edges()) == listed(single.edges())
+            assert graph.version == number + 1
+            graph.check()
+        before = listed(graph.edges())
+        with pytest.raises(CapacityError, match="too many" if comm.rank == 1 else "rank 1: .*too many"):
+            graph.insert_edges(np.full(500, 20), np.full(500, 2), 7)  # which no slice divides
+        assert listed(graph.edges()) == before
+        assert (graph.num_edges, graph.version) == (len(before), 4)
+        graph.check()
+
+    run(job, 3)
+
+
+def limited(real: Any, most: int) -> Any:
+    """A method of a store that has the memory for so many edges at a time."""
+
+    def call(given: Any, *args: Any) -> Any:
+        size = given if isinstance(given, int) else len(given)
+        if size > most:
+            raise CapacityError(f"{size} edges are too many")
+        return real(given, *args)
+
+    return call
