@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.errors import ParameterError
+from suricate.intake.arrays import sorted_distinct
 from suricate.parallel.unions import unite
 from suricate.state.frontier import Frontier
 from suricate.state.scalar import Scalar
@@ -44,7 +45,7 @@ def frontier_of(graph: Graph, ids: Array) -> Frontier:
 def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Array] = ()) -> Array:
     """Return the vertices of frontiers and of ``others``, ascending, each once, those that the graph has."""
     xp, parts = graph.device.xp, [*(one.vertices for one in frontiers), *others]
-    ids = xp.unique(xp.concatenate(parts)) if parts else xp.empty(0, np.uint32)
+    ids = sorted_distinct(xp.concatenate(parts), xp) if parts else xp.empty(0, np.uint32)
     return ids[ids < graph.num_vertices].astype(np.uint32)
 
 

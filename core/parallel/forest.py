@@ -17,6 +17,7 @@ from suricate.edgefn.layout import keys_differ, words_less
 from suricate.intake.arrays import joined, picked
 from suricate.operators.results import Propagated
 from suricate.parallel.arguments import frontier_of
+from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.rows import at_a_time, slices
 from suricate.parallel.pushes import Push
 from suricate.store import fallbacks
@@ -55,6 +56,8 @@ class Repairs:
             ids = self._seeds(*(self._counted(arcs) for arcs in changes))
         else:
             words.data[:] = self._starts()
+            if self.forest.uniform and order is None:
+                self.push.bottom_up = BottomUp.of(self.push, uniform=True)
             ids = self.xp.arange(graph.num_vertices, dtype=np.uint32) if roots.is_all else self.xp.sort(roots.vertices)
         steps, pushed, limit = 0, 0, graph.num_vertices + 1  # words may become smaller for ever
         while len(ids) and steps < limit:
@@ -91,7 +94,7 @@ class Repairs:
         altered = [ids.astype(np.uint32) for ids in self.push.altered or []]
         if not altered:
             return
-        ids = xp.unique(xp.concatenate(altered))
+        ids = xp.concatenate(altered)
         parents = self._parents(ids)
         below = (parents != EMPTY) & (parents != ids)
         own, above = words.data[ids[below]], words.data[parents[below]]

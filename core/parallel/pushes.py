@@ -12,10 +12,12 @@ from suricate.base.errors import CapacityError
 from suricate.base.parameters import flag, one_of
 from suricate.base.types import ArcList
 from suricate.edgefn.layout import keys_differ, words_less
+from suricate.intake.arrays import sorted_distinct
 from suricate.operators import binding, checks, starts
 from suricate.operators.results import Layers, Propagated
 from suricate.operators.schemes import SCHEMES
 from suricate.parallel.arguments import frontier_of, vertices_in, with_local
+from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.asks import Asking, columns_of
 from suricate.parallel.totals import Totals
 from suricate.state.frontier import Frontier
@@ -54,8 +56,9 @@ def propagate(
 ) -> Propagated:  # fmt: skip
     """Push until nothing changes, a call of the local operator per step; see ``suricate.operators.propagate``."""
     limit, layers = checks.step_limit(max_steps), flag("layers", layers)
-    checks.once(once, reduce)
+    promise = checks.once(once, reduce)
     push = Push(part, fn, out, args, reduce, over, then)
+    push.bottom_up = BottomUp.of(push, uniform=False) if promise == "equal" else None
     start = starts.start_of(push.graph, frontier)
     if limit == 0 or not start.at_most:
         push.totals.end()
@@ -92,6 +95,8 @@ class Push:
         call = binding.bind_push(self.graph, fn, with_local(part, args, self.graph), reduce, out, then)
         self.over = checks.push_direction(self.graph, over)
         self.asking, self.totals = Asking(part, args, call, out), Totals(part, args)
+        self.data: Array = out.data if reduce == "argmin" else out
+        self.bottom_up: BottomUp | None = None  # how steps may pull
         self.altered: list[Array] | None = None  # of words, the vertices whose word was altered, if they are asked for
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
@@ -99,6 +104,16 @@ class Push:
 
         Those are the vertices whose value in ``out`` changed, with a second phase those of them that it lets join.
         """
+        changed = None
+        if self.bottom_up is not None and ids is not None and not arcs:
+            changed = self.bottom_up.step(ids)
+        if changed is None:
+            changed = self._pushed(ids, arcs, scheme)
+        if self.bottom_up is not None:
+            self.bottom_up.note(changed)
+        return changed if self.then is None else self._second(changed, number)
+
+    def _pushed(self, ids: Array | None, arcs: tuple[ArcList, ...], scheme: str) -> Array:
         given: Any = None
         part, shares = self.part, [share(self.part, each) for each in arcs]
         own = part.own if ids is None else part.owned(ids)
@@ -106,8 +121,7 @@ class Push:
             given = (frontier_of(self.graph, own), *shares) if arcs else frontier_of(self.graph, own)
         self.args = self.asking.of(chain(self.asking.edges_of(own, self.over), *map(columns_of, shares)))
         combine = {"sum": self._sum, "argmin": self._smallest}.get(self.reduce, self._best)
-        changed = combine(given, scheme)
-        return changed if self.then is None else self._second(changed, number)
+        return combine(given, scheme)
 
     def local(self, given: Any, out: Any, scheme: str) -> Array:
         """Push on this rank alone, with the arguments ``args``; return the vertices whose value in ``out`` changed."""
@@ -138,7 +152,7 @@ class Push:
             else:
                 better = value < out[one] if self.reduce == "min" else value > out[one]
                 out[one[better]] = value[better]
-        return xp.unique(xp.concatenate(places))
+        return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
         """Exchange altered words: also those with a better payload at an equal key, which do not join."""
@@ -157,15 +171,21 @@ class Push:
             was = before[union]
         else:
             places, values = comm.allgatherv(mine), comm.allgatherv(data[mine])
-            union = xp.unique(xp.concatenate(places))
+            union = sorted_distinct(xp.concatenate(places), xp)
             was = data[union]
             was[xp.searchsorted(union, mine)] = old
             for one, value in zip(places, values, strict=True):
                 better = words_less(value, data[one])
                 data[one[better]] = value[better]
+        return self.joining(union, data[union], was)
+
+    def joining(self, ids: Array, values: Array, old: Array) -> Array:
+        """Return those of altered vertices that join: of words, those whose keys differ."""
+        if self.reduce != "argmin":
+            return ids
         if self.altered is not None:
-            self.altered.append(union)
-        return union[keys_differ(data[union], was, self.out.layout)]
+            self.altered.append(ids)
+        return ids[keys_differ(values, old, self.out.layout)]
 
     def _near(self, given: Any) -> Array | None:
         """Return the vertices that few vertices of this rank may push to, ascending; None: they may be many."""
@@ -174,7 +194,7 @@ class Push:
         view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices
         if MANY * len(ids) > len(self.out) or MANY * int(degrees(view, device, ids).sum()) > len(self.out):
             return None
-        return self.part.xp.unique(edges_of(view, device, ids)[1].dst)
+        return sorted_distinct(edges_of(view, device, ids)[1].dst, self.part.xp)
 
     def _second(self, changed: Array, step: int) -> Array:
         """Run ``then`` for vertices that changed; return those that join, ascending."""

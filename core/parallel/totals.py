@@ -27,6 +27,11 @@ class Totals:
         self._scalars = list({id(value): value for value in args if isinstance(value, Scalar)}.values())
         self.begin()
 
+    @property
+    def counts_calls(self) -> bool:
+        """Whether there are scalars, so that it matters how often functions are called."""
+        return bool(self._scalars)
+
     def begin(self) -> None:
         """Begin an operator."""
         self._before = [scalar.total.copy() for scalar in self._scalars]

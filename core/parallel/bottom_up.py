@@ -1,0 +1,117 @@
+"""Steps of a search on a graph of several ranks in which vertices look for neighbours in the frontier.
+
+For propagations whose values are final after the step that first alters them, and whose offers to a vertex in a step
+are equal but for the one who makes them (Beamer, Asanovic and Patterson 2012). Each rank looks through the rows of its
+vertices that were not altered yet, for the smallest neighbour in the frontier, which makes its offer; no other rank
+offers these vertices anything, so what changed is gathered without being compared.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate import operators
+from suricate.base.types import EMPTY, ArcList
+from suricate.parallel.arguments import frontier_of
+from suricate.store.fallbacks import degrees
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.parallel.pushes import Push
+
+PULL_FROM = 64  #: a frontier of more than one in so many vertices may be pulled from,
+SHRUNK = 4  #: unless it has fewer than one in so many of the vertices of the frontier before,
+DEARER = 4  #: or the rows to look through have more than so many times the arcs of the frontier: a push needs atomics
+WORD = 32  #: vertices per word of a bitmap
+
+
+class BottomUp:
+    """The choice between both kinds of steps, which all ranks make alike, and the steps that pull."""
+
+    def __init__(self, push: Push) -> None:
+        self._push, self._part, self._graph, self._xp = push, push.part, push.graph, push.part.xp
+        self._back = "in" if push.over == "out" else "out"
+        self._altered = self._xp.zeros(self._graph.num_vertices, bool)  # by the steps so far
+        self._before = 0  # vertices of the frontier before
+        self.pulled = 0  #: steps that pulled
+
+    @staticmethod
+    def of(push: Push, *, uniform: bool) -> BottomUp | None:
+        """Return the choice for a propagation whose offers are equal; None if no vertex can look for them.
+
+        ``uniform``: offers do not depend on weights either.
+        """
+        whole, graph = push.part.graph, push.graph
+        if not whole.has_in_edges or push.over == "both" or not (uniform or graph.weight_dtype is None):
+            return None
+        if push.asking.first.edges or push.totals.counts_calls:
+            return None
+        return BottomUp(push)
+
+    def note(self, changed: Array) -> None:
+        """Note what a step has altered."""
+        self._altered[changed] = True
+
+    def step(self, ids: Array) -> Array | None:
+        """Have vertices take offers of the frontier, ascending ids; return those that changed, None if it is to push.
+
+        Collective, at most for frontiers of many vertices.
+        """
+        before, self._before = self._before, len(ids)
+        if not before or len(ids) * PULL_FROM <= self._graph.num_vertices or len(ids) * SHRUNK < before:
+            return None
+        part, low, high = self._part, self._part.low, self._part.high
+        looking = (self._xp.flatnonzero(~self._altered[low:high]) + low).astype(np.uint32)
+        arcs = self._arcs(part.owned(ids), self._push.over), self._arcs(looking, self._back)
+        pushed, looked = map(sum, zip(*part.comm.allgather(arcs), strict=True))
+        if looked > DEARER * pushed:
+            return None
+        self.pulled += 1
+        return self._taken(*self._found(ids, looking))
+
+    def _arcs(self, ids: Array, over: str) -> int:
+        return int(degrees(self._graph.view(over), self._graph.device, ids).sum(dtype=np.int64))
+
+    def _found(self, ids: Array, looking: Array) -> tuple[Array, Array]:
+        """Return vertices of this rank, ascending, and the smallest neighbour of each in the frontier."""
+        xp, n = self._xp, self._graph.num_vertices
+        mask = xp.zeros(-(-n // WORD) * WORD, bool)
+        mask[ids] = True
+        bits = xp.packbits(mask, bitorder="little").view(np.uint32)
+        least = operators.neighbor_reduce(
+            self._graph, source_in if self._back == "in" else target_in, args=(bits,), reduce="min", over=self._back,
+            vertices=frontier_of(self._graph, looking), dtype=np.uint32,
+        )  # fmt: skip
+        has = least != EMPTY
+        return looking[has], least[has]
+
+    def _taken(self, mine: Array, neighbors: Array) -> Array:
+        """Have vertices of this rank take the offer of a neighbour each; return those of all ranks that changed."""
+        push, xp, comm, dtype = self._push, self._xp, self._part.comm, self._graph.weight_dtype
+        data, old = push.data, push.data[mine]
+        weight = None if dtype is None else xp.ones(len(mine), dtype)
+        push.args = push.asking.of()
+        push.local(ArcList(neighbors, mine, weight, None, 0, len(mine)), push.out, "auto")
+        new = data[mine]
+        differs = (new != old).any(axis=1) if data.ndim > 1 else new != old
+        ids, values = comm.joined(mine[differs]), comm.joined(new[differs])
+        was = data[ids]
+        was[self._part.owns(ids)] = old[differs]
+        data[ids] = values
+        return push.joining(ids, values, was)
+
+
+def source_in(u, v, w, bits):
+    """Return ``u`` if its bit is set."""
+    if (bits[u >> 5] >> (u & 31)) & 1 != 0:
+        return u
+    return EMPTY
+
+
+def target_in(u, v, w, bits):
+    """Return ``v`` if its bit is set."""
+    if (bits[v >> 5] >> (v & 31)) & 1 != 0:
+        return v
+    return EMPTY
