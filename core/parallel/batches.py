@@ -12,6 +12,7 @@ from suricate.graph.edge_columns.divided import GivenColumns, with_places
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.upload import lies_on_host
+from suricate.state.edge_table import ROW
 
 if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
@@ -37,8 +38,8 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         if graph.edge_table is not None and insert is not None:
             insert, columns = with_places(graph.edge_table, insert, parts[1])
         mine = _checked(graph, delete, parts[0], False), _checked(graph, insert, parts[1], True)
-        if columns is not None and mine[1] is not None:
-            columns.at(mine[1][2])
+        if columns is not None:
+            columns.at(np.empty(0, ROW) if mine[1] is None else mine[1][2])
     except Exception as error:
         problem = error
     kinds = [None if one is None else IDS if isinstance(one, EdgeList) else NAMES for one in mine]

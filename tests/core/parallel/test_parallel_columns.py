@@ -343,6 +343,8 @@ def test_columns_of_edges_come_with_names_parts_and_files(tmp_path: Path) -> Non
         loops = su.Graph(4, device="cpu", comm=comm, self_loops="drop", directed=False, edge_columns={"x": "int64"})
         loops.insert_edges([0, 1, 2], [0, 2, 2], {"x": [1, 2 + comm.rank, 3]})
         assert loops.edge_columns["x"].tolist() == [4]
+        loops.insert_edges([comm.rank], [2], {"x": [comm.rank]})  # nothing is left of the last part
+        assert loops.edge_columns["x"].tolist() == [0, 1]
         read = su.read(file, edge_columns=["fee"]).to_graph(comm=comm, device="cpu")
         assert read.edge_columns["fee"].tolist() == [1.5, 2.5, 3.5]
         for one in (graph, loops, read):
