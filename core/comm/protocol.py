@@ -37,7 +37,7 @@ class Comm(ABC):
 
     rank: int = 0
     size: int = 1
-    partitioned: ClassVar[Callable[..., Any]]  #: does what :meth:`divide` says; ``suricate.parallel`` sets it
+    partition: ClassVar[Any]  #: the class of how graphs are divided: ``suricate.parallel`` sets it
 
     @abstractmethod
     def gather(self, name: str, value: Any) -> list[Any]:
@@ -142,7 +142,8 @@ class Comm(ABC):
             hints: expected out-degrees and in-degrees, by vertex, each of them may be None.
             count: number of vertices.
         """
-        return self.partitioned(graph, self, options, make, hints, count)
+        partition = self.partition(graph, self, options, make, hints, count)
+        return partition.stores, partition
 
 
 class Alike(AbstractContextManager[None]):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from suricate.comm.connect import connect
 from suricate.comm.protocol import Comm, SelfComm
 from suricate.comm.threads import run
-from suricate.parallel.partition import divided
+from suricate.parallel.partition import Partition
 
 __all__ = ["Comm", "SelfComm", "connect", "run"]
 
-Comm.partitioned = staticmethod(divided)
+Comm.partition = Partition

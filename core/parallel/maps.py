@@ -10,12 +10,13 @@ import numpy as np
 from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.types import ArcList
+from suricate.comm.rounds import in_rounds
 from suricate.operators import binding, checks, starts
 from suricate.parallel.arguments import combine, frontier_of, own_effects, vertices_in, with_local, written_by
 from suricate.parallel.on_demand.asks import Asking, Columns, columns_of
-from suricate.parallel.on_demand.rows import at_a_time, in_rounds, slices
+from suricate.parallel.on_demand.rows import at_a_time, slices
 from suricate.parallel.pulls import ends_of
-from suricate.parallel.pushes import share
+from suricate.parallel.pushes import cut_out, share
 from suricate.parallel.totals import Totals
 from suricate.state.frontier import Frontier
 
@@ -82,7 +83,7 @@ def edge_map(
     binding.position_of(call, start)
     positions = call.function.leading[0] == "i"
     if positions:  # those of all arcs
-        arcs = start.arcs if part.comm.rank == 0 else tuple(_none_of(each) for each in start.arcs)
+        arcs = start.arcs if part.comm.rank == 0 else tuple(cut_out(each, 0, 0) for each in start.arcs)
     else:
         arcs = tuple(share(part, each) for each in start.arcs)
 
@@ -147,11 +148,3 @@ def _columns(asking: Asking, piece: _Piece) -> Iterator[Columns]:
     if piece.ids is not None:
         return asking.edges_of(piece.ids, piece.over, places=piece.places)
     return columns_of(piece.start, asking.part.xp.arange(piece.start.size))
-
-
-def _none_of(arcs: ArcList) -> ArcList:
-    """Return no arcs, in arrays of the same types."""
-    return arcs._replace(
-        src=arcs.src[:0], dst=arcs.dst[:0], weight=None if arcs.weight is None else arcs.weight[:0],
-        status=None if arcs.status is None else arcs.status[:0], size=0,
-    )  # fmt: skip

@@ -293,11 +293,3 @@ class Partition:
             known = ids if len(data) >= self.graph.num_vertices else ids[ids < len(data)]
             if len(known):
                 data[known] = self.comm.joined(data[self.owned(known)])
-
-
-def divided(
-    graph: Graph, comm: Comm, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int
-) -> tuple[tuple[PartitionedStore, ...], Partition]:
-    """Return the stores of a graph that is divided, and how it is; see ``Comm.divide``."""
-    partition = Partition(graph, comm, options, make, hints, count)
-    return partition.stores, partition

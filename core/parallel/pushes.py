@@ -208,10 +208,13 @@ class Push:
 
 def share(part: Partition, arcs: ArcList) -> ArcList:
     """Return the part of given arcs that this rank applies."""
-    src, dst, weight, status, wanted, size = arcs
-    low, high = (size * (part.comm.rank + k) // part.comm.size for k in (0, 1))
-    cut = [None if column is None else column[low:high] for column in (src, dst, weight, status)]
-    return ArcList(cut[0], cut[1], cut[2], cut[3], wanted, high - low)
+    return cut_out(arcs, *(arcs.size * (part.comm.rank + k) // part.comm.size for k in (0, 1)))
+
+
+def cut_out(arcs: ArcList, low: int, high: int) -> ArcList:
+    """Return the arcs at positions from ``low`` on, below ``high``."""
+    cut: list[Any] = [None if column is None else column[low:high] for column in arcs[:4]]
+    return ArcList(cut[0], cut[1], cut[2], cut[3], arcs.wanted, high - low)
 
 
 def _layers(graph: Graph, kept: list[Array]) -> Layers:

@@ -15,6 +15,7 @@ import numpy as np
 
 from suricate.base.parameters import one_of
 from suricate.base.types import ArcList, EdgeList, StoreView, edge_keys
+from suricate.comm.rounds import in_rounds
 from suricate.edgefn.derived import adding_at_corners
 from suricate.edgefn.derived.asks import Asks
 from suricate.intake.arrays import bits, on_host, sorted_distinct
@@ -23,7 +24,7 @@ from suricate.operators import intersection as alone
 from suricate.operators.call import driver_of
 from suricate.parallel.arguments import combine, own_effects, with_local
 from suricate.parallel.on_demand.asks import Asking
-from suricate.parallel.on_demand.rows import Rows, at_a_time, ends_of_keys, in_rounds, known, slices
+from suricate.parallel.on_demand.rows import Rows, at_a_time, ends_of_keys, known, slices
 from suricate.parallel.totals import Totals
 from suricate.state.edges.edge_set import EdgeSet
 from suricate.store import fallbacks
@@ -100,7 +101,7 @@ class Side:
 
     def has(self, ids: Array) -> Any:
         """Return whether this rank has the row of each of ``ids``."""
-        return True if self.rows is None else self.rows.owns(ids)
+        return True if self.rows is None else self.rows.part.owns(ids)
 
 
 class Piece(NamedTuple):

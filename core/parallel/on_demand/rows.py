@@ -1,24 +1,23 @@
 """Rows on demand: what a rank needs of the edges of others it asks their owners for, slice by slice.
 
-How many slices a rank needs is its own affair: ranks agree before each whether any has one left, and those that need
-nothing answer the others. What fails on one rank meanwhile is raised on all.
+How many slices a rank needs is its own affair (``suricate.comm.rounds``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.types import edge_keys
+from suricate.comm.rounds import in_rounds
 from suricate.intake.arrays import on_host, sorted_distinct
 from suricate.store import fallbacks
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.base.types import StoreView
-    from suricate.comm.protocol import Comm
     from suricate.parallel.partition import Partition
 
 SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
@@ -28,43 +27,11 @@ HALF = np.uint64(32)
 ID_BYTES = 4  #: a question is the key of an arc, the answer a byte
 NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
 
-Piece = TypeVar("Piece")
-Found = TypeVar("Found")
-
 
 def at_a_time(part: Partition) -> int:
     """Return how many arcs this rank may get at a time."""
     limit = part.memory_limit
     return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
-
-
-def in_rounds(
-    comm: Comm, pieces: Iterable[Piece], ask: Callable[[Piece | None], Found], use: Callable[[Piece, Found], None]
-) -> None:
-    """Ask for each piece, and use the answer; collective.
-
-    Args:
-        comm: the communication.
-        pieces: what this rank needs; other ranks may need more, or fewer.
-        ask: exchanges, on all ranks; None: this rank needs no more.
-        use: works on this rank alone.
-    """
-    own, problem = iter(pieces), None
-    while True:
-        piece: Piece | None = None
-        if problem is None:
-            try:
-                piece = next(own, None)
-            except Exception as error:
-                problem = error
-        if not any(comm.together(problem, piece is not None)):
-            return
-        found = ask(piece)
-        try:
-            if piece is not None:
-                use(piece, found)
-        except Exception as error:
-            problem = error
 
 
 def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
@@ -89,10 +56,6 @@ class Rows:
 
     def __init__(self, part: Partition, view: StoreView, lengths: Array) -> None:
         self.part, self.view, self.lengths = part, view, lengths
-
-    def owns(self, ids: Array) -> Array:
-        """Return whether this rank holds the row of each of ``ids``."""
-        return self.part.owns(ids)
 
     def own(self, ids: Array) -> Array:
         """Return the rows of vertices of this rank, one behind the other."""
