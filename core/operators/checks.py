@@ -227,7 +227,7 @@ def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
     return given.layout
 
 
-def _target(graph: Graph, array: Array, label: str, length: int, expected: str = "") -> None:
+def _target(graph: Graph, array: Array, label: str, length: int) -> None:
     if isinstance(array, Words):
         raise DTypeError(f"{label} is a Words: only reduce='argmin' takes one")
     if not lies_on(graph.device, array):
@@ -237,7 +237,7 @@ def _target(graph: Graph, array: Array, label: str, length: int, expected: str =
     if not is_flat(array):
         raise ShapeError(f"{label} must be one-dimensional and contiguous, not of shape {array.shape}")
     if array.size != length:
-        raise ShapeError(expected or f"{label} has {array.size} entries, but there are {length} vertices")
+        raise ShapeError(f"{label} has {array.size} entries, but there are {length} vertices")
     if array.dtype not in OUT_DTYPES:
         raise DTypeError(f"{label} has dtype {array.dtype}: use one of {', '.join(map(str, OUT_DTYPES))}")
     if not graph.device.is_cuda and not array.flags.writeable:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.jit import inner
+from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.bindings import both, degree
 
 MANY = np.int64(1) << np.int64(62)
 
 
-@inner
-def measure_blocks(g, h, num_vertices, vertices, everything, count, block, work):
+@kernel
+def measure(g, h, num_vertices, vertices, everything, count, block, work):
     """Write the vertices and edges of each block of ``block`` vertices to ``work``."""
     for b in range(len(work)):
         first = b * block
@@ -41,9 +41,9 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
     return edges
 
 
-@inner
-def most_edges(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices, both views counted."""
+@kernel
+def largest_degree(g, h, num_vertices, vertices, everything, count):
+    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
     most = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else vertices[i]

@@ -10,7 +10,7 @@ import numpy as np
 
 from suricate.base.types import EMPTY
 from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.measuring import measure_blocks
+from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers call kernels there
 from suricate.repair.cpu.forest_bindings import (
     ahead,
     edge,
@@ -26,12 +26,6 @@ from suricate.repair.cpu.forest_bindings import (
 )
 
 AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
-
-
-@kernel
-def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the work of each block of vertices: see ``measuring.py``."""
-    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
 
 
 @inner

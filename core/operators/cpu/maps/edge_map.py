@@ -6,7 +6,7 @@ import numpy as np
 
 from suricate.cpu.jit import inner, kernel
 from suricate.operators.cpu.bindings import arc_weight, both, neighbors, visit, weight
-from suricate.operators.cpu.measuring import measure_blocks
+from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers call kernels there
 
 
 @inner
@@ -21,12 +21,6 @@ def map_row(g, i, u, without_loop, place, low, high, *args):
             visit(i, u, v, weight(g, slot), *args)
         place += 1
     return place
-
-
-@kernel
-def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the work of each block of vertices: see ``measuring.py``."""
-    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
 
 
 @kernel

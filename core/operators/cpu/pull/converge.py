@@ -1,4 +1,4 @@
-"""CPU template of ``converge``: rounds of pulls over an active set.
+"""CPU template of ``converge``: rounds of pulls over an active set, all in one loop or each by several threads.
 
 A vertex is made active for the next round once: its stamp is then the number of that round.
 """
@@ -10,7 +10,7 @@ import numpy as np
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.vector import match8, trailing_zeros
 from suricate.operators.cpu.bindings import ahead, commit, degree, has_commit, neighbors, then
-from suricate.operators.cpu.measuring import MANY, edges_of, most_edges
+from suricate.operators.cpu.measuring import MANY, edges_of, largest_degree, measure  # noqa: F401 - drivers call kernels there
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 AHEAD = 16  #: places of the active set ahead at which edges are prefetched
@@ -20,36 +20,37 @@ DENSE = 32  #: if more than 1 / DENSE are, it takes less time to look for stamps
 
 
 @inner
-def wake_row(g, u, stamp, step, queue, queued):
+def queue_row(g, u, stamp, now, queue, queued):
     """Append the neighbours of ``u`` in one view to the queue; return its length. Without a branch on stamps."""
     for v, _ in neighbors(g, u):
         if queued == np.uint64(len(queue)):  # all vertices are in it
             return queued
         queue[queued] = v
-        queued += np.uint64(stamp[v] != step)
-        stamp[v] = step
+        queued += np.uint64(stamp[v] != now)
+        stamp[v] = now
     return queued
 
 
 @inner
-def stamp_row(g, u, stamp, step):
-    """Stamp the neighbours of ``u`` in one view."""
+def stamp_row(g, u, shared, stamp, now):
+    """Stamp the neighbours of ``u`` in one view; ``shared``: other threads stamp, too, and few should write."""
     for v, _ in neighbors(g, u):
-        stamp[v] = step
+        if not shared or stamp[v] != now:
+            stamp[v] = now
 
 
 @inner
-def gather(num_vertices, stamp, step, queue):
-    """Write the vertices that have this stamp to the queue, ascending; return its length."""
-    queued, whole = np.uint64(0), num_vertices & ~np.int64(7)
-    for block in range(0, whole, 8):
-        mask = match8(stamp, block, step)
+def gather_range(begin, end, stamp, now, queue, queued):
+    """Append the vertices of a range that have this stamp to the queue, ascending; return its length."""
+    whole = begin + (end - begin & ~np.int64(7))
+    for block in range(begin, whole, 8):
+        mask = match8(stamp, block, now)
         while mask:
             queue[queued] = block + trailing_zeros(mask)
             queued += ONE
             mask &= mask - 1
-    for v in range(whole, num_vertices):
-        if stamp[v] == step:
+    for v in range(whole, end):
+        if stamp[v] == now:
             queue[queued] = v
             queued += ONE
     return queued
@@ -61,10 +62,57 @@ def soon(active, i, count, num_vertices):
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
-@kernel
-def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
-    return most_edges(g, h, num_vertices, vertices, everything, count)
+@inner
+def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args):
+    """Compute the vertices from ``begin`` to ``end`` of the active set, and activate those of the next round.
+
+    ``by``: whether they are activated by stamps alone, and whether several threads do so; else they are queued, too.
+    Return the length of the queue of these, and the work: the vertices, and the edges over which they wake others if
+    that is limited by ``most``. No vertex wakes others when there is more.
+    """
+    g, h, num_vertices = views
+    waking, also_waking, wakes = wakers
+    active, everything, count = vertices
+    values, counts = tables
+    stamped, shared = by
+    asks, limited = asks_ahead(g, num_vertices, everything, *args), most < MANY
+    queued, work = np.uint64(0), np.int64(end - begin)
+    for i in range(begin, end):
+        v = np.uint32(i) if everything else active[i]
+        if v >= num_vertices:
+            continue
+        if not everything:
+            ahead(g, soon(active, i, count, num_vertices))
+        says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, asks, values, counts, *args), *args))
+        if says & 1 and (stamped or stamp[v] != now):
+            stamp[v] = now
+            if not stamped:
+                queue[queued] = v
+                queued += ONE
+        if says & 2 and wakes > 0:
+            if limited:
+                work += np.int64(degree(waking, v)) + (np.int64(degree(also_waking, v)) if wakes > 1 else 0)
+            if work > most:  # there is no other round
+                continue
+            if stamped:
+                stamp_row(waking, v, shared, stamp, now)
+                if wakes > 1:
+                    stamp_row(also_waking, v, shared, stamp, now)
+            else:
+                queued = queue_row(waking, v, stamp, now, queue, queued)
+                if wakes > 1:
+                    queued = queue_row(also_waking, v, stamp, now, queue, queued)
+    return queued, work
+
+
+@inner
+def publish_range(num_vertices, vertices, begin, end, *args):
+    """Run the third phase for the vertices from ``begin`` to ``end`` of the active set."""
+    active, everything, _ = vertices
+    for i in range(begin, end):
+        v = np.uint32(i) if everything else active[i]
+        if v < num_vertices:
+            commit(v, *args)
 
 
 @kernel
@@ -78,49 +126,43 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
     active set. A round with more than ``share`` edges is left to several threads, unless ``share`` is ``MANY``.
     """
     g, h, num_vertices = views
-    waking, also_waking, wakes = wakers
     active, everything, count = vertices
-    values, counts = tables
-    rounds, touched, asks = 0, 0, asks_ahead(g, num_vertices, everything, *args)
-    work, limited = np.int64(0), most < MANY
+    rounds, touched, work = 0, 0, np.int64(0)
     while count > 0 and rounds < max_steps and work <= most:
         if share < MANY and edges_of(g, h, num_vertices, active, everything, count, share) > share:
             break
-        dense = wakes > 0 and count * DENSE > num_vertices
-        queued, now, work = np.uint64(0), np.uint32(step + rounds), np.int64(count)
-        for i in range(count):
-            v = np.uint32(i) if everything else active[i]
-            if v >= num_vertices:
-                continue
-            if not everything:
-                ahead(g, soon(active, i, count, num_vertices))
-            says = np.int64(then(v, reduce_vertex(g, h, num_vertices, v, asks, values, counts, *args), *args))
-            if says & 1 and stamp[v] != now:
-                stamp[v] = now
-                queue[queued] = v
-                queued += ONE
-            if says & 2 and wakes > 0:
-                if limited:
-                    work += np.int64(degree(waking, v)) + (np.int64(degree(also_waking, v)) if wakes > 1 else 0)
-                if work > most:  # there is no other round
-                    continue
-                if dense:
-                    stamp_row(waking, v, stamp, now)
-                    if wakes > 1:
-                        stamp_row(also_waking, v, stamp, now)
-                else:
-                    queued = wake_row(waking, v, stamp, now, queue, queued)
-                    if wakes > 1:
-                        queued = wake_row(also_waking, v, stamp, now, queue, queued)
+        dense, now = wakers[2] > 0 and count * DENSE > num_vertices, np.uint32(step + rounds)
+        listed, by = (active, everything, count), (dense, False)
+        queued, work = compute_range(views, wakers, listed, 0, count, stamp, now, by, most, queue, tables, *args)
         if has_commit:
-            for i in range(count):
-                v = np.uint32(i) if everything else active[i]
-                if v < num_vertices:
-                    commit(v, *args)
+            publish_range(num_vertices, listed, 0, count, *args)
         if dense or np.int64(queued) * SCATTERED > num_vertices:
-            queued = gather(num_vertices, stamp, now, queue)
+            queued = gather_range(0, num_vertices, stamp, now, queue, np.uint64(0))
         rounds += 1
         touched += count
         active, queue, buffer = queue, buffer, queue
         everything, count = False, np.int64(queued)
     return rounds, touched, count, work > most
+
+
+# A round by several threads: parts are ranges of the active set; then of all vertices, of which those with the stamp of
+# the round are active in the next one, in ascending order.
+
+
+@kernel
+def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
+    """Compute a part; return its work. ``queue`` is not used."""
+    by = True, True
+    return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
+
+
+@kernel
+def publish(num_vertices, vertices, begin, end, *args):
+    """Run the third phase for a part."""
+    publish_range(num_vertices, vertices, begin, end, *args)
+
+
+@kernel
+def gather(begin, end, stamp, now, queue):
+    """Write the vertices of a part that have the stamp to ``queue``, from its begin on; return where they end."""
+    return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

@@ -7,23 +7,11 @@ import numpy as np
 from suricate.cpu.jit import inner, kernel
 from suricate.cpu.scratch import scratch
 from suricate.operators.cpu.bindings import degree, has_then, in_any_order, put, then
-from suricate.operators.cpu.measuring import measure_blocks, most_edges
+from suricate.operators.cpu.measuring import largest_degree, measure  # noqa: F401 - drivers call kernels there
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
 SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the next PLAIN blocks keep their order
-
-
-@kernel
-def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
-    return most_edges(g, h, num_vertices, vertices, everything, count)
-
-
-@kernel
-def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the work of each block of vertices: see ``measuring.py``."""
-    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
 
 
 @inner

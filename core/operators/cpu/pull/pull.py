@@ -171,9 +171,9 @@ def converge(
             queue, buffer = buffer, queue
         vertices = Listed(buffer, False, left) if made else vertices
         if left and made < at_once and rounds < max_steps and not crowded:
-            touched, given = touched + left, (walk, over, views, wakers, vertices, tables)
-            vertices, activated = _shared_round(graph, call, given, values, (stamps.array, first + made), queue)
-            crowded = left + activated > most
+            touched, given = touched + left, (module, walk, over, views, wakers, vertices, most, tables)
+            vertices, work = _shared_round(graph, call, given, values, (stamps.array, np.uint32(first + made)), queue)
+            crowded = work > most
             made, rounds, queue, buffer = made + 1, rounds + 1, buffer, queue
         stamps.give_back(first + made)
         vertices = everybody if swap else vertices
@@ -195,22 +195,22 @@ def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
 
 
 def _shared_round(
-    graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, int],
+    graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, np.uint32],
     queue: np.ndarray,
 ) -> tuple[Listed, int]:  # fmt: skip
-    """Compute a round by several threads; return who is active next, in ``queue``, and the edges that wake others."""
-    walk, over, views, wakers, vertices, tables = given
-    module, each = instance("converge_parts", walk, call), 1 if call.reduce in AT_ONCE else threads.EACH
-    ranges = cut(graph, walk, over, module, views, vertices, each=each)
+    """Compute a round by several threads; return who is active next, in ``queue``, and the work of the round."""
+    module, walk, over, views, wakers, vertices, most, tables = given
+    ranges = cut(graph, walk, over, module, views, vertices, each=1 if call.reduce in AT_ONCE else threads.EACH)
     ranges, own = tables_of_parts(graph, call, tables, ranges)
-    n, active = graph.num_vertices, (vertices.ids, vertices.everything)
-    parts = [(views, wakers, *active, *part, *target, table) for part, table in zip(ranges, own, strict=True)]
-    activated = sum(run_shared(call, values, module.compute, parts))
+    parts = [
+        (views, wakers, vertices, *part, *target, most, queue, table) for part, table in zip(ranges, own, strict=True)
+    ]
+    work, n = sum(run_shared(call, values, module.compute, parts)), graph.num_vertices
     if call.commit is not None:
-        run_shared(call, values, module.publish, [(n, *active, *part) for part in ranges])
+        run_shared(call, values, module.publish, [(n, vertices, *part) for part in ranges])
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
-    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), activated
+    return Listed(queue, False, threads.compacted(queue, ranges, lasts)), work
 
 
 def _has_accumulators(call: Call) -> bool:

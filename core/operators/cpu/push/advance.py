@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from suricate.cpu.jit import kernel
 from suricate.cpu.queues import queue_once
-from suricate.operators.cpu.bindings import arc_weight, edge, store, then
-from suricate.operators.cpu.push.pushing import push_list
+from suricate.operators.cpu.bindings import arc_weight, edge, store
+from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 
 @kernel
@@ -33,10 +33,4 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
 @kernel
 def second_phase(queue, queued, number, *args):
     """Second phase of step ``number``: keep the vertices for which ``then`` says true; return how many there are."""
-    kept = 0
-    for i in range(queued):
-        v = queue[i]
-        if then(v, number, *args):
-            queue[kept] = v
-            kept += 1
-    return kept
+    return second_phase_of(queue, queued, number, *args)

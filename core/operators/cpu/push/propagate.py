@@ -7,10 +7,10 @@ that has any places: layer ``i`` ends at ``ends[i + 1]``.
 from __future__ import annotations
 
 from suricate.cpu.jit import kernel
-from suricate.operators.cpu.bindings import has_then, then
+from suricate.operators.cpu.bindings import has_then
 from suricate.operators.cpu.measuring import MANY, edges_of
 from suricate.operators.cpu.push.layering import append_layer
-from suricate.operators.cpu.push.pushing import push_list
+from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 
 @kernel
@@ -43,12 +43,7 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
         number += 1
         touched += count
         queued = push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step + number, queue, 0, *args)
-        count = 0 if has_then else queued
-        for i in range(queued if has_then else 0):
-            v = queue[i]
-            if then(v, number, *args):
-                queue[count] = v
-                count += 1
+        count = second_phase_of(queue, queued, number, *args) if has_then else queued
         frontier, queue, buffer = queue, buffer, queue
         everything = False
         fits = append_layer(layers, ends, number, frontier, everything, count)

@@ -9,24 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.jit import inner, kernel
-from suricate.operators.cpu.bindings import then
+from suricate.cpu.jit import kernel
 from suricate.operators.cpu.measuring import MANY, edges_of, edges_of_rest
 from suricate.operators.cpu.push.layering import append_layer
-from suricate.operators.cpu.push.pulling_once import pull_range
+from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
 from suricate.operators.cpu.push.pushing import push_list
 
 LARGE = 24  #: a frontier of fewer vertices than this part of all is pushed
 PULLED = 14  #: a larger one is pulled if its edges are more than this part of all, where the first offer will do
-
-
-@inner
-def pull_rest(g, h, num_vertices, out, stamp, step, number, equal, queue, *args):
-    """Step ``number`` as a pull of all vertices that were not altered yet; return how many were, now in ``queue``."""
-    queued = pull_range(g, h, 0, num_vertices, out, stamp, step, number, equal, queue, 0, *args)
-    for i in range(queued):
-        stamp[queue[i]] = step + number + 1
-    return queued
 
 
 @kernel
@@ -63,19 +53,12 @@ def propagate(views, reverse, equal, vertices, target, number, max_steps, share,
         pulling = pulling and large
         number += 1
         if pulling:
-            queued = pull_rest(back, also_back, num_vertices, out, stamp, step, number, equal, queue, *args)
+            queued = pull_range(back, also_back, 0, num_vertices, out, stamp, step, number, equal, queue, 0, *args)
         else:
             queued = push_list(
                 g, h, num_vertices, frontier, everything, count, out, stamp, step + number + 1, queue, 0, *args
             )
-        count = 0
-        for i in range(queued):
-            v = queue[i]
-            if then(v, number, *args):
-                queue[count] = v
-                count += 1
-            else:
-                stamp[v] = step
+        count = let_join_range(0, queued, stamp, step + number + 1, step, number, queue, *args)
         frontier, queue, buffer = queue, buffer, queue
         everything = False
         fits = append_layer(layers, ends, number, frontier, everything, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner
-from suricate.operators.cpu.bindings import both, edge, neighbors, store, weight
+from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, weight
 
 
 @inner
@@ -37,4 +37,22 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
         if altered:
             queue[at] = v
             at += 1
+    return at
+
+
+@inner
+def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
+    """Stamp those of ``queue[begin:end]`` that ``then`` keeps with ``joined``, the others with ``refused``.
+
+    Return the place behind the last of those, which come first then.
+    """
+    at = begin
+    for i in range(begin, end):
+        v = queue[i]
+        if then(v, number, *args):
+            stamp[v] = joined
+            queue[at] = v
+            at += 1
+        else:
+            stamp[v] = refused
     return at

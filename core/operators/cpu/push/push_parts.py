@@ -11,15 +11,9 @@ import numpy as np
 
 from suricate.cpu.jit import kernel
 from suricate.operators.cpu.bindings import arc_weight, both, edge, store, then
-from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure_blocks
-from suricate.operators.cpu.push.pulling_once import pull_range
+from suricate.operators.cpu.measuring import edges_of, edges_of_rest, measure  # noqa: F401 - drivers call kernels there
+from suricate.operators.cpu.push.pulling_once import let_join_range, pull_range
 from suricate.operators.cpu.push.stamping import stamp_row
-
-
-@kernel
-def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the work of each block of vertices: see ``measuring.py``."""
-    measure_blocks(g, h, num_vertices, vertices, everything, count, block, work)
 
 
 @kernel
@@ -75,16 +69,7 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
 @kernel
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
     """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``, and return where they end."""
-    at = begin
-    for i in range(begin, end):
-        v = queue[i]
-        if then(v, number, *args):
-            stamp[v] = step
-            queue[at] = v
-            at += 1
-        else:
-            stamp[v] = refused
-    return at
+    return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 
 
 @kernel

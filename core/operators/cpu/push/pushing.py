@@ -10,7 +10,7 @@ import numpy as np
 
 from suricate.cpu.jit import inner
 from suricate.cpu.queues import queue_once
-from suricate.operators.cpu.bindings import ahead, both, edge, neighbors, store, weight
+from suricate.operators.cpu.bindings import ahead, both, edge, neighbors, store, then, weight
 
 AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
 
@@ -38,3 +38,15 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
             if both:
                 queued = push_row(h, u, True, out, stamp, step, queue, queued, *args)
     return queued
+
+
+@inner
+def second_phase_of(queue, queued, number, *args):
+    """Keep the vertices of the queue for which ``then`` says true in step ``number``; return how many there are."""
+    kept = 0
+    for i in range(queued):
+        v = queue[i]
+        if then(v, number, *args):
+            queue[kept] = v
+            kept += 1
+    return kept
