@@ -24,11 +24,11 @@ from suricate.graph.edge_columns.weighing import seen_by
 from suricate.intake.arrays import as_ids, on_host
 from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes, unions
-from suricate.parallel.batches import gathered
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
-from suricate.parallel.ranges import cut, first_bounds, heaviest, move_rows
-from suricate.parallel.store import PartitionedStore
+from suricate.placement.batches import gathered
+from suricate.placement.ranges import cut, first_bounds, heaviest, move_rows
+from suricate.placement.store import PartitionedStore
 from suricate.plugins.clock import clock_on
 from suricate.state.frontier import Frontier
 from suricate.state.words import Words
@@ -256,7 +256,7 @@ class Partition:
         return Rows(self, self.follow().view(), self.degrees())
 
     def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
-        """Return a batch of which every rank has passed a part; see ``suricate.parallel.batches``."""
+        """Return a batch of which every rank has passed a part; see ``suricate.placement.batches``."""
         if self.table is not None:
             self.table.begin()
         return gathered(self.comm, self.graph, delete, insert, parts)

@@ -14,7 +14,7 @@ from suricate.errors import CapacityError, RequirementError
 from suricate.parallel import Comm, run
 from suricate.parallel.on_demand import rows
 from suricate.parallel.on_demand.rows import Rows
-from suricate.parallel.store import PartitionedStore
+from suricate.placement.store import PartitionedStore
 from suricate.state.edges.answers import Answers
 
 pytestmark = pytest.mark.plain

@@ -13,7 +13,8 @@ from test_parallel_graph import N, cut, listed, made
 import suricate as su
 from suricate.errors import CapacityError
 from suricate.graph.exchange import parts
-from suricate.parallel import Comm, run, store
+from suricate.parallel import Comm, run
+from suricate.placement import store
 
 pytestmark = pytest.mark.plain
 
