@@ -29,10 +29,8 @@ def unite(part: Partition, sets: UnionFind, roots: Array) -> None:
     hooked = xp.flatnonzero(roots & ~sets.roots()).astype(np.uint32)
     everything = PAIR * sum(comm.allgather(len(hooked))) >= size * comm.size
     sent = sets.parent if everything else xp.concatenate((hooked, sets.parent[hooked]))
-    found = comm.allgatherv(sent)
+    found, ids = comm.allgatherv(sent), xp.arange(size if everything else 0, dtype=np.uint32)
     for each in found[: comm.rank] + found[comm.rank + 1 :]:
-        if everything:
-            sets.union(xp.arange(size, dtype=np.uint32), each, trusted=True)
-        else:
-            sets.union(*xp.split(each, PAIR), trusted=True)
+        pairs = (ids, each) if everything else xp.split(each, PAIR)
+        sets.union(*pairs, trusted=True)
     sets.flatten()
