@@ -95,7 +95,7 @@ __device__ __forceinline__ void unite_all(const View& g, const View& h, int both
 
 // parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED times,
 // each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
-// met from the other side. After the first time the FIRST vertices go before the others: their sets have the smallest roots, so the
+// met from the other side. After the first time FIRST vertices from low on go before the others: their sets have small roots, so the
 // largest set gets a root that few will replace; else very many would try to, one after another. One thread per vertex; in the end a
 // tile for each of those that a warp has found, or the warp. Only vertices [low, high) have rows. `phases`: SAMPLING, REST or both, so
 // that sets of several graphs may be united in between; without SAMPLING parent is flat at the start.
@@ -104,8 +104,8 @@ connect(View g, View h, int both, int skips, uint32_t n, uint32_t low, uint32_t 
         uint32_t* largest, RoundState* state) {
     Rounds r = {state, nullptr, {nullptr, nullptr}, 0, 0, 0, 0};
     for (uint32_t round = phases & SAMPLING ? 0 : SAMPLED - 1; round < SAMPLED; ++round) {
-        const uint32_t done = skips && round > 0 ? *largest : EMPTY,
-                       first = round > 0 ? min(high, max(low, FIRST)) : low;
+        const uint32_t done = skips && round > 0 ? *largest : EMPTY;
+        const uint32_t first = low + (round > 0 ? min(high - low, FIRST) : 0);
         if (phases & SAMPLING) {
             if (round > 0) {
                 unite_some(g, parent, round, done, low, first);
