@@ -137,6 +137,15 @@ def _give_cupy_a_cache() -> None:
         os.environ["CUPY_CACHE_IN_MEMORY"] = str(int(private is None))
 
 
+def module_of(array: Array) -> Any:
+    """Return NumPy for an array on the host, CuPy for one on a device."""
+    if isinstance(array, np.ndarray):
+        return np
+    import cupy
+
+    return cupy
+
+
 @cache
 def cuda_device_count() -> int:
     """Return the number of CUDA devices the driver offers; 0 where there is no driver."""

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from suricate.base.devices import Array, cuda_device_count, resolve_device
+from suricate.base.devices import Array, cuda_device_count, module_of, resolve_device
 from suricate.base.errors import CommunicationError
 from suricate.base.notice import tell
 from suricate.comm.messages import MESSAGE, packed, ways_apart, whole
-from suricate.comm.protocol import Comm, call_site, is_array, module_of
+from suricate.comm.protocol import Comm, call_site, is_array
 from suricate.comm.watch import Watch
 
 BY_HOST = (

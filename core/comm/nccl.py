@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, module_of
 from suricate.base.errors import DeviceError
-from suricate.comm.protocol import Comm, is_on_device, module_of
+from suricate.comm.protocol import Comm, is_on_device
 
 BUS_ID = "PCI bus"
 

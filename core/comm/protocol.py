@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from suricate.base import errors
+from suricate.base.devices import module_of
 from suricate.base.errors import CapacityError, CommunicationError, ParameterError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import bits
@@ -183,15 +184,6 @@ def is_array(value: Any) -> bool:
 def is_on_device(value: Any) -> bool:
     """Return whether a value is an array on a CUDA device."""
     return hasattr(value, "__cuda_array_interface__")
-
-
-def module_of(array: Array) -> Any:
-    """Return NumPy for an array on the host, CuPy for one on a device."""
-    if isinstance(array, np.ndarray):
-        return np
-    import cupy
-
-    return cupy
 
 
 def _error_of(rank: int, kind: str, text: str) -> Exception:

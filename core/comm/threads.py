@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from suricate.base.devices import module_of
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import integer
 from suricate.comm.messages import limit, ways_apart
-from suricate.comm.protocol import Comm, call_site, is_array, module_of
+from suricate.comm.protocol import Comm, call_site, is_array
 
 MOST_RANKS = 64
 

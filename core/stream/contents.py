@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.archives import prefixed, state_in
+from suricate.base.devices import CPU, Device
 from suricate.base.errors import ParameterError, RequirementError
 from suricate.intake.names import Names
 from suricate.io.sources.refusals import Refusals
@@ -15,9 +16,10 @@ from suricate.io.sources.times import moment
 from suricate.stream.intake import Intake
 from suricate.stream.naming import VertexNames
 from suricate.windows.events import Events, joined, nothing
-from suricate.windows.options import STEP, TIME, WindowOptions
-from suricate.windows.ring import Change, Ring
+from suricate.windows.options import COUNT, STEP, TIME, WindowOptions
+from suricate.windows.ring import Change
 from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
+from suricate.windows.ring.device_ring import AnyRing, ring_on
 from suricate.windows.rule import AHEAD, LATE, TAKEN
 
 
@@ -46,18 +48,19 @@ class Contents:
         names: the names of vertices, None where ids are vertices.
         texts: the attributes that are known to be texts.
         directed: whether edges have a direction.
+        device: returns where the live events may be, when the first chunk has come.
     """
 
     def __init__(
         self, options: WindowOptions, time_unit: str | None, names: VertexNames | None, texts: Collection[str], *,
-        directed: bool,
+        directed: bool, device: Callable[[], Device],
     ) -> None:  # fmt: skip
-        self._options, self._directed, self.names = options, directed, names
+        self._options, self._directed, self._device, self.names = options, directed, device, names
         self.late, self.bad = Refusals("late", options.late, "drop"), Refusals("on_error", options.on_error, "skip")
         attributes = AttributeIntake(options.attributes, texts)
         self.intake = Intake(options.mode, time_unit, self.bad, names, attributes)
         self.rule = options.rule(None)  #: when slides close
-        self.ring: Ring | None = None  #: the live events; None before the first event
+        self.ring: AnyRing | None = None  #: the live events; None before the first event
         self._waiting: list[Events] = []  # taken, not yet in a slide
         self._sorted: Events | None = None  # the same, by time, once they were sorted
 
@@ -99,7 +102,7 @@ class Contents:
             self._waiting.append(events)
             self._sorted = None
 
-    def _begin(self) -> Ring:
+    def _begin(self) -> AnyRing:
         """Make what depends on the first chunk: the unit of times, the weights."""
         combine, dtype, attributes = self._options.combine, self.intake.weight_dtype, self.intake.attributes
         if dtype is None and combine in ("sum", "min", "max"):
@@ -107,7 +110,9 @@ class Contents:
         if self._options.mode == TIME:
             self.rule = self._options.rule(self.intake.has_unit)
         rules = self._options.attributes
-        self.ring = Ring(combine, dtype, EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None)
+        values = EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None
+        device, counted = CPU if self.names is not None else self._device(), self._options.mode == COUNT
+        self.ring = ring_on(device, combine, dtype, values, directed=self._directed, counted=counted)
         return self.ring
 
     def _in_time(self, events: Events, verdict: np.ndarray) -> Events:
@@ -140,10 +145,10 @@ class Contents:
         if end is None:
             return None
         number = int(np.searchsorted(waiting.time, end))
+        change, free = self._change(self.ring, waiting.taken(slice(0, number)), end)
         self._sorted = waiting.taken(slice(number, None))
         self._waiting = [self._sorted] if number < waiting.number else []
         self.rule.last = end
-        change, free = self._change(self.ring, waiting.taken(slice(0, number)), end)
         if self.intake.attributes.has_many_texts:
             waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
@@ -160,13 +165,13 @@ class Contents:
             self._sorted = events
         return self._sorted
 
-    def _change(self, ring: Ring, events: Events, end: int) -> tuple[Change, np.ndarray]:
+    def _change(self, ring: AnyRing, events: Events, end: int) -> tuple[Change, np.ndarray]:
         """Return what a slide of these events changes, and the ids of vertices whose names are forgotten."""
         size, cancelled, unmatched = self.rule.grid.size, 0, 0
         if self.names is not None:
             events, cancelled, unmatched = self.names.named(events)
-        if not self._directed:
-            events = events._replace(src=np.minimum(events.src, events.dst), dst=np.maximum(events.src, events.dst))
+        if events.kind is not None:
+            self.ring = ring = ring.on_host()
         change = ring.slide(events, None if size is None else end - size)
         if self.names is None:
             return change, np.empty(0, np.uint32)

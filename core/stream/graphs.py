@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, Device
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
+from suricate.graph.options import choose_backend
 from suricate.graph.vertices import Coming
 from suricate.intake.names import Names
 from suricate.intake.tables import column_names
@@ -45,6 +46,11 @@ class Graphs:
     def directed(self) -> bool:
         """Whether edges have a direction."""
         return bool(self.options.get("directed", True))
+
+    @property
+    def device(self) -> Device:
+        """Where the graph is, or will be."""
+        return choose_backend(self.options.get("backend"), self.options.get("device", "auto"))[1]
 
     def track(self, tracker: JobTracker) -> None:
         """Keep a tracker current from the first slide on; in-edges are kept if it needs them."""

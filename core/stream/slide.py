@@ -53,7 +53,7 @@ class Slide:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes of the parts: ``graph``, and ``symmetric`` if there is one, on the device, ``window`` on the host."""
+        """Bytes of the parts: ``graph``, and ``symmetric`` if there is one, on the device; ``window``: the events."""
         self._demand_current()
         graph = sum(allocated for _, allocated in inspection.parts_of(self._job.graph).values())
         found = {"graph": graph, "window": self._job.bytes_on_host}

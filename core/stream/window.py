@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.archives import state_in
+from suricate.base.devices import CPU, Device
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
@@ -127,7 +128,9 @@ class Window:
         declared = checked_kinds(options.get("edge_columns") or {})
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         #: the events, and the edges that they make
-        self.contents = Contents(self._options, self._source.time_unit, vertices, known, directed=directed)
+        self.contents = Contents(
+            self._options, self._source.time_unit, vertices, known, directed=directed, device=self._device_of_events
+        )
         self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
         self._ranks.mute((self.contents.late, self.contents.bad, *self._source.refusals))
         self._sinks: list[Sink] = []
@@ -349,9 +352,13 @@ class Window:
             raise
         except BaseException as error:
             self._slides = None
-            if self._pending is None or not isinstance(error, CapacityError | KeyboardInterrupt):
+            waits = self._pending is not None and isinstance(error, KeyboardInterrupt)
+            if not waits and not isinstance(error, CapacityError):
                 self._error = error  # else the next call goes on with the slide that waits
             raise
+
+    def _device_of_events(self) -> Device:
+        return CPU if self._ranks.several else self.graphs.device
 
     def _go_on(self) -> None:
         """Make the graph of the checkpoint from which the job goes on, once."""

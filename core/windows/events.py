@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import module_of
 from suricate.base.errors import DTypeError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
+from suricate.intake.arrays import as_array, is_cuda_array, on_host
 from suricate.io.sources.columns import widened
 from suricate.io.sources.kinds import INSERT
 
@@ -19,7 +21,7 @@ class Events(NamedTuple):
 
     Attributes:
         time: ``int64[n]``, ticks (see ``times``).
-        src, dst: ``uint32[n]``, ids of vertices.
+        src, dst: ``uint32[n]``, ids of vertices; on a CUDA device if they were given there.
         weight: ``float64[n]`` or ``int64[n]``, or None.
         kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); or None where all are inserted.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
@@ -50,7 +52,13 @@ def joined(parts: Sequence[Events]) -> Events:
         parts = [part._replace(kind=np.full(part.number, INSERT, np.int8)) if part.kind is None else part
                  for part in parts]  # fmt: skip
     columns = zip(*parts, strict=True)
-    return Events(*(None if column[0] is None else np.concatenate(column) for column in columns))  # type: ignore[arg-type]
+    return Events(*(None if column[0] is None else _concatenated(column) for column in columns))  # type: ignore[arg-type]
+
+
+def _concatenated(parts: Sequence[Any]) -> Any:
+    """Return arrays as one, on the device if one of them is there."""
+    there = next((module_of(part) for part in parts if not isinstance(part, np.ndarray)), np)
+    return there.concatenate([there.asarray(part) for part in parts])
 
 
 def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
@@ -60,14 +68,18 @@ def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -
 
 
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return ids as ``uint32``, and which of them are no ids of vertices (None: all are)."""
-    array = np.asarray(values)
+    """Return ids as ``uint32``, and which of them are no ids of vertices (None: all are).
+
+    Ids on a CUDA device stay there if all are ids of vertices, and are waited for.
+    """
+    array = as_array(values, label) if is_cuda_array(values) else np.asarray(values)
     if array.ndim != 1:
         raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
     if array.dtype.kind not in "iu":
         raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True takes texts")
     least = 0 if array.dtype.kind == "u" or not len(array) else int(array.min())
     if least < 0 or (len(array) and int(array.max()) >= MAX_VERTICES):
+        array = on_host(array)
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad
     return array.astype(np.uint32, copy=False), None
@@ -75,7 +87,7 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
     """Return the error that names the first bad id."""
-    value = np.asarray(values)[bad][0]
+    value = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][0].item()
     return VertexRangeError(
         f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True takes any"
     )

@@ -13,6 +13,7 @@ import numpy as np
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
+from suricate.intake.arrays import as_array, is_cuda_array, on_host
 from suricate.intake.tables import column_names
 from suricate.io.sources.columns import in_order, part_of
 from suricate.io.sources.times import demand_unit, ticks_of
@@ -311,6 +312,8 @@ def checked_columns(columns: Mapping[str, str] | None) -> Mapping[str, str]:
 def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str] = ()) -> Chunk:
     """Return the columns of a chunk that have a role, and those of ``attributes``, as NumPy arrays.
 
+    Sources and destinations that are on a CUDA device stay there.
+
     Raises:
         ParameterError: it is no table, or ``src`` or ``dst`` is missing.
         ShapeError: columns differ in length.
@@ -327,8 +330,15 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
     missing = [name for role, name in wanted.items() if name not in names and role in needed]
     if missing:
         raise ParameterError(f"a chunk has no column {missing[0]!r}; it has {', '.join(sorted(map(str, names)))}")
-    found = {role: np.asarray(chunk[name]) for role, name in wanted.items() if name in names}
+    found = {role: _column(chunk[name], role) for role, name in wanted.items() if name in names}
     lengths = {role: len(column) for role, column in found.items()}
     if len(set(lengths.values())) > 1:
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
     return found
+
+
+def _column(values: Any, role: str) -> Any:
+    """Return an array; ids on a CUDA device stay there."""
+    if not is_cuda_array(values):
+        return np.asarray(values)
+    return as_array(values, role) if role in ("src", "dst") else on_host(as_array(values, role))

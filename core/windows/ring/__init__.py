@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
-from suricate.intake.arrays import converted_weights
+from suricate.intake.arrays import converted_weights, on_host
 from suricate.windows.events import Events
 from suricate.windows.ring import loops
 from suricate.windows.ring.attributes import EdgeValues
@@ -53,10 +53,18 @@ class Ring:
         combine: how the weights of the live events of a pair make one: a key of ``COMBINE``.
         weight_dtype: ``int64`` or ``float64`` of the events' weights; None: they have none.
         attributes: those of the edges, None for none.
+        directed: whether a pair has an order; else the smaller id becomes the source.
     """
 
-    def __init__(self, combine: str, weight_dtype: np.dtype | None, attributes: EdgeValues | None = None) -> None:
-        self.attributes = attributes
+    def __init__(
+        self,
+        combine: str,
+        weight_dtype: np.dtype | None,
+        attributes: EdgeValues | None = None,
+        *,
+        directed: bool = True,
+    ) -> None:
+        self.attributes, self._directed = attributes, directed
         if attributes is not None:
             attributes.reserve(_LEAST, _LEAST)
         self._combine = COMBINE[combine]
@@ -106,9 +114,12 @@ class Ring:
         state, kept, pairs = self._state, self._kept, self._pairs
         state[[TOUCHED, loops.UNMATCHED, loops.TAKEN, loops.OVERFLOW]] = 0
         left = 0 if cutoff is None else loops.expire(kept, pairs, cutoff, self._slide, self._exact, state)
-        keys = events.src.astype(np.uint64)
+        src, dst = on_host(events.src), on_host(events.dst)
+        if not self._directed:
+            src, dst = np.minimum(src, dst), np.maximum(src, dst)
+        keys = src.astype(np.uint64)
         keys <<= np.uint64(32)
-        keys |= events.dst
+        keys |= dst
         weight = kept.weight[:0] if events.weight is None else events.weight
         kind = np.empty(0, np.int8) if events.kind is None else events.kind
         if self.attributes is not None and events.attributes is not None:
@@ -150,6 +161,10 @@ class Ring:
         if 4 * most > len(self._pairs.table):
             self._pairs = self._pairs._replace(table=_table(1 << (2 * most - 1).bit_length()))
             loops.fill_table(self._pairs, int(self._state[PAIRS]))
+
+    def on_host(self) -> Ring:
+        """Return the ring itself."""
+        return self
 
     def used_attributes(self) -> Collection[np.ndarray]:
         """Return structured arrays that have all attributes of live events, and those that the graph has."""

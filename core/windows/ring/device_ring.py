@@ -1,0 +1,237 @@
+"""The events of a window on a CUDA device, and the net change of its edges per slide: unweighted insertions.
+
+The device has the keys of the live events in a ring, in the order in which they leave, and counts the live events of
+each pair in a table; the host keeps their times. A slide is one copy of sources and destinations to the device and two
+launches: one counts the events that enter and leave, the other lists the pairs that came or went. The host reads how
+many these are. Kernels: ``device_ring.cu``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.base.types import ends_of
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.program import Program
+from suricate.intake.arrays import on_host
+from suricate.state.locks import capacity_error
+from suricate.windows.events import Events
+from suricate.windows.ring import Change, Ring, loops
+from suricate.windows.ring.attributes import EdgeValues
+
+PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
+TOUCHED, GAINED, LOST, LARGEST, USED = range(5)  #: counters
+LEAST = 1024  #: entries of a new ring
+FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
+ROOM = 3  #: slots of a new table for each pair, at least
+_BLOCK, _MAX_BLOCKS = 256, 1 << 16
+
+
+def ring_on(
+    device: Device,
+    combine: str,
+    weight_dtype: np.dtype | None,
+    attributes: EdgeValues | None,
+    *,
+    directed: bool,
+    counted: bool,
+) -> AnyRing:
+    """Return a ring on ``device`` if events have neither weights nor attributes, else on the host."""
+    if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
+        return DeviceRing(device, directed=directed, counted=counted)
+    return Ring(combine, weight_dtype, attributes, directed=directed)
+
+
+class DeviceRing:
+    """The live events of a window, on a device; takes insertions without weights and attributes.
+
+    Args:
+        device: a CUDA device.
+        directed: whether a pair has an order.
+        counted: whether times are positions, each one more than the one before.
+    """
+
+    attributes = None
+
+    def __init__(self, device: Device, *, directed: bool, counted: bool) -> None:
+        self._device, self._xp, self._directed, self._counted = device, device.xp, directed, counted
+        self._times: deque[Any] = deque()  # arrays, or ranges of positions, of live events
+        self._keys = self._xp.empty(LEAST, np.uint64)
+        self._front = self._back = 0  # numbers of the oldest live event, and of the next one
+        self._table, self._pairs = self._new_table(LEAST), 0
+        self._counters = self._xp.zeros(5, np.uint32)
+        self._read = PinnedCounters(device, 5, np.uint32)
+        self._slide = 0
+
+    def __len__(self) -> int:
+        """Return the number of live events."""
+        return self._back - self._front
+
+    @property
+    def num_pairs(self) -> int:
+        """The number of pairs with live events."""
+        return self._pairs
+
+    @property
+    def oldest(self) -> int | None:
+        """The time of the oldest live event, None if there is none."""
+        return int(self._times[0][0]) if self._times else None
+
+    @property
+    def memory(self) -> int:
+        """Bytes of all arrays, most of them on the device."""
+        times = 0 if self._counted else 8 * len(self)
+        return times + self._keys.nbytes + self._table.nbytes
+
+    def slide(self, events: Events, cutoff: int | None) -> Change:
+        """Let events with times below ``cutoff`` leave, let ``events`` enter, and return what changes.
+
+        The arrays of the change are on the device. Waits for the device.
+
+        Raises:
+            CapacityError: there is not enough memory; nothing has changed.
+        """
+        with self._device.current():
+            return self._slide_by(self._number_before(cutoff), events)
+
+    def _slide_by(self, leaving: int, events: Events) -> Change:
+        entering = events.number
+        try:
+            self._reserve(entering)
+            gone, new = (self._xp.empty((2, size), np.uint32) for size in (leaving, entering))
+            ends = tuple(self._uploaded(column) for column in (events.src, events.dst))
+            touched = self._xp.empty(entering + leaving, np.uint32)
+        except MemoryError as error:
+            raise capacity_error(self._device, error) from error
+        self._counters[:USED] = 0
+        if len(touched):
+            args = self._keys, self._front, self._back, len(self._keys) - 1, *ends, entering, leaving
+            self._launch("count_events", len(touched), *args, np.int32(not self._directed), *self._place, touched)
+            self._launch("net_change", len(touched), self._table, touched, gone, leaving, new, entering)
+        counts = self._counts()
+        self._forget(leaving)
+        self._keep(events.time)
+        self._front, self._back = self._front + leaving, self._back + entering
+        gained, lost, self._slide = int(counts[GAINED]), int(counts[LOST]), self._slide + 1
+        self._pairs += gained - lost
+        top = int(counts[LARGEST]) if gained else -1
+        return Change(gone[:, :lost], new[:, :gained], None, self._xp.ones(gained, bool), leaving, 0, 0, top)
+
+    def used_attributes(self) -> Collection[np.ndarray]:
+        """Return nothing: events have no attributes."""
+        return ()
+
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def on_host(self) -> Ring:
+        """Return a ring on the host with the same events."""
+        ring = Ring("last", None, directed=self._directed)
+        ring.slide(Events(self._all_times(), *ends_of(on_host(self._live_keys()))), None)
+        ring._slide = self._slide
+        return ring
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Return everything that :meth:`load` needs, as :meth:`Ring.save` does."""
+        return self.on_host().save()
+
+    def load(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Take the place of a ring that was saved, of this kind or on the host; one of the same options."""
+        alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
+        if alive.any():
+            keys = saved["row"][saved["pair"][alive], loops.KEY].astype(np.uint64)
+            self.slide(Events(saved["time"][alive], *ends_of(keys)), None)
+        self._slide = int(saved["slide"])
+
+    def held(self) -> Change:
+        """Return the pairs that the graph holds."""
+        new = self._xp.empty((2, self._pairs), np.uint32)
+        self._counters[:USED] = 0
+        self._launch("list_pairs", self._slots, self._table, self._slots, new, self._pairs)
+        top = int(new.max()) if self._pairs else -1
+        return Change(new[:, :0], new, None, self._xp.ones(self._pairs, bool), 0, 0, 0, top)
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    @property
+    def _slots(self) -> int:
+        return len(self._table) // 2
+
+    @property
+    def _place(self) -> tuple[Array, np.uint64]:
+        return self._table, np.uint64(self._slots - 1)
+
+    def _new_table(self, slots: int) -> Array:
+        table = self._xp.zeros((slots, 2), np.uint64)
+        table[:, 0] = FREE
+        return table.reshape(-1)
+
+    def _reserve(self, more: int) -> None:
+        """Make space for so many further events, and as many new pairs."""
+        wanted = len(self) + more
+        if wanted > len(self._keys):
+            keys = self._xp.empty(1 << (wanted - 1).bit_length(), np.uint64)
+            keys[(self._xp.arange(len(self)) + self._front) & (len(keys) - 1)] = self._live_keys()
+            self._keys = keys
+        if 2 * (int(self._read.array[USED]) + more) > self._slots:
+            old, slots = self._table, 1 << (ROOM * (self._pairs + more) - 1).bit_length()
+            self._table = self._new_table(slots)
+            self._counters[USED] = 0
+            self._launch("move_pairs", len(old) // 2, old, len(old) // 2, *self._place)
+            self._counts()
+
+    def _uploaded(self, column: Any) -> Array:
+        """Return ids on the device; those of the host are copied straight from where they are."""
+        if isinstance(column, self._xp.ndarray):
+            return self._xp.ascontiguousarray(column)
+        ids = self._xp.empty(len(column), np.uint32)
+        if len(column):
+            ids.set(np.ascontiguousarray(column))
+        return ids
+
+    def _counts(self) -> np.ndarray:
+        self._read.copy_from(self._counters)
+        self._read.wait()
+        return self._read.array
+
+    def _launch(self, name: str, size: int, *args: Any) -> None:
+        numbers = (np.int64(arg) if isinstance(arg, int) else arg for arg in args)
+        PROGRAM.kernel(name)((min(-(-size // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (*numbers, self._counters))
+
+    def _live_keys(self) -> Array:
+        return self._keys[self._xp.arange(self._front, self._back) & (len(self._keys) - 1)]
+
+    # -- times ---------------------------------------------------------------------------------------------------------
+
+    def _keep(self, time: np.ndarray) -> None:
+        if len(time):
+            first, last = int(time[0]), int(time[-1])
+            counted = self._counted and last - first + 1 == len(time)
+            self._times.append(range(first, last + 1) if counted else time.copy())
+
+    def _number_before(self, cutoff: int | None) -> int:
+        number = 0
+        for part in self._times:
+            if cutoff is None or part[0] >= cutoff:
+                break
+            number += (
+                min(cutoff - part[0], len(part)) if isinstance(part, range) else int(np.searchsorted(part, cutoff))
+            )
+        return number
+
+    def _forget(self, number: int) -> None:
+        while number and number >= len(self._times[0]):
+            number -= len(self._times.popleft())
+        if number:
+            self._times[0] = self._times[0][number:]
+
+    def _all_times(self) -> np.ndarray:
+        return np.concatenate([np.empty(0, np.int64), *(np.asarray(part, np.int64) for part in self._times)])
+
+
+AnyRing: TypeAlias = Ring | DeviceRing

@@ -1,0 +1,173 @@
+"""Windows whose events are on a CUDA device: slides of the rule, growth, checkpoints, device arrays, lack of memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as hs
+from window_model import Event, model
+
+import suricate as su
+import suricate.stream as st
+from suricate.base.devices import resolve_device
+from suricate.errors import CapacityError, VertexRangeError
+from suricate.intake.arrays import on_host
+from suricate.windows.ring import Ring, device_ring
+
+pytestmark = [pytest.mark.gpu, pytest.mark.plain]
+EVENTS = hs.lists(
+    hs.builds(Event, hs.integers(-9, 40), hs.integers(0, 5), hs.integers(0, 5), hs.just(1), hs.just(1)), max_size=60
+)
+
+
+def chunks_of(events: list[Event], cut: int, *, kinds: bool = False) -> list[dict[str, Any]]:
+    parts = [events[:cut], events[cut:]]
+    columns = [
+        {name: np.array([getattr(event, name) for event in part], np.int64) for name in ("time", "src", "dst", "kind")}
+        for part in parts
+    ]
+    return columns if kinds else [{name: each[name] for name in ("time", "src", "dst")} for each in columns]
+
+
+def pairs_of(graph: su.Graph) -> set[tuple[int, int]]:
+    src, dst, _ = graph.edges()
+    return set(zip(src.tolist(), dst.tolist(), strict=True))
+
+
+def options(directed: bool, device: str = "cuda") -> dict[str, Any]:
+    return {"device": device, "directed": directed, "num_vertices": 6}
+
+
+@settings(max_examples=60)
+@given(
+    events=EVENTS, cut=hs.integers(0, 60), size=hs.one_of(hs.none(), hs.integers(1, 17)), slide=hs.integers(1, 7),
+    lateness=hs.one_of(hs.just(0), hs.integers(0, 25)), directed=hs.booleans(), late_kinds=hs.booleans(),
+)  # fmt: skip
+def test_slides_are_those_of_the_rule(events, cut, size, slide, lateness, directed, late_kinds) -> None:
+    slide = slide if size is None else min(slide, size)
+    chunks = chunks_of(events, cut)
+    if late_kinds:  # deletions from the second chunk on
+        events = [
+            *events[:cut],
+            *(event._replace(kind=-1 if at % 3 == 0 else 1) for at, event in enumerate(events[cut:])),
+        ]
+        chunks = [chunks[0], chunks_of(events, cut, kinds=True)[1]]
+    expected = model(events, size=size, slide=slide, lateness=lateness, directed=directed)
+    job = st.Window(
+        chunks, size=None if size is None else str(size), slide=str(slide), lateness=str(lateness),
+        graph=options(directed),
+    )  # fmt: skip
+    found = []
+    for w in job:
+        found.append((w.end, pairs_of(w.graph), w.events))
+        assert job.contents.ring is not None
+        assert job.contents.ring.num_pairs == w.graph.num_edges
+        assert late_kinds or isinstance(job.contents.ring, device_ring.DeviceRing)
+    assert found == [(each.end, {*each.edges}, each.events) for each in expected]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("on_device", [True, False])
+def test_counts_of_events_equal_those_on_the_host(directed: bool, on_device: bool, monkeypatch: Any) -> None:
+    """The table is made again and the ring grows many times; hubs and repeated pairs; ids on the device, too."""
+    monkeypatch.setattr(device_ring, "LEAST", 4)
+    rng = np.random.default_rng(3)
+    src, dst = (rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000) for _ in range(2))
+    xp = resolve_device("cuda").xp if on_device else np
+
+    def slides(device: str, xp: Any) -> list[Any]:
+        parts = (
+            {"src": xp.asarray(src[at : at + 333]), "dst": xp.asarray(dst[at : at + 333])} for at in range(0, 4000, 333)
+        )
+        job = st.Window(parts, size=1000, slide=150, graph={"device": device, "directed": directed})
+        return [
+            (w.end, pairs_of(w.graph), w.events, w.left, len(w.delta.inserted.src), len(w.delta.deleted.src))
+            for w in job
+        ]
+
+    assert slides("cuda", xp) == slides("cpu", np)
+
+
+def test_a_job_goes_on_from_a_checkpoint_of_either_device(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    chunks = [{"src": rng.integers(0, 40, 50), "dst": rng.integers(0, 40, 50)} for _ in range(12)]
+
+    def work(device: str, folder: Path, most: int) -> list[Any]:
+        source = st.source(lambda position: iter([*enumerate(chunks, 1)][position or 0 :]))
+        job = st.Window(
+            source,
+            size=120,
+            slide=30,
+            checkpoint=folder,
+            checkpoint_every=1,
+            graph={"device": device, "num_vertices": 40},
+        )
+        parts, found = job.track("wcc"), []
+        for w in job:
+            found.append((w.end, pairs_of(w.graph), parts.result.num_components))
+            if len(found) == most:
+                job._stop.set()
+        return found
+
+    whole = work("cpu", tmp_path / "whole", 99)
+    order = ("cuda", 5), ("cuda", 3), ("cpu", 4), ("cuda", 99)
+    assert [each for device, most in order for each in work(device, tmp_path / "parts", most)] == whole
+
+
+def test_the_saved_ring_is_that_of_the_host() -> None:
+    device = resolve_device("cuda")
+    ring = device_ring.DeviceRing(device, directed=False, counted=False)
+    host = Ring("last", None, directed=False)
+    for at in range(5):
+        time = np.arange(7, dtype=np.int64) + 7 * at
+        events = device_ring.Events(time, *np.random.default_rng(at).integers(0, 4, (2, 7)).astype(np.uint32))
+        changes = [each.slide(events, 7 * at - 10) for each in (ring, host)]
+        ours, theirs = ({tuple(pair) for pair in on_host(c.new).T.tolist()} for c in changes)
+        assert ours == theirs
+        assert (changes[0].left, changes[0].top) == (changes[1].left, changes[1].top)
+    saved = ring.save()
+    again = Ring("last", None)
+    again.load(saved)
+    assert (len(again), again.num_pairs, again.oldest) == (len(ring), ring.num_pairs, ring.oldest)
+    assert (len(host), host.num_pairs, host.oldest) == (len(ring), ring.num_pairs, ring.oldest)
+    assert {*zip(*device.to_numpy(ring.held().new).tolist(), strict=True)} == {
+        *zip(*host.held().new.tolist(), strict=True)
+    }
+
+
+def test_a_slide_without_memory_is_the_same_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = [{"src": np.arange(at, at + 5), "dst": np.arange(5)} for at in range(4)]
+    job = st.Window(chunks, size=10, slide=5, graph={"device": "cuda"})
+    first = next(job).end
+
+    def fails(self: Any, more: int) -> None:
+        raise MemoryError(f"no memory for {more} events")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(device_ring.DeviceRing, "_reserve", fails)
+        for _ in range(2):
+            with pytest.raises(CapacityError, match="no memory for 5 events"):
+                next(job)
+    assert [first, *(w.end for w in job)] == [5, 10, 15, 20]
+    assert pairs_of(job.graph) == {(u, u - at) for at in (2, 3) for u in range(at, at + 5)}
+
+
+def test_bad_ids_on_the_device_are_named() -> None:
+    xp = resolve_device("cuda").xp
+    events = {"src": xp.asarray([0, -3]), "dst": xp.asarray([1, 2])}
+    job = st.Window(events, size=2, slide=1, graph={"device": "cuda"})
+    with pytest.raises(VertexRangeError, match="src: -3 is no id of a vertex"):
+        next(job)
+    skipping = st.Window(
+        {"src": xp.asarray([0, -3]), "dst": xp.asarray([1, 2])},
+        size=2,
+        slide=1,
+        on_error="skip",
+        graph={"device": "cuda"},
+    )
+    assert [(w.end, pairs_of(w.graph)) for w in skipping] == [(1, {(0, 1)})]
+    assert skipping.skipped == 1
