@@ -54,10 +54,10 @@ extern "C" __global__ void count_events(uint64_t* keys, long long front, long lo
     }
 }
 
-// List the pairs whose last live event left, gone uint32[2 * gone_room] (sources, then destinations), and those that are new, and
+// List the pairs whose last live event left, gone uint32[2 * gone_capacity] (sources, then destinations), and those that are new, and
 // make their counts current. Thread per entry of touched, grid-stride; of repeated entries the first to take the sum counts.
-extern "C" __global__ void net_change(uint64_t* table, const uint32_t* touched, uint32_t* gone, long long gone_room,
-                                      uint32_t* come, long long come_room, uint32_t* counters) {
+extern "C" __global__ void net_change(uint64_t* table, const uint32_t* touched, uint32_t* gone, long long gone_capacity,
+                                      uint32_t* come, long long come_capacity, uint32_t* counters) {
     const uint32_t count = counters[TOUCHED];
     for (uint32_t i = thread_id(); i < count; i += thread_count()) {
         const uint64_t slot = touched[i], key = table[2 * slot];
@@ -70,13 +70,13 @@ extern "C" __global__ void net_change(uint64_t* table, const uint32_t* touched, 
         if (!before) {
             const uint32_t at = next_place(counters + GAINED);
             come[at] = u;
-            come[come_room + at] = v;
+            come[come_capacity + at] = v;
             const uint32_t larger = u < v ? v : u;
             if (larger > fresh(counters[LARGEST])) atomicMax(counters + LARGEST, larger);
         } else if (!after) {
             const uint32_t at = next_place(counters + LOST);
             gone[at] = u;
-            gone[gone_room + at] = v;
+            gone[gone_capacity + at] = v;
         }
     }
 }
@@ -90,13 +90,13 @@ extern "C" __global__ void move_pairs(uint64_t* from, long long slots, uint64_t*
     }
 }
 
-// List the pairs with live events, come uint32[2 * room] (sources, then destinations); thread per slot, grid-stride.
-extern "C" __global__ void list_pairs(uint64_t* table, long long slots, uint32_t* come, long long room,
+// List the pairs with live events, come uint32[2 * capacity] (sources, then destinations); thread per slot, grid-stride.
+extern "C" __global__ void list_pairs(uint64_t* table, long long slots, uint32_t* come, long long capacity,
                                       uint32_t* counters) {
     for (long long s = wide_thread_id(); s < slots; s += wide_thread_count()) {
         if (!*live_of(table, s)) continue;
         const uint32_t at = next_place(counters + GAINED);
         come[at] = uint32_t(table[2 * s] >> 32);
-        come[room + at] = uint32_t(table[2 * s]);
+        come[capacity + at] = uint32_t(table[2 * s]);
     }
 }

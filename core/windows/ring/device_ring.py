@@ -29,7 +29,7 @@ PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
 TOUCHED, GAINED, LOST, LARGEST, USED = range(5)  #: counters
 LEAST = 1024  #: entries of a new ring
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
-ROOM = 3  #: slots of a new table for each pair, at least
+SPARSENESS = 3  #: slots of a new table for each pair, at least
 _BLOCK, _MAX_BLOCKS = 256, 1 << 16
 
 
@@ -179,7 +179,7 @@ class DeviceRing:
             keys[(self._xp.arange(len(self)) + self._front) & (len(keys) - 1)] = self._live_keys()
             self._keys = keys
         if 2 * (int(self._read.array[USED]) + more) > self._slots:
-            old, slots = self._table, 1 << (ROOM * (self._pairs + more) - 1).bit_length()
+            old, slots = self._table, 1 << (SPARSENESS * (self._pairs + more) - 1).bit_length()
             self._table = self._new_table(slots)
             self._counters[USED] = 0
             self._launch("move_pairs", len(old) // 2, old, len(old) // 2, *self._place)
