@@ -42,7 +42,8 @@ LONG = (
     "test_one_edge_at_a_time",
     "test_failing_allocations",
     "test_hub",
-)  #: of that of backends, hundreds of small calls
+    "test_extrapolated_steps_are_few_where_changes_fade_slowly",
+)  #: on CUDA, for their hundreds of small calls
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
 
 

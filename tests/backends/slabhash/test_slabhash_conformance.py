@@ -29,7 +29,7 @@ class TestConformanceWithoutHashing(StoreConformance):
     options = {"slab_bytes": 32, "hashing": False}  # noqa: RUF012
     weight_dtypes = (None, "float64")
     examples = 8
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
 
 class TestConformanceWithOverfullBuckets(StoreConformance):

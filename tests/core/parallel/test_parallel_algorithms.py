@@ -108,6 +108,7 @@ def test_results_are_those_of_one_process(name: str, directed: bool) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.by_turns("name")
 @pytest.mark.parametrize(("name", "directed"), CASES)
 def test_results_on_cuda_are_those_of_one_process(name: str, directed: bool) -> None:
     kind = su.plugins.algorithm(name)
