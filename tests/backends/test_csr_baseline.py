@@ -24,7 +24,7 @@ class TestConformanceByUpload(StoreConformance):
     backend = CsrStore
     options: ClassVar = {"rebuild": "upload"}
     devices = ("cuda",)
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
     def cuda_programs(self, store):
         return ()  # those of TestConformance

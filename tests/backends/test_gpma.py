@@ -23,7 +23,7 @@ class TestStrictConformance(StoreConformance):
     backend = GpmaStore
     options = {"deletion": "strict"}  # noqa: RUF012
     weight_dtypes = (None, "float64")
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
     def cuda_programs(self, store):
         return ()  # those of TestConformance

@@ -25,7 +25,7 @@ class TestConformance(StoreConformance):
 class TestConformanceInNoOrder(StoreConformance):
     backend = HornetStore
     options: ClassVar = {"sorted_adjacencies": False}
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
     def cuda_programs(self, store):
         return ()  # those of TestConformance

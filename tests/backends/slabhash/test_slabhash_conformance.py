@@ -37,7 +37,7 @@ class TestConformanceWithOverfullBuckets(StoreConformance):
     options = {"slab_bytes": 32, "load_factor": 6.0}  # noqa: RUF012
     weight_dtypes = (None, "float32")
     examples = 8
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
 
 @pytest.mark.parametrize("slab_bytes", layout.SLAB_BYTES)

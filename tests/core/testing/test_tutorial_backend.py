@@ -17,7 +17,7 @@ from suricate.testing import AlgorithmConformance, StoreConformance
 class TestTutorialStore(StoreConformance):
     backend = TutorialStore
     memory_limited = False
-    cuda_marks = (pytest.mark.gpu,)
+    cuda_marks = (pytest.mark.gpu, pytest.mark.slow)
 
 
 @pytest.mark.plain
