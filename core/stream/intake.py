@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
+from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.io.sources.columns import Texts
 from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
@@ -108,7 +109,7 @@ class Intake:
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return ids, or tokens of names, and which of them are none."""
         if self._names is not None:
-            return self._names.tokens(column), None
+            return self._names.tokens(on_host(column) if is_cuda_array(column) else column), None
         if isinstance(column, Texts):
             raise DTypeError(f"{label}: ids are texts; names=True takes them")
         return checked_ids(column, label)

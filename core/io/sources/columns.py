@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.errors import DTypeError, SuricateError
+from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.intake.names import Names
 from suricate.io.parsing.fields import numbers_of, texts_at
 
@@ -33,9 +34,9 @@ def part_of(column: Any, begin: int, end: int | None = None) -> Any:
 
 def as_array(column: Any) -> np.ndarray:
     """Return a column as an array; texts as objects, bytes that are not UTF-8 as surrogates."""
-    if not isinstance(column, Texts):
-        return np.asarray(column)
-    return texts_at(column.data, column.spans)
+    if isinstance(column, Texts):
+        return texts_at(column.data, column.spans)
+    return on_host(column) if is_cuda_array(column) else np.asarray(column)
 
 
 def distinct(column: Any) -> tuple[list[str], np.ndarray]:

@@ -171,3 +171,22 @@ def test_bad_ids_on_the_device_are_named() -> None:
     )
     assert [(w.end, pairs_of(w.graph)) for w in skipping] == [(1, {(0, 1)})]
     assert skipping.skipped == 1
+
+
+def test_ids_on_the_device_may_be_names_sorted_or_merged() -> None:
+    xp = resolve_device("cuda").xp
+    time, src, dst = np.array([3, 1, 2]), np.array([7, 5, 9]), np.array([5, 7, 5])
+
+    def found(device_of: Any, source: Any = lambda chunk: chunk, **options: Any) -> list[Any]:
+        chunk = {"time": time, "src": device_of(src), "dst": device_of(dst)}
+        job = st.Window(source(chunk), size="2", slide="1", graph={"device": "cuda"}, **options)
+        return [(w.end, w.graph.names and [*w.graph.names], sorted(pairs_of(w.graph))) for w in job]
+
+    def merged(chunk: Any) -> Any:
+        return st.merge(*({name: column[part] for name, column in chunk.items()} for part in ([1, 2], [0])))
+
+    expected = found(np.asarray, order="time")
+    assert len(expected) == 3
+    assert found(xp.asarray, order="time") == expected
+    assert found(xp.asarray, merged) == expected
+    assert found(xp.asarray, order="time", names=True) == found(np.asarray, order="time", names=True)
