@@ -216,7 +216,7 @@ def _operations(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _builds(selection: Selection, fixture: Fixture) -> list[Task]:
-    """Return the bulk builds, in every order, and growth; with hints and (growth: only) without."""
+    """Return bulk builds in every order, with and without hints, and growth without hints."""
     plain = selection.fixture(fixture.backend, fixture.data, hints=False)
     built = [plain, fixture] if fixture.hints else [plain]
     growths = [Growth(plain, size) for size in selection.growth_sizes(fixture.data)]

@@ -1,7 +1,7 @@
-"""Rows of a graph in the order of their neighbours' ids, for algorithms that choose a neighbour by its number.
+"""Rows of a graph in the order of their neighbours' ids, for algorithms that choose the i-th neighbour.
 
-Backends keep rows in orders of their own, some of which depend on the history of the graph. Who chooses the i-th of the
-ascending neighbours chooses the same one on every backend and device, and reads one id instead of the whole row.
+Backends keep rows in orders of their own, some of which depend on the history of the graph. The i-th neighbour in
+ascending order is the same on every backend and device, and reading it takes one id, not the whole row.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AscendingRows:
     A row is copied when it is first asked for. Copies take 4 bytes per edge, and 12 per vertex of the graph.
 
     Args:
-        graph: it must not change meanwhile.
+        graph: must not change while the rows are in use.
         all_at_once: whether to copy all rows now; then :meth:`choose` does not wait for the device.
     """
 
@@ -36,12 +36,12 @@ class AscendingRows:
         self._xp, self._all_at_once = graph.device.xp, all_at_once
         self._count = self._store.degrees()
         self._begin = self._xp.full(graph.num_vertices, -1, np.int64)
-        self._used, self._dst = 0, self._xp.zeros(1, np.uint32)  # one place more than is used: where empty rows begin
+        self._used, self._dst = 0, self._xp.zeros(1, np.uint32)  # one more place, so that an empty row has an index
         if all_at_once:
             self._copy(self._xp.arange(graph.num_vertices, dtype=np.uint32))
 
     def choose(self, vertices: Array, bits: Array) -> Array:
-        """Return a neighbour of each of ``vertices``, ``uint32[k]``; EMPTY where there is none (on this rank).
+        """Return a neighbour of each of ``vertices``, ``uint32[k]``; EMPTY where this rank has none.
 
         Args:
             vertices: ids, ``uint32[k]``, repeats allowed.

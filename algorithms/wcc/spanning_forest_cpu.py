@@ -65,7 +65,7 @@ FEW = 512  # vertices below a deleted edge up to which they are found before any
 
 @inner
 def leaving(g, state, x, side, base):
-    """Return a neighbour of ``x`` in ``g`` on the other side, or EMPTY."""
+    """Return a neighbour of ``x`` outside ``side`` of the cut, or EMPTY."""
     node = state.node
     for w, _ in neighbors(g, x):
         if w == x or node[w, PARENT] == x or node[x, PARENT] == w:

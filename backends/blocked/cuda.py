@@ -58,7 +58,7 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """The plan of an insertion: the launch plans by itself; if the host must know the plan, a launch only plans."""
+    """An insertion to plan: its own launch does so; :meth:`need` adds a launch that only plans, and waits."""
 
     kernels: BlockedCuda
     graph: Graph

@@ -91,7 +91,7 @@ def _merge(graph: Graph, plan: Plan, *new: np.ndarray) -> None:
 def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray) -> None:
     """Merge the graph and new entries into new arrays, by ranges of their leaves.
 
-    A part begins to read in the graph where it has to by the sums of ranges of old leaves.
+    Running counts of old leaves tell each part of the new ones where it begins to read.
     """
     old = threads.ranges(graph.leaves, threads.parts(LEAF * graph.leaves))
     held = threads.run(loops.count_entries, [(graph.count, *part) for part in old])

@@ -66,7 +66,7 @@ class BatchKernel:
 
 @dataclass(slots=True, eq=False)  # read on the hot path, where a slot takes a third of the time of a NamedTuple's field
 class LaunchPlan:
-    """What batches of one kind and size have in common. A warp takes ``share`` edges at a time."""
+    """The launch of batches of one kind and size. A warp takes ``share`` edges at a time."""
 
     kernel: BatchKernel
     share: int

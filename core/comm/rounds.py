@@ -1,7 +1,7 @@
 """Rounds of questions: each rank asks for what it needs, piece by piece, and answers the others.
 
-How many pieces a rank needs is its own affair: ranks agree before each whether any has one left, and those that need
-nothing answer the others. What fails on one rank meanwhile is raised on all.
+Ranks may need different numbers of pieces. Before each round they agree whether any has one left; those with none only
+answer. What fails on one rank meanwhile is raised on all.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def in_rounds(
     """Ask for each piece, and use the answer; collective.
 
     Args:
-        comm: the communication.
+        comm: the communicator.
         pieces: what this rank needs; other ranks may need more, or fewer.
-        ask: exchanges, on all ranks; None: this rank needs no more.
-        use: works on this rank alone.
+        ask: the collective exchange; with None this rank only answers.
+        use: takes the answer, on this rank alone.
     """
     own, problem = iter(pieces), None
     while True:

@@ -187,5 +187,5 @@ def _cuda(node: Node) -> str:
 
 
 def _index(index: Node) -> str:
-    """Return an index; a vertex id keeps its 32 bits."""
+    """Write an index in C++; vertex ids stay uncast."""
     return index.value if index.op == "parameter" else _cuda(index)

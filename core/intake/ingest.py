@@ -410,13 +410,13 @@ class Ingest:
         return copies
 
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
-        """Return checked copies of the edges of an insertion that are no self-loops, or None without any.
+        """Return checked copies of an insertion's edges that are not self-loops; None if none is left.
 
         How many edges stay must be known on the host before a store can be called, so this waits.
 
         Args:
             edges: arrays as :meth:`prepare` returns them.
-            part: what they are called in messages.
+            part: index of their name in ``PARTS``.
 
         Raises:
             VertexRangeError, WeightError: an entry is invalid.

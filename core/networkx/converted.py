@@ -92,9 +92,9 @@ class Converted:
         return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=len(self.nodes), **options)
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
-        """Return what computes results of the graph whose weights an attribute holds; None: weights do not count.
+        """Return the ``Answers`` of the graph weighted by an edge attribute; None: weights are not used.
 
-        ``backwards``: of the graph whose edges point the other way.
+        ``backwards``: of the graph with reversed edges.
         """
         backwards = backwards and self._directed
         found = self._answers.get((attribute, backwards))
@@ -160,7 +160,7 @@ class Converted:
         Args:
             algorithm: its name.
             attribute: edge attribute that holds the weights; None: they do not count.
-            backwards: of the graph whose edges point the other way.
+            backwards: of the graph with reversed edges.
             keep: False if this is one of many calls, which need not be kept current.
             params: of the algorithm; vertices, not nodes.
         """

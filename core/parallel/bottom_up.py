@@ -1,9 +1,9 @@
-"""Steps of a search on a graph of several ranks in which vertices look for neighbours in the frontier.
+"""Bottom-up steps of a propagation on several ranks: vertices look for a neighbour in the frontier.
 
-For propagations whose values are final after the step that first alters them, and whose offers to a vertex in a step
-are equal but for the one who makes them (Beamer, Asanovic and Patterson 2012). Each rank looks through the rows of its
-vertices that were not altered yet, for the smallest neighbour in the frontier, which makes its offer; no other rank
-offers these vertices anything, so what changed is gathered without being compared.
+For propagations in which a value is final once a step has altered it, and all offers to a vertex in one step are equal
+except for their sender (Beamer, Asanovic and Patterson 2012). Each rank searches the rows of its unaltered vertices for
+the smallest neighbour in the frontier and applies its offer. No other rank makes offers to them, so changes are
+collected without comparison.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.parallel.pushes import Push
 
-PULL_FROM = 64  #: a frontier of more than one in so many vertices may be pulled from,
-SHRUNK = 4  #: unless it has fewer than one in so many of the vertices of the frontier before,
-DEARER = 4  #: or the rows to look through have more than so many times the arcs of the frontier: a push needs atomics
+PULL_FROM = 64  #: a step pulls if the frontier has more than one in so many of all vertices,
+SHRUNK = 4  #: at least one in so many of the vertices of the frontier before,
+DEARER = 4  #: and the rows to search have at most so many times its arcs (a push needs atomics)
 WORD = 32  #: vertices per word of a bitmap
 
 
 class BottomUp:
-    """The choice between both kinds of steps, which all ranks make alike, and the steps that pull."""
+    """The choice between push and pull for each step, the same on all ranks, and the pull steps."""
 
     def __init__(self, push: Push) -> None:
         self._push, self._part, self._graph, self._xp = push, push.part, push.graph, push.part.xp
@@ -39,7 +39,7 @@ class BottomUp:
 
     @staticmethod
     def of(push: Push, *, uniform: bool) -> BottomUp | None:
-        """Return the choice for a propagation whose offers are equal; None if no vertex can look for them.
+        """Return the choice for a propagation with equal offers (see above); None if it can only push.
 
         ``uniform``: offers do not depend on weights either.
         """
@@ -55,9 +55,9 @@ class BottomUp:
         self._altered[changed] = True
 
     def step(self, ids: Array) -> Array | None:
-        """Have vertices take offers of the frontier, ascending ids; return those that changed, None if it is to push.
+        """Pull from the frontier ``ids``, ascending; return the vertices that changed, None if the step must push.
 
-        Collective, at most for frontiers of many vertices.
+        Collective if the frontier is large enough.
         """
         before, self._before = self._before, len(ids)
         if not before or len(ids) * PULL_FROM <= self._graph.num_vertices or len(ids) * SHRUNK < before:
@@ -88,7 +88,7 @@ class BottomUp:
         return looking[has], least[has]
 
     def _taken(self, mine: Array, neighbors: Array) -> Array:
-        """Have vertices of this rank take the offer of a neighbour each; return those of all ranks that changed."""
+        """Apply one neighbour's offer to each of ``mine``; return the vertices of all ranks that changed."""
         push, xp, comm, dtype = self._push, self._xp, self._part.comm, self._graph.weight_dtype
         data, old = push.data, push.data[mine]
         weight = None if dtype is None else xp.ones(len(mine), dtype)
@@ -98,7 +98,7 @@ class BottomUp:
         differs = (new != old).any(axis=1) if data.ndim > 1 else new != old
         ids, values = comm.joined(mine[differs]), comm.joined(new[differs])
         was = data[ids]
-        was[self._part.owns(ids)] = old[differs]
+        was[self._part.owns(ids)] = old[differs]  # where ``data`` is new already
         data[ids] = values
         return push.joining(ids, values, was)
 

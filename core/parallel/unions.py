@@ -1,4 +1,4 @@
-"""Union-finds of several ranks: each unites what its edges join, then they exchange which sets are no longer apart."""
+"""Union-finds on several ranks: each unites the ends of its own edges, then they exchange the unions."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     from suricate.parallel.partition import Partition
     from suricate.state.union_find import UnionFind
 
-PAIR = 2  #: words that say of a root what it is hooked under
+PAIR = 2  #: words per union: a former root, its parent
 
 
 def unite(part: Partition, sets: UnionFind, roots: Array) -> None:
-    """Unite in the sets of every rank what any rank has united since all had the same sets; they are flat afterwards.
+    """Give every rank the unions made on any rank since all had the same sets; flatten the sets.
 
-    Every union hooks an element that was a root. So it takes those and their parents, or, where they are many, the
+    Every union hooks a former root. So ranks exchange those roots and their parents or, if that is not more, the
     parents of all elements.
 
     Args:
         part: how the graph is divided.
         sets: the sets of this rank.
-        roots: what ``sets.roots()`` returned when all ranks had the same.
+        roots: ``sets.roots()`` from when all ranks had equal sets.
     """
     xp, comm, size = part.xp, part.comm, sets.num_elements
     hooked = xp.flatnonzero(roots & ~sets.roots()).astype(np.uint32)

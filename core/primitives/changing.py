@@ -66,7 +66,7 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of the struct but the last three; ``rows``: the addresses of begin, end, dst and weight.
+    """Return the values of ``Changing`` up to ``kind``; ``rows``: the addresses of begin, end, dst and weight.
 
     ``scratch``: the addresses of the scratch arrays.
     """

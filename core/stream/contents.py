@@ -45,10 +45,10 @@ class Contents:
     Args:
         options: those of the window.
         time_unit: the unit of times that are numbers.
-        names: the names of vertices, None where ids are vertices.
-        texts: the attributes that are known to be texts.
+        names: the names of vertices; None if the source gives ids.
+        texts: names of attributes known to hold texts.
         directed: whether edges have a direction.
-        device: returns where the live events may be, when the first chunk has come.
+        device: called at the first chunk; returns the device for live events.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Contents:
         self.rule = options.rule(None)  #: when slides close
         self.ring: AnyRing | None = None  #: the live events; None before the first event
         self._waiting: list[Events] = []  # taken, not yet in a slide
-        self._sorted: Events | None = None  # the same, by time, once they were sorted
+        self._sorted: Events | None = None  # the same, sorted by time, or None
 
     @property
     def has_unit(self) -> bool:
@@ -103,7 +103,7 @@ class Contents:
             self._sorted = None
 
     def _begin(self) -> AnyRing:
-        """Make what depends on the first chunk: the unit of times, the weights."""
+        """Make the rule and the ring, which depend on the first chunk."""
         combine, dtype, attributes = self._options.combine, self.intake.weight_dtype, self.intake.attributes
         if dtype is None and combine in ("sum", "min", "max"):
             raise RequirementError(f"combine={combine!r} needs a column of weights")
@@ -128,7 +128,7 @@ class Contents:
         return events.taken(verdict == TAKEN)
 
     def mark(self) -> None:
-        """Let a step end."""
+        """End a step of the source."""
         if self._options.mode != STEP:
             raise RequirementError("the source marks steps: slide='step' makes a window of them")
         self.intake.position += 1
@@ -159,19 +159,19 @@ class Contents:
         if self._sorted is None:
             none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
             events = joined(self._waiting or [none])
-            if self._options.mode == TIME and (events.time[1:] < events.time[:-1]).any():  # positions ascend
+            if self._options.mode == TIME and (events.time[1:] < events.time[:-1]).any():  # other times ascend
                 events = events.taken(np.argsort(events.time, kind="stable"))
             self._waiting = [events] if events.number else []
             self._sorted = events
         return self._sorted
 
     def _change(self, ring: AnyRing, events: Events, end: int) -> tuple[Change, np.ndarray]:
-        """Return what a slide of these events changes, and the ids of vertices whose names are forgotten."""
+        """Slide the ring by these events; return the change, and the ids whose names are forgotten."""
         size, cancelled, unmatched = self.rule.grid.size, 0, 0
         if self.names is not None:
             events, cancelled, unmatched = self.names.named(events)
         if events.kind is not None:
-            self.ring = ring = ring.on_host()
+            self.ring = ring = ring.on_host()  # one on a device takes insertions only
         change = ring.slide(events, None if size is None else end - size)
         if self.names is None:
             return change, np.empty(0, np.uint32)

@@ -32,7 +32,7 @@ class Graphs:
 
     Args:
         options: those of the graph.
-        names: the names of its vertices, None where ids are vertices.
+        names: the names of its vertices, None if the source gives ids.
     """
 
     def __init__(self, options: dict[str, Any], names: VertexNames | None) -> None:

@@ -25,7 +25,7 @@ class Intake:
         mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
         time_unit: the unit of times that are numbers.
         refusals: where bad rows go.
-        names: the names of vertices, None where ids are vertices.
+        names: the names of vertices, None if the source gives ids.
         attributes: the attributes of events.
     """
 

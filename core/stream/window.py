@@ -167,7 +167,7 @@ class Window:
 
     @property
     def names(self) -> Names | None:
-        """The names of the vertices, also ``graph.names``; None where ids are vertices."""
+        """The names of the vertices, as ``graph.names``; None if the source gives ids."""
         return None if self.contents.names is None else self.contents.names.names
 
     @property

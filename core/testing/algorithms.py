@@ -238,7 +238,7 @@ class AlgorithmConformance:
                 assert np.array_equal(got, right), f"at() gives {got} instead of {right}"
 
     def entries_of(self, tracker: Tracker, graph: Graph) -> tuple[Any, ...]:
-        """Return the result at every third vertex, if the algorithm gives that without making all of it; else none."""
+        """Return the result at every third vertex if the algorithm has its own ``at``; else an empty tuple."""
         if self.algorithm.at is Algorithm.at or not graph.num_vertices:
             return ()
         return as_parts(on_host(tracker.at(np.arange(graph.num_vertices)[::3]), graph))

@@ -150,7 +150,7 @@ def _require_stored(stored: Any) -> None:
 
 
 def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
-    """Return an insertion with rows, which have the values given, in place of columns; and these rows.
+    """Write an insertion's columns to new rows; return it with the rows in their place, and the rows.
 
     Raises:
         UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.

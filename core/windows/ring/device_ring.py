@@ -1,9 +1,9 @@
-"""The events of a window on a CUDA device, and the net change of its edges per slide: unweighted insertions.
+"""The events of a window on a CUDA device, unweighted insertions only, and the net change of edges per slide.
 
-The device has the keys of the live events in a ring, in the order in which they leave, and counts the live events of
-each pair in a table; the host keeps their times. A slide is one copy of sources and destinations to the device and two
-launches: one counts the events that enter and leave, the other lists the pairs that came or went. The host reads how
-many these are. Kernels: ``device_ring.cu``.
+The device holds a key for each live event, ``source << 32 | destination``, in a ring in the order in which they leave,
+and a table with the number of live events of each key, a pair; the host keeps the times. A slide is one copy of sources
+and destinations to the device and two launches: one counts the events that enter and leave, the other lists the pairs
+that came or went. The host reads how many these are. Kernels: ``device_ring.cu``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from suricate.windows.ring import Change, Ring, loops
 from suricate.windows.ring.attributes import EdgeValues
 
 PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
-TOUCHED, GAINED, LOST, LARGEST, USED = range(5)  #: counters
+TOUCHED, GAINED, LOST, LARGEST, USED = range(5)  #: places in the array of counters
 LEAST = 1024  #: entries of a new ring
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
-SPARSENESS = 3  #: slots of a new table for each pair, at least
+SPARSENESS = 3  #: slots per pair in a new table, at least
 _BLOCK, _MAX_BLOCKS = 256, 1 << 16
 
 
@@ -42,7 +42,7 @@ def ring_on(
     directed: bool,
     counted: bool,
 ) -> AnyRing:
-    """Return a ring on ``device`` if events have neither weights nor attributes, else on the host."""
+    """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host."""
     if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
         return DeviceRing(device, directed=directed, counted=counted)
     return Ring(combine, weight_dtype, attributes, directed=directed)
@@ -53,8 +53,8 @@ class DeviceRing:
 
     Args:
         device: a CUDA device.
-        directed: whether a pair has an order.
-        counted: whether times are positions, each one more than the one before.
+        directed: whether (u, v) and (v, u) are two pairs.
+        counted: whether times are consecutive positions, kept as ranges.
     """
 
     attributes = None
@@ -63,7 +63,7 @@ class DeviceRing:
         self._device, self._xp, self._directed, self._counted = device, device.xp, directed, counted
         self._times: deque[Any] = deque()  # arrays, or ranges of positions, of live events
         self._keys = self._xp.empty(LEAST, np.uint64)
-        self._front = self._back = 0  # numbers of the oldest live event, and of the next one
+        self._front = self._back = 0  # numbers of the oldest live event, the next to enter
         self._table, self._pairs = self._new_table(LEAST), 0
         self._counters = self._xp.zeros(5, np.uint32)
         self._read = PinnedCounters(device, 5, np.uint32)
@@ -141,7 +141,7 @@ class DeviceRing:
         return self.on_host().save()
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Take the place of a ring that was saved, of this kind or on the host; one of the same options."""
+        """Fill this empty ring from a saved one with the same options, of this kind or on the host."""
         alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
         if alive.any():
             keys = saved["row"][saved["pair"][alive], loops.KEY].astype(np.uint64)
@@ -149,7 +149,7 @@ class DeviceRing:
         self._slide = int(saved["slide"])
 
     def held(self) -> Change:
-        """Return the pairs that the graph holds."""
+        """Return a change with all pairs as new ones."""
         new = self._xp.empty((2, self._pairs), np.uint32)
         self._counters[:USED] = 0
         self._launch("list_pairs", self._slots, self._table, self._slots, new, self._pairs)
@@ -172,7 +172,7 @@ class DeviceRing:
         return table.reshape(-1)
 
     def _reserve(self, more: int) -> None:
-        """Make space for so many further events, and as many new pairs."""
+        """Make space for ``more`` events and as many new pairs."""
         wanted = len(self) + more
         if wanted > len(self._keys):
             keys = self._xp.empty(1 << (wanted - 1).bit_length(), np.uint64)
@@ -186,7 +186,7 @@ class DeviceRing:
             self._counts()
 
     def _uploaded(self, column: Any) -> Array:
-        """Return ids on the device; those of the host are copied straight from where they are."""
+        """Return ids as a device array; contiguous host arrays are copied there directly."""
         if isinstance(column, self._xp.ndarray):
             return self._xp.ascontiguousarray(column)
         ids = self._xp.empty(len(column), np.uint32)

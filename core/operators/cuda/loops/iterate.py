@@ -120,7 +120,7 @@ class _Loop:
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
-        """Wait for the last round that counts; return its number."""
+        """Wait for the loop to end; return its number of rounds."""
         if not self._stopped(launched):
             self._device.synchronize()  # raises what went wrong, if something did
         self._pinned.busy = False
