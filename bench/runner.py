@@ -42,17 +42,17 @@ class Task:
         algorithm: name of the algorithm, or None.
         batch: number of edges of a batch, or None.
         detail: what else distinguishes rows of one workload (a dtype, for instance).
-        items: how many edges one action processes; the rate is ``items`` over the median. 0: there is no rate.
-        oracle: what the result is verified against, in words; None: this row is not verified (references).
-        verified_repeats: how many repeats the verification takes.
+        items: how many edges one action processes; the rate is ``items`` over the median time. 0: there is no rate.
+        oracle: what the result is verified against, as a text; None: this row is not verified (references).
+        verified_repeats: number of verified repeats; they are not timed.
         timed: False for a task that measures a quantity other than time, see :meth:`extra`.
         suite: the suite that the row belongs to, or "".
         options: backend options that the row is measured with.
-        setting: what of them a sweep varies, in words.
+        setting: the options that a sweep varies, as a text.
         hints: whether the graph was built with degree hints.
         scenario: the condition of the graph that is measured on, see ``suricate.bench.scenarios``.
-        least_repeats: how often it is timed at least, whatever the limits of the run say; their time goes before.
-        limit: seconds of a repeat above which it is not timed further: the result is that it is over the limit.
+        least_repeats: the least number of timed repeats, even if they exceed the time limit of the run.
+        limit: seconds; a task whose first repeats take longer is not timed, and the row says so.
     """
 
     workload: str = ""

@@ -97,7 +97,7 @@ def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np
 
 
 def levels(graph: Converted, source: int | list[int], *, towards: bool = False, keep: bool = True) -> Tree:
-    """Return the tree of fewest edges from a vertex, or ``towards`` it, or that of the nearest of several."""
+    """Return a tree of paths with the fewest edges; the arguments are those of :func:`lightest`."""
     found = graph.answer("bfs", backwards=towards, keep=keep, **_roots(source))
     reached = np.flatnonzero(found.level >= 0)
     order = reached[np.argsort(found.level[reached], kind="stable")]
@@ -118,7 +118,15 @@ def lightest(
     keep: bool = True,
     negative: str = "dijkstra",
 ) -> Tree:
-    """Return the tree of least weights from a vertex or several, or ``towards`` one; ``weight=None``: of fewest edges.
+    """Return a tree of shortest paths by weight.
+
+    Args:
+        graph: the graph.
+        source: the root, or several: then each vertex belongs to the nearest one.
+        weight: edge attribute with the weights; None: the fewest edges.
+        towards: follow edges backwards: paths lead to the root.
+        keep: keep the result current for later calls on the same graph.
+        negative: which error a negative weight raises.
 
     Raises:
         ValueError: an edge that is reached has a negative weight, and ``negative`` is ``"dijkstra"``.

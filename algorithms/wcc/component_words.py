@@ -15,15 +15,15 @@ RANKS = 5  #: bits of a class
 
 
 class Layout(NamedTuple):
-    """The fields of a word: how many bits each has.
+    """How the 64 bits of a vertex's word in the forest of components are divided.
 
     Attributes:
-        root_shift: bits of the distance.
-        root_bits: bits of an id.
-        length_mask: lengths are 1 to this plus 1.
-        last_rank: the worst class.
+        root_shift: bits of the distance from the root.
+        root_bits: bits of the id of the root.
+        length_mask: the greatest length of an edge, less 1.
+        last_rank: the worst class of an edge.
         unmix: the inverse of :data:`MIX` modulo ``2**root_bits``.
-        limit: when a distance is above it, the forest is made again.
+        limit: the greatest distance; above it the forest is built from scratch.
     """
 
     root_shift: int
@@ -35,9 +35,9 @@ class Layout(NamedTuple):
 
 
 def layout_for(num_vertices: int) -> Layout:
-    """Return the layout for graphs of up to about twice ``num_vertices`` vertices.
+    """Return the layout of words for graphs of up to ``2**root_bits`` vertices, which is more than ``num_vertices``.
 
-    Ids come first; then distances have at least as many bits, and the rest goes to lengths and classes.
+    The id of the root takes as many bits as it needs, the distance at least as many, lengths and classes the rest.
     """
     root_bits = min(32, max(8, num_vertices.bit_length()))
     unused = 62 - 2 * root_bits

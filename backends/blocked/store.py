@@ -344,9 +344,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; the counters are asked for before the bounds become loose, as that takes time.
+        """Note a queued batch, see :meth:`BatchStore.queued`, and request the exact counters only when needed.
 
-        So they are when the blocks may soon be too few for more batches like this one.
+        That takes time, so it is done when the bounds of the edge count have become loose, or when the pool may be too
+        small for more batches of this size.
         """
         if self.device.is_cuda:
             updates, counters = inserted + deleted, self.counters

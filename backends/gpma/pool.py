@@ -20,9 +20,8 @@ class GpmaPool(ArrayManager[Graph]):
     """The arrays of a store.
 
     Attributes:
-        leaves: number of leaves in use; the arrays may be longer, after vertices were added. Set before the arrays of
-            that number are attached.
-        marked: whether inserted edges are marked.
+        leaves: number of leaves in use; the arrays may have more. A rebuild sets it before it replaces the arrays.
+        marked: whether inserted edges are recorded for ``updated()``.
     """
 
     def __init__(self, backend: str, device: Device, weight_dtype: np.dtype | None, limit: int | None) -> None:

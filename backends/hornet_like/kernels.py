@@ -26,9 +26,10 @@ class Plan(ABC):
 
 
 class HornetKernels(Protocol):
-    """Functions over the arrays of a graph. Only ``locate`` and the plans allocate; none waits for the device.
+    """The loops or kernels of one device, over the arrays of a graph.
 
-    ``edges`` is an upper bound of the number of edges stored.
+    Only ``locate`` and the methods that return plans allocate memory; none waits for the device. Arguments called
+    ``edges`` are an upper bound of the number of edges stored.
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
@@ -41,10 +42,17 @@ class HornetKernels(Protocol):
         """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
 
     def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """Migrate what overflows, append the absent entries, replace weights, and report.
+        """Insert the absent edges of a batch, replace the weights of the present ones, and write the report.
 
-        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU). Returns False,
-        with nothing changed, if the plan is unchecked and the pool is too small.
+        Args:
+            graph: the arrays of the store.
+            batch: the located batch.
+            plan: which vertices move to larger blocks; None (CPU only) if no edge is absent.
+            weight: bit patterns of the weights, in the order of the batch.
+            report: where status and old weights are written.
+
+        Returns:
+            False, with nothing changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
         """
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:

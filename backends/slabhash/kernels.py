@@ -28,9 +28,12 @@ class GuardedBatch(NamedTuple):
 
 
 class BucketPlan(NamedTuple):
-    """Buckets for all vertices: their number as codes, and the number of heads.
+    """How many buckets each vertex gets.
 
-    What else is in it is for the kernels that made it.
+    Attributes:
+        codes: ``uint16[num_vertices]``: the number of buckets, see ``cursor.decode``.
+        heads, ends: what the kernels that made the plan need to carry it out; None if they need nothing.
+        total: number of first slabs of all buckets.
     """
 
     codes: Array

@@ -22,11 +22,13 @@ TITLE_WIDTH = 36
 def plot(
     rows: Rows, path: Path, titles: Mapping[str, str] | None = None, peaks: Mapping[str, float] | None = None
 ) -> list[Path]:
-    """Write all pictures that ``rows`` give; the ending of ``path`` says whether as PNG or SVG. Return their files.
+    """Draw every kind of picture for which ``rows`` has measurements; return the files written.
 
-    ``titles`` are those of the maps, by device; ``peaks`` the measured bytes per second of the memory, by run.
-
-    One picture has the name ``path``; of several each has a word of its own behind the stem.
+    Args:
+        rows: rows of results files.
+        path: the file, PNG or SVG by its ending. Of several pictures each gets a word appended to the file's stem.
+        titles: titles of the crossover maps, by device.
+        peaks: measured memory bandwidth in bytes per second, by run.
     """
     made = pictures(rows, titles or {}, peaks or {})
     files = [path if len(made) == 1 else path.with_stem(f"{path.stem}-{name}") for name in made]
@@ -36,7 +38,7 @@ def plot(
 
 
 def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) -> dict[str, Any]:
-    """Return the figures that ``rows`` give, by a word that names each."""
+    """Return matplotlib figures by name, one of each kind for which ``rows`` has measurements; see :func:`plot`."""
     panels = list(_panels(rows).items())
     parts = [panels[at : at + PANELS] for at in range(0, len(panels), PANELS)]
     made = {f"rates{number or ''}": rates(dict(part), peaks) for number, part in enumerate(parts)}

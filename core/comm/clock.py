@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class AgreedClock:
-    """A clock of a graph of several ranks: all read what rank 0 has measured.
+    """A clock for a graph of several ranks: every rank reads what rank 0 measured.
 
     Args:
         comm: the communication.

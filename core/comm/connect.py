@@ -23,23 +23,23 @@ ALONE = "suricate: start jobs by `python -m mpi4py job.py`, else a process that 
 
 
 def connect(library: str = "auto") -> Comm:
-    """Return the communication of this process with the others of its job; alone, it is the only rank.
+    """Join the processes that an MPI launcher started; return this process's communication with them.
 
-    Start the job by a launcher of MPI: ``mpiexec -n 4 python -m mpi4py job.py``. From here on a process that raises,
-    ends, or does not come to a collective within ``SURICATE_TIMEOUT`` seconds (600; time spent compiling does not
-    count) while others wait for it, ends the whole job. Notices come from rank 0 only. Processes of one host take its
-    GPUs in turn: graphs with ``device="cuda"`` lie on that of their rank.
+    Start the job with ``mpiexec -n 4 python -m mpi4py job.py``; without a launcher this process is the only rank. A
+    process that raises, ends, or keeps others waiting at a collective for ``SURICATE_TIMEOUT`` seconds (600; time
+    spent compiling does not count) ends the whole job. Only rank 0 prints notices. Graphs with ``device="cuda"`` are
+    on the GPU of their rank; the processes of one host take its GPUs in turn.
 
     Args:
-        library: ``"nccl"``: NCCL for arrays on GPUs, of which each process has one, and MPI for the host; ``"mpi"``:
-            MPI for both, arrays of GPUs through the host; ``"auto"``: ``"nccl"`` if every process has a GPU for itself.
+        library: what carries arrays on GPUs; the rest goes by MPI. ``"nccl"``: NCCL, one GPU per process; ``"mpi"``:
+            MPI, through the host; ``"auto"``: ``"nccl"`` if every process has a GPU for itself, else ``"mpi"``.
 
     Raises:
         UnknownNameError: there is no such library.
         MissingLibraryError: a launcher has started several processes, and mpi4py or a library of MPI is missing; or
-            there is no NCCL.
-        CommunicationError: the launcher and the library of MPI do not agree about the number of processes.
-        DeviceError: two processes have the same GPU, and ``library`` is ``"nccl"``, or there is none.
+            NCCL is missing.
+        CommunicationError: the launcher and the library of MPI disagree about the number of processes.
+        DeviceError: with ``"nccl"``, two processes have the same GPU, or there is none.
     """
     one_of("library", library, LIBRARIES)
     started = next((int(os.environ[name]) for name in SIZES if os.environ.get(name, "").isdigit()), 1)

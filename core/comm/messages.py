@@ -25,12 +25,12 @@ ALIGNMENT = 16  #: bytes
 
 
 def packed(name: str, site: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return a message, ``uint8[MESSAGE]``, and the bytes that it has no room for.
+    """Return the message of a collective, ``uint8[MESSAGE]``, and the bytes of ``value`` that do not fit into it.
 
     Args:
-        name: of the collective.
-        site: where it is called.
-        value: an array, whose bytes are sent as they are, or what can be pickled.
+        name: name of the collective.
+        site: where it is called, ``file:line``.
+        value: an array, sent as its bytes, or anything that can be pickled.
     """
     message = np.zeros(MESSAGE, np.uint8)
     message[WAY] = np.frombuffer(hashlib.blake2b(f"{name} at {site}".encode(), digest_size=16).digest(), np.uint8)
@@ -54,8 +54,8 @@ def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]
     """Return the values of all ranks.
 
     Args:
-        messages: ``uint8[size, MESSAGE]``.
-        exchange: returns the bytes that messages had no room for, whose numbers it gets.
+        messages: ``uint8[size, MESSAGE]``, one of each rank.
+        exchange: given the number of bytes of each rank that did not fit into its message, returns these bytes.
     """
     sizes = [int(message[SIZE].view(np.int64)[0]) for message in messages]
     left = [size if size > INLINE else 0 for size in sizes]
@@ -76,7 +76,7 @@ def _value(message: np.ndarray, body: np.ndarray) -> Any:
 
 
 def limit() -> float:
-    """Return the seconds that a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is none."""
+    """Return how many seconds a rank waits for others; raises ``ParameterError`` if ``SURICATE_TIMEOUT`` is invalid."""
     given = os.environ.get("SURICATE_TIMEOUT", "600")
     try:
         return real("SURICATE_TIMEOUT", float(given), low=0, include_low=False)
@@ -85,7 +85,7 @@ def limit() -> float:
 
 
 def ways_apart(ways: list[str]) -> str | None:
-    """Return the text of an error if ranks have come to different collectives, each of a name at a call site."""
+    """Return an error message if ranks are at different collectives (name and call site), else None."""
     for rank, way in enumerate(ways):
         if way != ways[0]:
             return f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {way}"

@@ -22,7 +22,7 @@ class NCCLComm(Comm):
     """Communication of a process that has a GPU for itself.
 
     Args:
-        host: communication of the same ranks, which start together.
+        host: communication of the same ranks for host values.
         index: the CUDA device of this rank.
 
     Raises:

@@ -45,16 +45,16 @@ class Comm(ABC):
         """Return what every rank passed, in rank order.
 
         Args:
-            name: what is gathered; ranks that differ in it, or in where they call from, have gone different ways.
-            value: something small, or an array on the host or on a CUDA device. What other ranks get is a copy.
+            name: what is gathered. Ranks that pass different names, or call from different lines, raise.
+            value: a small value, or an array on the host or on a CUDA device. Other ranks get a copy.
 
         Raises:
-            CommunicationError: ranks differ, one has ended, or one does not come.
+            CommunicationError: ranks are at different collectives, one has ended, or one does not come in time.
         """
 
     @abstractmethod
     def abort(self, reason: str) -> None:
-        """End the job: every rank that waits, or will wait, raises ``CommunicationError`` with ``reason``."""
+        """End the job: every rank that waits now or later raises ``CommunicationError`` with ``reason``."""
 
     def allgather(self, value: Any) -> list[Any]:
         """Return a small Python value of every rank, in rank order."""
@@ -65,18 +65,18 @@ class Comm(ABC):
         return self.gather(f"allgatherv of {array.dtype}", array)
 
     def joined(self, array: Array) -> Array:
-        """Return the arrays of all ranks as one, in rank order; lengths may differ, the dtype may not."""
+        """Return the arrays of all ranks, concatenated in rank order; lengths may differ, the dtype may not."""
         parts = self.allgatherv(bits(array))  # kernels of CuPy take subnormal floats for zero
         return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Return what each rank has for this one, in rank order: ``parts`` are for each rank, of one dtype on all."""
+        """Send ``parts[r]`` to each rank ``r``, one dtype on all; return the arrays received, in rank order."""
         ends = self.gather("exchange", np.cumsum([0, *map(len, parts)]))
         sent = self.allgatherv(module_of(parts[0]).concatenate(parts))
         return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
 
     def merged(self, array: Array) -> Array:
-        """Return integers of all ranks as one array, of which each place is 0 on all ranks but one.
+        """Return the elementwise sum of integer arrays of which each place is 0 on all ranks but one.
 
         ``array`` may be overwritten.
         """
@@ -86,12 +86,12 @@ class Comm(ABC):
         return total
 
     def smallest(self, array: Array) -> None:
-        """Give all ranks the smallest of what they have at each place of ``array``, ``uint64``; in place."""
+        """Set each place of ``array`` (``uint64``) to its minimum over all ranks."""
         for other in self.gather(f"smallest {array.dtype}", array):
             module_of(array).minimum(array, other, out=array)
 
     def share(self, array: Array, bounds: Array) -> None:
-        """Give all ranks what the others have in their ranges of ``array``, which ``bounds`` divide; in place."""
+        """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place."""
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
         for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):
             array[begin : begin + len(part)] = part
@@ -111,7 +111,7 @@ class Comm(ABC):
     # -- what is wrong on one rank is an error on all ------------------------------------------------------------------
 
     def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
-        """Return the values of all ranks; if any of them has met a problem, raise that of the first on all."""
+        """Return the values of all ranks; if any rank passes a ``problem``, raise the first one on all."""
         said = None if problem is None else (type(problem).__name__, str(problem))
         found = self.gather("together", (said, value))
         for rank, (said, _) in enumerate(found):
@@ -120,7 +120,7 @@ class Comm(ABC):
         return [value for _, value in found]
 
     def alike(self) -> Alike:
-        """Return a context for what may fail on one rank, and then raises on all; collective at its end."""
+        """Return a context: an exception inside it on any rank is raised on all at its end; collective."""
         return Alike(self)
 
     def same(self, values: Mapping[str, Any]) -> None:
@@ -134,21 +134,24 @@ class Comm(ABC):
                     raise ParameterError(f"{name} is {texts}: pass the same on all ranks")
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Return the stores of ``graph``, and how it is divided among the ranks (None: it is not).
+        """Divide the vertices of a new graph among the ranks.
 
         Args:
-            graph: the graph, which is being made.
+            graph: the graph, under construction.
             options: its options.
-            make: returns empty stores for hints of degrees.
-            hints: expected out-degrees and in-degrees, by vertex, each of them may be None.
+            make: returns empty stores, given degree hints.
+            hints: expected out-degrees and in-degrees, by vertex; either may be None.
             count: number of vertices.
+
+        Returns:
+            The stores of the graph, and its ``Partition`` (None with one rank).
         """
         partition = self.partition(graph, self, options, make, hints, count)
         return partition.stores, partition
 
 
 class Alike(AbstractContextManager[None]):
-    """What :meth:`Comm.alike` returns; no generator, whose frames would be taken for the place of the call."""
+    """The context of :meth:`Comm.alike`; no generator, whose frame would be taken for the call site."""
 
     def __init__(self, comm: Comm) -> None:
         self._comm = comm
@@ -169,7 +172,7 @@ class SelfComm(Comm):
         return [value.copy() if is_array(value) else value]
 
     def abort(self, reason: str) -> None:
-        """There is nobody to tell."""
+        """Do nothing: there is no other rank."""
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
         """Divide nothing."""

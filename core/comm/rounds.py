@@ -19,13 +19,13 @@ Found = TypeVar("Found")
 def in_rounds(
     comm: Comm, pieces: Iterable[Piece], ask: Callable[[Piece | None], Found], use: Callable[[Piece, Found], None]
 ) -> None:
-    """Ask for each piece, and use the answer; collective.
+    """Ask other ranks for each piece, one per round, and use the answers; collective.
 
     Args:
-        comm: the communicator.
-        pieces: what this rank needs; other ranks may need more, or fewer.
-        ask: the collective exchange; with None this rank only answers.
-        use: takes the answer, on this rank alone.
+        comm: the communication.
+        pieces: what this rank needs; ranks may need different numbers of pieces.
+        ask: the collective exchange, which returns the answer; called with None, this rank only answers others.
+        use: called with each piece and its answer, on this rank alone.
     """
     own, problem = iter(pieces), None
     while True:

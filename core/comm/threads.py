@@ -35,13 +35,13 @@ class Meeting:
         self.reason: str | None = None  # why the job ends
 
     def end(self, rank: int, how: str) -> None:
-        """Note that a rank takes part no longer."""
+        """Note that a rank has ended."""
         with self.changed:
             self.ended[rank] = how
             self.changed.notify_all()
 
     def wait_for_ends(self, number: int) -> None:
-        """Wait until so many ranks take part no longer; unlike joins of threads, interrupts may end this and repeat."""
+        """Wait until ``number`` ranks have ended; unlike joining threads, this can be interrupted and repeated."""
         with self.changed:
             self.changed.wait_for(lambda: len(self.ended) >= number)
 
@@ -125,11 +125,11 @@ class ThreadComm(Comm):
 
 
 def run(fn: Callable[[Comm], Any], ranks: int = 2) -> list[Any]:
-    """Call ``fn(comm)`` in ``ranks`` threads and return what they returned, in rank order.
+    """Call ``fn(comm)`` in ``ranks`` threads and return the results, in rank order.
 
     Raises:
-        ParameterError: ``ranks`` is no number from 1 to 64.
-        Exception: what the first rank that failed by itself raised.
+        ParameterError: ``ranks`` is not an integer from 1 to 64.
+        Exception: the exception of the first rank that failed by itself.
     """
     ranks = integer("ranks", ranks, low=1, high=MOST_RANKS)
     if not callable(fn):

@@ -17,9 +17,9 @@ STAMP = Program(Path(__file__).with_name("clock.cu"))
 
 
 class DeviceClock:
-    """See ``suricate.plugins.clock.Clock``; spans begin and end in CuPy's current stream, and nothing waits.
+    """A ``suricate.plugins.clock.Clock`` of the work in CuPy's current stream; no call waits for the device.
 
-    Nor does a span count while launches take quick builds, which may be many times slower.
+    A span during which kernels were still quick builds, which may be many times slower, counts as 0 seconds.
 
     Args:
         device: a CUDA device.

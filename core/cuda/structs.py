@@ -76,9 +76,9 @@ class Struct:
 
     @cached_property
     def values(self) -> Callable[..., tuple]:
-        """Returns the values of its own fields, all given by keyword, in the order that the packer takes them.
+        """A function that takes the struct's own fields by keyword and returns a tuple of them in the packer's order.
 
-        Generated, like the methods of a NamedTuple: a plain call, as every small batch makes it.
+        It is generated, since every small batch calls it and a plain call is fastest.
         """
         names = ", ".join(self.own)
         return eval(f"lambda *, {names}: ({names},)")

@@ -109,7 +109,7 @@ def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None
 
 
 def as_ids(values: Any, argument: str) -> Array:
-    """Return ``values`` as a one-dimensional integer array (NumPy or CuPy), its range not yet checked.
+    """Return ``values`` as a one-dimensional integer array (NumPy or CuPy); the range of the ids is not checked.
 
     Raises:
         DTypeError: floats, bools, strings or objects.

@@ -34,18 +34,19 @@ _LENGTH, _LONGEST = np.uint64(0xFFFFFFFF), np.uint64(LONGEST)
 
 
 class Names:
-    """A one-to-one map between names and vertices. Names are texts, or integers of 64 bits.
+    """A one-to-one map between names and vertex ids. Names are texts, or integers of 64 bits.
 
-    A name that is added gets the lowest free id, or the next one. The id of a name that is forgotten is free from the
-    next slide on (:meth:`next_slide`), so that within a slide an id means one vertex. Each name has a count, which
-    :meth:`add` and :meth:`retain` raise and :meth:`release` lowers; at 0 it is forgotten, unless ``keep``.
+    A new name gets the lowest free id. Each name has a count, which :meth:`add` and :meth:`retain` raise and
+    :meth:`release` lowers; at 0 the name is forgotten, unless ``keep``. The id of a forgotten name is free from the
+    next call of :meth:`next_slide` on: within a slide an id means one vertex.
 
-    Values are lists, arrays of NumPy, or columns of Arrow, pandas or polars; a single ``str`` or ``int`` gives a single
-    answer. Texts are UTF-8, up to 16 MiB each. Ids and answers are in host memory. Several threads may use a map.
+    Values are lists, arrays of NumPy, or columns of Arrow, pandas or polars; a single ``str`` or ``int`` gives a
+    single answer. Texts are UTF-8, up to 16 MiB each. Ids and answers are in host memory. Several threads may use a
+    map.
 
     Args:
         dtype: ``"text"``, ``"int64"``, ``"uint64"``, or None: what the first values are.
-        keep: whether :meth:`release` keeps names whose count comes to 0.
+        keep: whether names whose count reaches 0 are kept.
 
     Raises:
         ParameterError: another ``dtype``.
@@ -236,20 +237,22 @@ class Names:
         """Raise the count of ids by one per occurrence.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name.
+            VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
         """
         with self._lock:
             self._loops.count_up(self._known(ids), self._counts)
 
     def release(self, ids: Any) -> np.ndarray:
-        """Lower the count of ids by one per occurrence, forget those that come to 0 unless ``keep``; return these.
+        """Lower the count of ids by one per occurrence; unless ``keep``, forget the names of those that reach 0.
+
+        Add the names of a slide before you release those that it loses.
 
         Returns:
-            The ids that came to 0, ascending, ``uint32``. Add what a slide brings before you release what it loses.
+            The ids whose count reached 0, ascending, ``uint32``.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
-            ParameterError: a count would be negative; nothing is changed.
+            VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
+            ParameterError: a count would become negative; nothing is changed.
         """
         with self._lock:
             known = self._known(ids)
@@ -264,12 +267,14 @@ class Names:
             return zeros
 
     def forget(self, ids: Any, *, reuse: bool = True) -> None:
-        """Forget the names of ids, whatever their counts; the ids are free from the next slide on.
+        """Forget the names of ids, whatever their counts.
 
-        With ``reuse=False`` they are never given out again: vertices without names have them.
+        Args:
+            ids: integers, ``n``.
+            reuse: whether the ids are given out again, from the next slide on.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
+            VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
         """
         with self._lock:
             known = np.unique(self._known(ids))
@@ -278,10 +283,13 @@ class Names:
                 self._freed.pop()
 
     def withdraw(self, ids: Any) -> None:
-        """Forget names that were added in this slide and that no graph has seen: their ids are free at once.
+        """Forget names added since the last :meth:`next_slide`, which no graph has used: their ids are free at once.
+
+        Args:
+            ids: integers, ``n``.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: an id is none, or has no name; nothing is changed.
+            VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
             ParameterError: an id was given out in an earlier slide; nothing is changed.
         """
         with self._lock:
@@ -298,7 +306,7 @@ class Names:
                 name_state.set_free(self, known[~last])
 
     def skip(self, num_ids: int) -> None:
-        """Give out no ids below ``num_ids`` but those that were given out before: vertices without names have them."""
+        """Never give out unused ids below ``num_ids``: they belong to vertices without names."""
         with self._lock:
             if num_ids > self.num_ids:
                 self._allot(max(num_ids, len(self._words)))
@@ -385,9 +393,9 @@ class Names:
         return found
 
     def forgotten(self, version: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """Return ids, ``uint32[n]``, and names that were forgotten in this slide or the one before, in that order.
+        """Return ids, ``uint32[n]``, and names that were forgotten in this slide or the last one, in that order.
 
-        They are not part of copies and states. With ``version``: only names that ids had at that version.
+        With ``version``, only those that were added at that version or before. Copies and states lack them.
         """
         last = self.version if version is None else integer("version", version, low=0)
         ids, names = [np.empty(0, np.uint32)], [np.empty(0, object if self._kind == TEXT else self._kind or "int64")]
@@ -427,26 +435,26 @@ class Names:
     # -- copies and checkpoints ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return all of it as arrays by name, which ``numpy.savez`` takes without pickle; see :meth:`restore`."""
+        """Return the map as arrays by name, for ``numpy.savez`` without pickle; :meth:`restore` reads them."""
         with self._lock:
             return name_state.state_of(self)
 
     @classmethod
     def restore(cls, state: Any) -> Names:
-        """Return the map that :meth:`state` was called on.
+        """Return the map whose :meth:`state` is given.
 
         Raises:
-            ParameterError: it is no such state, of a later version, or a damaged one.
+            ParameterError: the state is not one, damaged, or of a later version.
         """
         return name_state.restored(cls, state)
 
     @classmethod
     def of(cls, names: Any) -> Names:
-        """Return the map in which id i has the i-th of these names; a copy of a :class:`Names`.
+        """Return a map in which id ``i`` has the name ``names[i]``; of a :class:`Names`, a copy.
 
         Raises:
             ParameterError: two ids have the same name.
-            DTypeError, ShapeError: they are no names.
+            DTypeError, ShapeError: ``names`` are not texts or integers in one dimension.
         """
         if isinstance(names, Names):
             return names.copy()

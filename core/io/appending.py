@@ -23,7 +23,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Iterable[Any]) -> None:
 
 
 def size_on_disk(path: Path) -> int:
-    """Return the bytes of a file, all of them on the disk; 0 if there is none, or it is a device or pipe."""
+    """Flush a file to disk and return its size in bytes; 0 if it does not exist or is a device or pipe."""
     if is_special(path):
         return 0
     try:
@@ -33,9 +33,9 @@ def size_on_disk(path: Path) -> int:
 
 
 def cut_to(path: Path, size: int) -> None:
-    """Cut a file to the bytes it had when a checkpoint was taken; raises ``ParameterError`` if it has fewer.
+    """Truncate a file to ``size`` bytes, as it was at a checkpoint; raises ``ParameterError`` if it is shorter.
 
-    Devices and pipes stay as they are.
+    Devices and pipes are left alone.
     """
     if is_special(path):
         return

@@ -20,10 +20,10 @@ _KONECT_SIZES = re.compile(r"%\s*(\d+)(?:\s+(\d+)\s+(\d+))?\s*")
 
 
 def direction(comments: list[str]) -> bool | None:
-    """Return whether comments say that edges are directed (True) or undirected (False); None if they do not.
+    """Return whether comments say that edges are directed (True) or undirected (False); None if unclear.
 
-    The word counts, not a part of another word, an address or the name of a file. "not directed" and "directed: no" are
-    understood; where both words occur, or a negation stands near the word, nothing is decided.
+    Only whole words count, not parts of words, addresses or file names. "not directed" and "directed: no" are
+    understood; the result is None if both words occur, or another negation is near the word.
     """
     said: set[bool | None] = set()
     named: set[str] = set()
@@ -66,12 +66,12 @@ class Konect:
 
 
 def konect_header(lines: list[str]) -> Konect | None:
-    """Return what the first comments say if they are KONECT's ``% sym unweighted``, else None.
+    """Return the header if the comments begin with KONECT's ``% sym unweighted`` or the like, else None.
 
     A second line ``% EDGES LEFT RIGHT`` declares sizes.
 
     Raises:
-        ValueError: the graph is bipartite, and the sizes, by which its two sets of ids are told apart, are missing.
+        ValueError: the graph is bipartite, but the sizes of its two sets of vertices are missing.
     """
     found = _KONECT.fullmatch(lines[0].strip().lower()) if lines else None
     if found is None:

@@ -116,8 +116,7 @@ def decompressor(kind: str) -> Any:
 def compressed(raw: IO[bytes], kind: str) -> Any:
     """Return a context manager: a stream that compresses to ``raw``, which stays open.
 
-    Presets are fast, since a graph file is written once and is large. There is no name and no time in it, so that equal
-    graphs give equal files.
+    It uses fast presets, and writes neither name nor time, so that equal graphs give equal files.
 
     Raises:
         MissingLibraryError: the package for it is not installed.
@@ -156,14 +155,14 @@ def _first_of(names: Iterable[str], extra: str, package: str) -> Any:
 
 
 def kind_of(start: bytes) -> str:
-    """Return the extension of the compression that a file has by its first bytes, or ``""``."""
+    """Return the extension of a file's compression, recognised by its first bytes, or ``""``."""
     return next((kind for kind, magic in MAGIC.items() if start.startswith(magic)), "")
 
 
 def other_kind(path: Path, start: bytes) -> str | None:
-    """Return what a file is, in words, if its first bytes are those of a format that is not read here.
+    """Return the name of an unsupported format that a file has by its first bytes, for an error message; else None.
 
-    The name decides for a file that is not ASCII: Brotli, for one, has no such bytes.
+    If the first bytes are not ASCII, the extension decides: Brotli, for one, has no magic number.
     """
     if start[257:262] == b"ustar":
         return "a tar archive: unpack it first"
@@ -174,7 +173,7 @@ def other_kind(path: Path, start: bytes) -> str | None:
 
 
 def split_suffix(path: Path) -> tuple[str, str]:
-    """Return the file's extension without compression and that of the compression, as in ``(".txt", ".gz")``."""
+    """Return the file's extension without the compression, and that of the compression: ``(".txt", ".gz")``."""
     last = path.suffix.lower()
     compression = _ALIASES.get(last, last) if _ALIASES.get(last, last) in MAGIC else ""
     return (Path(path.stem) if compression else path).suffix.lower(), compression

@@ -30,15 +30,15 @@ class EdgeFile:
     Attributes:
         src, dst: uint32[n] ids below ``num_vertices``.
         weight: int32, uint32, float32 or float64 [n], or None if the file has none.
-        time: int64[n], or None: numbers as they are in the file, mostly seconds since 1970; or, where the file has
-            times in ISO 8601 or timestamps, how many of ``time_unit`` since 1970 (UTC).
+        time: int64[n], or None. Plain numbers are kept as they are (mostly seconds since 1970); ISO 8601 texts and
+            timestamps become numbers of ``time_unit`` since 1970 (UTC).
         num_vertices: largest id + 1, or what the header declares.
         directed: whether the edges are arcs (True) or each stands for both directions (False); None: unknown.
-        labels: the original id of every vertex where ids were mapped (``relabel``): int64 (uint64 if one needs it) or
-            an object array of ``str``; else None.
-        path, format: where it came from and the name of its format.
-        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None where the times of the file are mere numbers.
-        table: the labels as the reader has them, if it has them as ``Names``.
+        labels: the original id of every vertex if ids were mapped (``relabel``): int64 (uint64 if one needs it) or an
+            object array of ``str``; else None.
+        path, format: the file and the name of its format.
+        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; None if the times of the file are plain numbers.
+        table: the labels as ``Names``, if the reader made them so; else None.
         columns: attributes of edges by name, ``[n]``: numbers, bools, or texts in arrays of objects.
     """
 
@@ -82,14 +82,13 @@ class EdgeFile:
     def to_graph(self, **options: Any) -> Graph:
         """Return a new ``Graph`` with these edges; ``options`` are those of ``Graph``.
 
-        Unless given, ``num_vertices``, ``directed`` (True where the file does not say) and ``weight_dtype`` are those
-        of the file; ``weight_dtype=None`` leaves the weights out. In a directed graph an edge that stands for both
-        directions is two arcs. ``columns`` become those of its edges. If ids were mapped, ``graph.names`` has the names
-        of the vertices.
+        By default ``num_vertices``, ``directed`` (True if unknown) and ``weight_dtype`` are those of the file;
+        ``weight_dtype=None`` ignores the weights. In a directed graph an edge that stands for both directions becomes
+        two arcs. ``columns`` become columns of edges. If ids were mapped, ``graph.names`` has the original ids.
 
         Raises:
             WeightError: ``weight_dtype`` cannot hold the weights, or the file has none.
-            CapacityError: memory does not suffice for the vertices; the message names the largest id.
+            CapacityError: there is not enough memory for the vertices; the message names the largest id.
         """
         from suricate.graph import Graph
         from suricate.graph.exchange.parts import insert_parts, share_of

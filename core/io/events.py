@@ -93,7 +93,7 @@ class EventStep:
     def batch(self, *, weighted: bool = True) -> Batch:
         """Return the step as a ``Batch``: deletions, then insertions and, if ``weighted``, new weights.
 
-        Applied deletions first it leads to the same graph as the events one by one.
+        It leads to the same graph as the events one by one.
         """
         from suricate.graph.delta import Batch
 

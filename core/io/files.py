@@ -34,11 +34,13 @@ class _DamagedError(Exception):
 class ByteSource:
     """The uncompressed bytes of a file, in order; compression is recognised by the first bytes.
 
-    :meth:`fetch` reads ahead, in any thread, while another works on what was handed out; everything else, ``progress``
-    too, happens in the thread that asks for the bytes.
+    :meth:`fetch` may read ahead in another thread than the one that uses the bytes; everything else, calls of
+    ``progress`` included, happens in the latter. Memory is bounded, whatever the size of the file.
 
-    ``start`` holds the first bytes of the file, ``compression`` the extension of its compression or ``""``. ``lines``
-    counts the complete lines handed out by :meth:`chunks`. Memory stays bounded whatever the size of the file.
+    Attributes:
+        start: the first bytes of the file.
+        compression: the extension of its compression, or ``""``.
+        lines: number of complete lines returned by :meth:`chunks` so far.
 
     Raises:
         OSError: the file is missing or cannot be read.
@@ -95,7 +97,7 @@ class ByteSource:
         self._report()
 
     def fetch(self, number: int) -> None:
-        """Read and decompress ``number`` pieces ahead, counting those already fetched."""
+        """Read and decompress until ``number`` pieces are ready, including those already fetched."""
         while len(self._fetched) < number and not (self._fetched and isinstance(self._fetched[-1], str)):
             try:
                 self._fetched.append(next(self._pieces, ""))
@@ -183,7 +185,7 @@ def newlines(chunk: bytes) -> int:
 
 
 def rest_of(chunks: Iterator[bytes], head: bytes) -> tuple[Iterator[bytes], bool]:
-    """Return the chunks after ``head``, the bytes read so far, and whether the file is small (see :data:`SMALL`)."""
+    """Return the chunks that follow ``head``, the bytes read so far, and whether the file is small (:data:`SMALL`)."""
     ahead = next(chunks, b"")
     return itertools.chain([ahead], chunks) if ahead else chunks, not ahead and len(head) <= SMALL
 

@@ -47,25 +47,25 @@ _NUMBER = re.compile(rb"[+-]?(\d++(\.\d*+)?+|\.\d++)([eE][+-]?\d++)?")
 
 @dataclass(frozen=True)
 class Layout:
-    """What a line of a file is.
+    """What the lines of a file contain.
 
     Attributes:
         format: one of :data:`FORMATS`, ``"metis"`` or ``"events"``.
         records: the fields (``"src"``, ``"dst"``, ``"weight"``, ``"time"``, ``"-"`` to skip) of a line by its first
-            letter; the letter is ``""`` where lines have none.
+            letter; the letter is ``""`` if lines have none.
         comments: first bytes of lines to skip.
         delimiter: what separates columns; None: blanks and tabs.
-        first_id: the least id of the file; ids are counted from 0 after reading.
+        first_id: the least id of the file; after reading ids are counted from 0.
         text_ids: ids are text, not numbers. signed_ids: they are numbers that may be negative.
         iso_times: times are text in ISO 8601, not numbers.
-        header_bytes, header_lines: length of the header, which is not for the tokenizer.
-        counts_line: line of the header that declares the counts.
-        num_vertices: (sources, destinations) declared by the header, or None if it binds nothing.
-        least_vertices: number of vertices that the file has at least.
+        header_bytes, header_lines: length of the header, which the tokenizer does not see.
+        counts_line: number of the header's line that declares the counts.
+        num_vertices: (sources, destinations) declared by the header; None if ids may exceed what it declares.
+        least_vertices: the least number of vertices of the file.
         num_edges: number of edges declared by the header, or None.
-        whole_weights: weights are integers. directed: hint of the header, or None.
-        skipped: how many numbers are ahead of the neighbours in a row of a METIS file.
-        dst_offset: what is added to the ids of destinations, which count apart from the sources in a bipartite file.
+        whole_weights: weights are integers. directed: what the header says, or None.
+        skipped: how many numbers precede the neighbours in a row of a METIS file.
+        dst_offset: added to the ids of destinations; in a bipartite file they are counted separately from the sources.
     """
 
     format: str
@@ -235,10 +235,13 @@ def split_columns(line: bytes, delimiter: str | None) -> list[bytes]:
 
 
 def place_columns(path: Path, names: Sequence[str] | None, count: int, columns: Columns, line: int | None) -> list[str]:
-    """Return the field of each of ``count`` columns; ``columns`` tells the place of the roles by name or position.
+    """Return the field (``"src"``, ``"-"`` for none, ...) of each of ``count`` columns.
+
+    ``columns`` gives the column of each role, by name or position.
 
     Raises:
-        UnknownNameError: there is no such role or name. FileFormatError: no such position, or no source or destination.
+        UnknownNameError: there is no such role or name. FileFormatError: no such position, or no source or
+            destination.
     """
     fields = ["-"] * count
     for role, place in columns.items():
@@ -350,10 +353,10 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
-    """Return a count that a file declares.
+    """Return a count that a file declares in ``digits``.
 
     Raises:
-        FileFormatError: it is more than ``most``; such a count can have thousands of digits, which ``int`` refuses.
+        FileFormatError: it is more than ``most``, however many digits it has.
     """
     digits = digits.lstrip(b"0") or b"0"
     if len(digits) > len(str(most)) or int(digits) > most:

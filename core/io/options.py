@@ -19,7 +19,7 @@ Columns = Mapping[str, str | int]
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader is told; see ``suricate.read`` for the meaning of each option.
+    """The options of ``suricate.read``, validated; see there for their meaning.
 
     Raises:
         ParameterError: an option of the wrong type or value.

@@ -24,15 +24,16 @@ def parsed(
     make: Callable[[], Parser],
     lines: int,
 ) -> Iterator[tuple[bytes, Result]]:
-    """Yield each chunk with ``parse(parser, chunk, lines_before)``, in the order of the file; parse on all threads.
+    """Yield each chunk with the result of ``parse(parser, chunk, lines_before)``, in the order of the file.
 
-    A result is valid until the next chunk is asked for. An error is raised after the chunks before it were yielded.
+    Chunks are parsed on all threads. A result is valid until the next chunk is requested. An error is raised after all
+    earlier chunks were yielded.
 
     Args:
         source: what is read; the next chunks are fetched while others are parsed.
-        chunks: whole lines.
+        chunks: chunks of whole lines.
         parse: parses a chunk; ``lines_before`` is the number of lines before it.
-        parsers: the parsers that there are, at least one; a thread has one of its own.
+        parsers: existing parsers, at least one; each thread has its own.
         make: makes further parsers, which are appended to ``parsers``.
         lines: the number of lines before the first chunk.
     """

@@ -15,12 +15,12 @@ from suricate.io.formats import BY_SUFFIX, TABLE_FORMATS
 def parts_of(path: Path) -> list[Path] | None:
     """Return the files that a folder or a pattern stands for, in natural order; None if ``path`` is neither.
 
-    In a folder, which a pattern may match too, these are the files with the extension of a table, those of its folders
-    ``KEY=VALUE`` included; hidden files and those that start with ``_`` (marks of Spark) are left out.
+    Of a folder, also one that matches the pattern, these are all files with the extension of a table, those in
+    subfolders ``KEY=VALUE`` included. Hidden files and files that start with ``_`` (marks of Spark) are left out.
 
     Raises:
         OSError: there are none.
-        FileFormatError: a file that a pattern matches is no table, or they are of several formats.
+        FileFormatError: a file that matches the pattern is not a table, or the formats differ.
     """
     if path.is_dir():
         found = _tables_in(path)

@@ -42,27 +42,27 @@ def read(
     Arrow need ``pyarrow`` (``suricate[arrow]``).
 
     Ids are used as they are, counted from 0 (``.mtx``, ``.gr`` and METIS files count from 1 and are shifted). An empty
-    file is an edge list without edges and vertices. Memory beyond the result is bounded, whatever the size of the file.
+    file is an edge list without edges and vertices. Memory beyond the result is bounded, whatever the size of the
+    file.
 
     Args:
-        path: the file; or a folder of Parquet or Arrow files, or a pattern such as ``"parts/*.parquet"``, whose edges
-            are taken one file after the other.
+        path: the file; or a folder of Parquet or Arrow files, or a pattern such as ``"parts/*.parquet"``: their edges
+            are concatenated.
         format: one of :data:`FORMATS` or ``"metis"``; None: by the extension, else by the first bytes.
-        relabel: map ids to 0..n-1 in the order of their first appearance (source before destination) and keep them in
-            ``labels``: any numbers of 64 bits, negative ones too, or, if the first line has other ids, texts.
-            ``"text"``: always texts.
-        columns: which column holds ``"src"``, ``"dst"``, ``"weight"``, ``"time"``: its name in the header or schema, or
-            its position from 0. Other columns are skipped.
+        relabel: map ids to 0..n-1 in the order of their first appearance (source before destination) and keep the
+            original ids in ``labels``. They may be any integers of 64 bits, negative ones too, or texts if the first
+            line has texts. ``"text"``: always texts.
+        columns: which column holds ``"src"``, ``"dst"``, ``"weight"``, ``"time"``: its name in the header or schema,
+            or its position from 0. Other columns are skipped.
         delimiter: what separates the columns of CSV; None: by the first line.
         first_id: id of vertex 0 (default 0; ``.mtx`` and ``.gr`` count from 1).
-        num_vertices: number of vertices, where the file does not declare it; every id must be below.
+        num_vertices: number of vertices, if the file does not declare it; every id must be below.
         weight_dtype: int32, uint32, float32 or float64. None: int32 (or uint32) if all weights are integers that fit,
             else float64; a ``real`` .mtx file is float64.
-        directed: what the result's ``directed`` says; None: the hint of the file. With True the entries of a METIS file
-            are arcs.
-        edge_columns: further columns, by name, or ``{name: column or its position}``: attributes of the edges, of CSV,
-            plain text, Parquet and Arrow: numbers, or texts if some are no numbers.
-        sort_by_time: order the edges by time; those of equal time keep their order.
+        directed: ``directed`` of the result; None: what the file says. With True the entries of a METIS file are arcs.
+        edge_columns: further columns, by name, or ``{name: column or its position}``: attributes of the edges, in CSV,
+            plain text, Parquet and Arrow. A column with a text that is not a number is one of texts.
+        sort_by_time: order the edges by time; edges of equal time keep their order.
         progress: called with (bytes of the file consumed, bytes of the file) after every chunk.
 
     Raises:

@@ -51,7 +51,7 @@ def load_pyarrow() -> Any:
 def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFile:
     """Return the edges of a Parquet or Arrow file; see ``suricate.read``.
 
-    A pipe, and a file that is compressed as a whole, are held in memory.
+    A pipe, or a file that is compressed as a whole, is read into memory.
     """
     plain = source.path.is_file() and not source.compression
     with open(source.path, "rb") if plain else io.BytesIO(b"".join(source.pieces())) as file:
@@ -438,10 +438,15 @@ def _count_vertices(
 def write_table(
     file: IO[bytes], format: str, columns: dict[str, np.ndarray], labels: np.ndarray | None, **facts: Any
 ) -> None:
-    """Write columns (``src``, ``dst``, and perhaps ``weight`` and ``time``) to an open file.
+    """Write columns (``src``, ``dst``, optionally ``weight`` and ``time``) to an open file.
 
-    ``labels``: original ids, written instead of the dense ones. ``facts``: ``num_vertices``, ``directed``, and
-    ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream`` (Arrow's stream format, not its file format).
+    Args:
+        file: the file.
+        format: ``"parquet"`` or ``"arrow"``.
+        columns: the columns by name.
+        labels: original ids, written instead of the dense ones, or None.
+        facts: ``num_vertices``, ``directed``, ``time_unit`` (``time`` becomes a timestamp in UTC), and ``stream``
+            (Arrow's stream format instead of its file format).
     """
     pa = load_pyarrow()
     arrays = {name: pa.array(values) for name, values in columns.items()}

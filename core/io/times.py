@@ -22,10 +22,10 @@ _UNITS = ("s", "ms", "us", "ns")
 def microseconds(text: str) -> int:
     """Return an ISO 8601 date or time as microseconds since 1970; without a zone it is UTC.
 
-    ``parse_loops.parse_iso`` does the same, compiled.
+    ``parse_loops.parse_iso`` is the compiled equivalent.
 
     Raises:
-        ValueError: it is none, or has a fraction of a microsecond.
+        ValueError: not a date or time, or it has a fraction of a microsecond.
     """
     if not _TIME.fullmatch(text):
         raise ValueError(f"{text[:40]!r} is no time of ISO 8601, as 2024-05-17T13:45:00.25Z")

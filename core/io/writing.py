@@ -57,24 +57,23 @@ def write(
 ) -> Path:
     """Write edges to ``path``, compressed if the name ends in ``.gz``, ``.xz``, ``.bz2``, ``.zst`` or ``.lz4``.
 
-    Returns the path. The file is written beside its place and moved there when complete: an error leaves an old file
-    as it was.
+    Returns the path. The file appears only when it is complete: after an error an existing file is unchanged.
 
     Args:
         edges: a ``Graph``, an ``EdgeFile``, an ``EdgeList`` or ``(src, dst[, weight])`` of ids, on any device.
         path: the file.
-        format: one of ``suricate.io.FORMATS``; None: by the extension. For ``.txt``, similar ones and none at all that
-            is ``"temporal"`` if there are times, ``"snap"`` if not.
-        num_vertices: number of vertices; None: what ``edges`` knows, else the largest id + 1.
-        directed: whether edges are arcs, not both directions at once; None: what ``edges`` knows, else True.
+        format: one of ``suricate.io.FORMATS``; None: by the extension. ``.txt``, similar extensions and none mean
+            ``"temporal"`` if there are times, else ``"snap"``.
+        num_vertices: number of vertices; None: that of ``edges``, else the largest id + 1.
+        directed: whether edges are arcs, not both directions at once; None: as in ``edges``, else True.
         labels: write the original ids of an ``EdgeFile`` that was read with ``relabel``, or the names of a ``Graph``
             (not for ``.mtx`` and ``.gr``).
         progress: called with (edges written, edges).
 
     An undirected graph has each edge once in the file, except in ``.gr``, which has arcs. ``.gr`` needs whole weights;
-    without weights it gets ones. Decimals are the shortest that give the same number again. CSV, Parquet and Arrow have
-    the columns of edges, those of an ``EdgeFile`` or of a ``Graph`` with ``edge_columns``, under their names; other
-    formats have the one called ``weight``.
+    unweighted edges get weight 1. Decimals are the shortest that give the same number again. CSV, Parquet and Arrow
+    files have the columns of an ``EdgeFile`` or of a ``Graph`` with ``edge_columns``, under their names; other formats
+    have the one called ``weight``.
 
     Raises:
         OSError: the file cannot be written.
@@ -94,7 +93,7 @@ def write(
 
 
 def format_of(path: Path, format: str | None) -> str | None:
-    """Return the format that ``path`` is written in: ``format``, or by the extension; None: text, with times if any.
+    """Return the format that ``path`` is written in: ``format``, or by the extension; None: a text format.
 
     Raises:
         UnknownNameError: there is no such format, or it is not given and the extension is unknown.

@@ -20,9 +20,9 @@ NO_ARCS = ArcList(np.empty(0, np.uint32), np.empty(0, np.uint32), None, None, 0,
 
 
 def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
-    """Return the values of the struct ``Arcs``; entry ``i`` counts if ``status`` is null or ``wanted`` there.
+    """Return the values of the C++ struct ``Arcs`` for a list of arcs.
 
-    ``weight`` is null where the arcs have none.
+    Entry ``i`` counts if ``status`` is null or ``status[i] == wanted``; ``weight`` is null if the arcs have none.
     """
     if arcs is None or not arcs.size:
         return NO_VALUES
@@ -33,7 +33,7 @@ def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
 
 
 def address(array: Any) -> int:
-    """Return where an array lies on the device, 0 for None."""
+    """Return the device address of an array, 0 for None."""
     return 0 if array is None else array.data.ptr
 
 
@@ -43,6 +43,6 @@ def packed_arcs(arcs: ArcList | None) -> np.void:
 
 
 def plain_arcs(arcs: ArcList) -> tuple[Any, ...]:
-    """Return the arguments of loops: src, dst, status (empty: all entries count), wanted, size."""
+    """Return an arc list as arguments of CPU loops: src, dst, status (empty: all entries count), wanted, size."""
     status = np.empty(0, np.uint8) if arcs.status is None else arcs.status
     return arcs.src, arcs.dst, status, arcs.wanted, arcs.size

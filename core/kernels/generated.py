@@ -39,11 +39,11 @@ _lock = renewed(threading.Lock())  # of loading modules
 
 
 def load_module(template: str, text: str) -> ModuleType:
-    """Return the module with this text, made once per process.
+    """Return the module with this source text, created once per process.
 
     Args:
-        template: what it was made from; part of its name.
-        text: its source.
+        template: name of the template that the text was made from; part of the module's name.
+        text: the source.
     """
     text = rows_written_out(text)
     digest = hashlib.sha256("\0".join((text, sys.version)).encode()).hexdigest()[:24]
@@ -53,7 +53,7 @@ def load_module(template: str, text: str) -> ModuleType:
 
 
 def rows_written_out(text: str) -> str:
-    """Return a template in which the functions of a cursor take the place of ``for v, slot in neighbors(g, u):``.
+    """Return a template in which the functions of a cursor replace ``for v, slot in neighbors(g, u):``.
 
     Raises:
         ValueError: such a loop contains a ``break``, which would end one span of slots instead of the loop.
@@ -91,10 +91,10 @@ def rows_written_out(text: str) -> str:
 
 
 def cursor_functions(view: StoreView, names: set[str]) -> str:
-    """Return the source by which a module takes ``names`` from the cursor of ``view``; it uses ``inner``.
+    """Return source text that binds ``names`` to functions of the cursor of ``view``; it uses ``inner``.
 
-    ``weight`` is 1 where the view has none; what the cursor lacks comes from ``IF_ABSENT``;
-    ``owner(g, c, slot)`` is that of the segment or the slot; for ``neighbors`` see :func:`rows_written_out`.
+    ``weight`` returns 1 if the view has no weights. Functions that the cursor lacks come from ``IF_ABSENT``.
+    ``owner(g, c, slot)`` is the owner of the segment or of the slot. For ``neighbors`` see :func:`rows_written_out`.
     """
     names, functions = set(names), []
     if "neighbors" in names:

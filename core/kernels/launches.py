@@ -14,18 +14,18 @@ from suricate.kernels.walking import packed
 
 
 class ArcLaunch:
-    """A launch over views of a graph and lists of arcs; the other arguments are the same each time.
+    """A kernel launch over views of a graph and lists of arcs, whose other arguments are packed once.
 
-    Used under the lock of the graph. The user keeps the arrays among the arguments alive; where one is replaced, a new
-    launch is made.
+    Use it under the lock of the graph, keep the arrays among the arguments alive, and make a new object if one is
+    replaced.
 
     Args:
         program_of: returns the program for a view, the same object for views of one kind.
-        name: of the kernel.
+        name: name of the kernel.
         shape: numbers of blocks and of threads per block.
-        views: whose structs are the first arguments.
-        arguments: all of them, as :func:`suricate.kernels.walking.program_over`'s kernels take them.
-        arcs: place of the first list of arcs among the arguments; the others follow.
+        views: the views whose structs are the first arguments.
+        arguments: all arguments, as kernels of :func:`suricate.kernels.walking.program_over` take them.
+        arcs: index of the first list of arcs among the arguments; the others follow it.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class ArcLaunch:
         self._kernel = PreparedKernel(self._program.kernel(name), *shape, arguments)
 
     def walks(self, *views: StoreView) -> bool:
-        """Take the views as they are now; return False if they are of another kind, and need another launch."""
+        """Use the current views; return False if they are of another kind, for which a new ``ArcLaunch`` is needed."""
         if all(map(is_, views, self._views)):
             return True
         if self._program_of(views[0]) is not self._program:

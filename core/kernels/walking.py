@@ -50,7 +50,7 @@ _lock = renewed(threading.Lock())  # of adding to _modules and _programs: each i
 def loops_over(view: StoreView, template: Path) -> ModuleType:
     """Return the Numba module of ``template`` over the cursor of ``view``, made once.
 
-    Loops that read no weights are called with :func:`without_weights`, else they are compiled for each type of weights.
+    Call loops that read no weights with :func:`without_weights`, so that they are not compiled per type of weights.
     """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
     with _lock:
@@ -61,9 +61,9 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
 
 
 def without_weights(view: StoreView) -> Any:
-    """Return the arrays of ``view`` as loops take them that read no weights: graphs of all types of weights look alike.
+    """Return the arrays of ``view`` for loops that read no weights, of the same types whatever the graph's weights.
 
-    They are as they were if a function of the cursor but ``weight`` and ``ahead`` reads the array of this name.
+    If a function of the cursor other than ``weight`` and ``ahead`` reads the weights, they are the arrays of the view.
     """
     data: Any = view.data
     kind: Any = type(data)
@@ -94,9 +94,9 @@ def _module(view: StoreView, template: Path) -> ModuleType:
 
 
 def assembled(view: StoreView, source: Path, prelude: str) -> Program:
-    """Return the program of ``source``, launched cooperatively, over the cursor of ``view``; it needs no GPU.
+    """Return the CUDA program of ``source`` over the cursor of ``view``, for cooperative launches; needs no GPU.
 
-    ``prelude`` is put between what the view says and the source.
+    ``prelude`` is inserted between the cursor's text and the source.
     """
     from suricate.cuda.program import Program
     from suricate.cuda.structs import enum, view_prelude
@@ -106,7 +106,7 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
 
 
 def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
-    """Return :func:`assembled`, made once per kind of view; ``prelude(view)`` is its own prelude."""
+    """Return :func:`assembled` with the prelude ``prelude(view)``, made once per kind of view."""
     key = source, view.header, walk_of(view).prelude, view.find
     program = _programs.get(key)
     if program is None:
@@ -116,12 +116,12 @@ def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], s
 
 
 def packed(view: StoreView) -> Any:
-    """Return the struct ``View`` of kernels for ``view``, packed once per view."""
+    """Return the C++ struct ``View`` of ``view`` for kernels, packed once per view."""
     return walk_of(view).packed
 
 
 class Walk:
-    """What launches need of a view: worked out once per view, and its text once per kind of view."""
+    """What launches need of a view: arrays packed once per view, source text made once per kind of view."""
 
     def __init__(self, view: StoreView) -> None:
         self.num_vertices = view.num_vertices
@@ -140,7 +140,7 @@ class Walk:
 
 
 def walk_of(view: StoreView) -> Walk:
-    """Return what launches need of ``view``, worked out once."""
+    """Return the :class:`Walk` of ``view``, made once."""
     key = id(view)
     held = _walks.get(key)
     if held is not None and held[0]() is view:
@@ -165,9 +165,9 @@ def _shape_of(view: StoreView) -> tuple[str, ViewStruct]:
 
 @cache
 def resident_blocks(index: int, threads: int, per_multiprocessor: int = 1) -> int:
-    """Return how many blocks of ``threads`` a cooperative launch on CUDA device ``index`` has.
+    """Return the number of blocks of ``threads`` for a cooperative launch on CUDA device ``index``.
 
-    That is ``per_multiprocessor`` for each multiprocessor, or as many as it holds threads for.
+    That is ``per_multiprocessor`` blocks per multiprocessor, or fewer if a multiprocessor lacks the threads.
     """
     import cupy
 

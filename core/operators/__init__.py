@@ -318,14 +318,15 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
 ) -> Propagated:
     """Pull in rounds over an active set, until it is empty (the vertex programs of GraphLab, one call for all rounds).
 
-    In each round every active vertex ``v`` reduces ``fn(u, v, w, *args)`` over its neighbours and runs
-    ``then(v, value, *args)``, which returns an integer: bit 0 says that ``v`` stays active, bit 1 that its neighbours
-    over ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each vertex of the round; it publishes
-    what ``then`` wrote to an array that ``fn`` does not read. After another barrier the next round begins.
+    In each round every active vertex ``v`` reduces ``fn(u, v, w, *args)`` over its neighbours and runs ``then(v,
+    value, *args)``, which returns an integer: bit 0 says that ``v`` stays active, bit 1 that its neighbours over
+    ``wake`` become active. After a barrier ``commit(v, *args)`` runs for each vertex of the round; it publishes what
+    ``then`` wrote to an array that ``fn`` does not read. After another barrier the next round begins.
 
     Args:
         graph, fn, args, over, dtype: as for :func:`neighbor_reduce`.
-        frontier: the active vertices: None for all, a ``Frontier``, ids, edges (both ends of each), or a tuple of them.
+        frontier: the active vertices: None for all, a ``Frontier``, ids, edges (both ends of each), or a tuple of
+            them.
         reduce: as for :func:`neighbor_reduce`.
         then: the second phase, see above.
         commit: the third phase, or None.
@@ -333,15 +334,15 @@ def converge(  # noqa: PLR0913 - what a user may choose, by keyword; one call fo
         max_steps: maximum number of rounds.
         until: a ``Scalar`` that ``then`` adds to: the loop ends after the round in which its total is 0, with
             ``(scalar, bound)`` at most ``bound``; or None.
-        most: the loop also ends after a round whose vertices, and edges over which they would wake others, are more
-            than this; no vertex is activated then, and the loop is *crowded*. None: it does not.
-        swap: pairs ``(a, b)`` of arrays in ``args``, of one entry per vertex or of one entry in all, whose contents are
-            exchanged between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
-            ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other vertices
-            what ``then`` writes.
-        after: with ``swap``, a loop over the same graph that this one takes over from if it was crowded: if it was not,
-            nothing happens. Its rounds count towards ``max_steps``. Nobody waits to find out, so arrays keep their
-            places: what the last round wrote to ``b`` is in ``a`` afterwards, and what it read is in ``b``.
+        most: end the loop as *crowded* after a round with more work than this: its vertices plus the edges over which
+            they would activate others. No vertex is activated then. None: no limit.
+        swap: pairs ``(a, b)`` of arrays in ``args``, with one entry per vertex or one in all, whose contents are
+            swapped between rounds, as in :func:`iterate`. All vertices are then active in all rounds, whatever
+            ``then`` returns; ``frontier``, ``wake`` and ``commit`` must be None. No function may read at other
+            vertices what ``then`` writes.
+        after: with ``swap``, an earlier loop over the same graph: this one continues it if it was crowded, and does
+            nothing otherwise. Its rounds count towards ``max_steps``. The host does not wait to find out, so arrays
+            are swapped after the last round, too: what it wrote to ``b`` is in ``a``, and what it read is in ``b``.
 
     Returns:
         The number of rounds, the number of vertices computed in all, whether the active set became empty, and whether

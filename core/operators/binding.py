@@ -29,7 +29,7 @@ def one(u: int, v: int, x: int) -> int:
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return the description of each argument, and the values, checked; a text stands for the column of that name."""
+    """Return the description of each argument, and the checked values; a text names a column of the graph."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []
@@ -108,7 +108,7 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, 
 def bind_pull(
     graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
 ) -> Call:
-    """Return the call of a pull; ``dtype`` of its values is that of ``out``, or ``dtype``, or what ``fn`` returns."""
+    """Return the call of a pull. Its values have the dtype of ``out``, else ``dtype``, else that of ``fn``'s result."""
     one_of("reduce", reduce, PULLS)
     arguments, values = arguments_of(graph, args)
     layout, taken = None, None
@@ -136,7 +136,7 @@ def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of a function per edge that returns nothing.
+    """Return the call of a function per edge that has effects and returns nothing.
 
     Raises:
         ParameterError: it has no effect, so that the call would do nothing.
@@ -163,7 +163,7 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
 
 
 def position_of(call: Call, start: Start) -> None:
-    """Raise if the function takes a position, and what it runs over is a union of sets, which has no order."""
+    """Raise if the function takes a position ``i`` but runs over a union of sets, which has no order."""
     if call.function.leading[0] == "i" and len(start.frontiers) + len(start.arcs) != 1:
         raise RequirementError("i is a position in ids or edges: pass one of them, not a tuple")
 

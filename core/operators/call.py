@@ -92,10 +92,10 @@ class Call(NamedTuple):
         function: the edge function (predicate, effect) for the types of its arguments.
         values: the arguments as they were given, checked.
         reduce: the reduction.
-        dtype: type of the values that are reduced; None where there is none (effects, ``"argmin"``).
+        dtype: type of the values that are reduced; None if there are none (effects) or several (``"argmin"``).
         then: the second phase, with the same arguments, or None.
         commit: the third phase of ``converge``, or None.
-        layout: the fields of the values where ``"argmin"`` reduces words, else None.
+        layout: the fields of the values if ``"argmin"`` reduces words, else None.
     """
 
     function: TypedFunction
@@ -116,9 +116,8 @@ class Call(NamedTuple):
 class Start(NamedTuple):
     """What a push, a map or a pull with ``then`` starts from: the union of frontiers, and arcs.
 
-    A push applies its function to the arcs as they are, beside the edges of the vertices. A vertex in several
-    frontiers, or repeated in one whose ids are not distinct, counts once; drivers see to that by stamps. An id that is
-    not below ``num_vertices`` is passed over.
+    A push applies its function to the arcs as they are, and to the edges of the vertices. A vertex that occurs several
+    times counts once (drivers use stamps for that); an id that is not below ``num_vertices`` is ignored.
     """
 
     frontiers: tuple[Frontier, ...]
@@ -133,7 +132,7 @@ class Start(NamedTuple):
 
     @property
     def at_most(self) -> int:
-        """An upper bound of the number of vertices, arcs counted, that is known without a host read."""
+        """An upper bound of the number of vertices and arcs, known without waiting for the device."""
         return sum(one.at_most for one in self.frontiers) + sum(arcs.size for arcs in self.arcs)
 
 
@@ -163,10 +162,10 @@ def identity_of(reduce: str, dtype: np.dtype) -> Any:
 
 
 class Stamps:
-    """Per graph: the stamps that keep a frontier free of duplicates.
+    """Numbers by vertex that keep a frontier free of duplicates; one object per graph.
 
-    ``array`` is ``uint32[num_vertices]``. Every step of every operator has a number of its own, so that old stamps
-    never count; they are cleared only when the numbers run out.
+    ``array`` is ``uint32[num_vertices]``. Every step of every operator has its own number, so that old stamps never
+    count; the array is cleared only when the numbers run out.
     """
 
     def __init__(self, device: Device) -> None:
@@ -174,7 +173,7 @@ class Stamps:
         self._last = 0
 
     def steps(self, count: int) -> int:
-        """Return the first of ``count`` fresh numbers, none of which is 0."""
+        """Return the first of ``count`` consecutive unused numbers, none of which is 0."""
         if self._last + count > LAST_STEP:
             self.array.fill(0)
             self._last = 0
@@ -183,12 +182,12 @@ class Stamps:
         return first
 
     def give_back(self, next_step: int) -> None:
-        """Return the numbers from ``next_step`` on, which were not used after all."""
+        """Make the numbers from ``next_step`` on available again."""
         self._last = next_step - 1
 
 
 def stamps_of(graph: Graph) -> Stamps:
-    """Return the stamps of ``graph``, as long as the graph has vertices."""
+    """Return the stamps of ``graph``, extended to its number of vertices."""
     stamps = graph.workspace.state(Stamps)
     stamps.array = graph.workspace.array("operators.stamp", graph.num_vertices, np.uint32)
     return stamps

@@ -103,7 +103,7 @@ def places(first: Any) -> tuple[int, int] | None:
 
 
 def belongs(graph: Graph, held: Any, name: str) -> None:
-    """Raise unless ``held``, which has a device and a number of vertices, may belong to ``graph``."""
+    """Raise unless ``held`` (a frontier, words, ...) has the device and the number of vertices of ``graph``."""
     if held.device != graph.device:
         raise DeviceError(f"{name} is on {held.device}, the graph on {graph.device}")
     if held.num_vertices > graph.num_vertices:
@@ -111,7 +111,7 @@ def belongs(graph: Graph, held: Any, name: str) -> None:
 
 
 def until_of(until: Any) -> Until:
-    """Return what a loop stops by: a ``Scalar``, or ``(Scalar, bound)``."""
+    """Return the condition on which a loop ends, given as a ``Scalar`` or ``(Scalar, bound)``."""
     scalar, bound = until if isinstance(until, tuple) and len(until) == 2 else (until, 0)
     if not hasattr(scalar, "read") or not isinstance(getattr(scalar, "device", None), Device):
         raise ParameterError(f"until must be a Scalar or (Scalar, bound), got {type(scalar).__name__}")
@@ -121,7 +121,7 @@ def until_of(until: Any) -> Until:
 
 
 def until_on(graph: Graph, until: Any) -> Until | None:
-    """Return what a loop over ``graph`` stops by, or None."""
+    """Return the condition on which a loop over ``graph`` ends, or None."""
     if until is None:
         return None
     found = until_of(until)
@@ -131,7 +131,7 @@ def until_on(graph: Graph, until: Any) -> Until | None:
 
 
 def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
-    """Return the pairs of arrays that ``iterate`` exchanges, checked."""
+    """Check the pairs of arrays that ``iterate`` swaps, and return them."""
     pairs = tuple(swap) if isinstance(swap, tuple | list) else (None,)
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
@@ -145,7 +145,7 @@ def swaps(device: Device, swap: Any) -> tuple[tuple[Array, Array], ...]:
 
 
 def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
-    """Return where in ``call.values`` the pairs of arrays are that ``converge`` exchanges, checked."""
+    """Check the pairs of arrays that ``converge`` swaps; return their positions in ``call.values``."""
     if swap == ():
         return ()
     places = []
@@ -158,7 +158,7 @@ def places_of(graph: Graph, call: Call, swap: Any) -> Swap:
 
 
 def apart(call: Call) -> None:
-    """Raise if the second phase of a pull writes what a function reads at other vertices, in the same round."""
+    """Raise if, in a round of a pull, ``then`` writes an array that ``fn`` reads at other vertices."""
     assert call.then is not None
     written = {id(call.values[position]) for position in call.then.writes}
     for function in (call.function, call.then):
@@ -168,7 +168,7 @@ def apart(call: Call) -> None:
 
 
 def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_host: bool = False) -> None:
-    """Raise unless ``after`` is None, or a loop that rounds over all vertices can take over from.
+    """Raise unless ``after`` is None or a loop that rounds over all vertices can continue.
 
     ``by_host``: the host drives the rounds, also on CUDA.
     """
@@ -245,9 +245,9 @@ def _target(graph: Graph, array: Array, label: str, length: int) -> None:
 
 
 def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, aliased: bool = False) -> Array:
-    """Return ``out``, checked, or a new array of the type of the values.
+    """Return ``out``, checked, or a new array of ``length`` values.
 
-    ``aliased``: arguments may share its memory.
+    ``aliased``: ``out`` may share memory with arguments.
     """
     if call.layout is not None:
         return _result_words(call, out, length, aliased=aliased)
@@ -279,7 +279,7 @@ def _share_memory(device: Device, a: Array, b: Array) -> bool:
 
 
 def stored(graph: Graph, call: Call, out: Array | None, *, aliased: bool = False) -> Array | None:
-    """Return ``out`` of a pull that stores by vertex, checked; None, without ``then`` one is made."""
+    """Check ``out`` of a pull that stores one value per vertex of the graph; if None, without ``then``, make one."""
     if out is None and call.then is not None:
         return None
     return result_array(graph, call, out, graph.num_vertices, aliased=aliased)

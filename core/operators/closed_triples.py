@@ -20,8 +20,8 @@ def closed_triples(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.nd
     """Return the number of triangles at each vertex, ``int64[num_vertices]``.
 
     Args:
-        src: of the arcs, each edge once or in both directions, each arc once; self-loops count for nothing.
-        dst: the other ends.
+        src: sources of arcs, each edge once or in both directions, no arc twice; self-loops are ignored.
+        dst: destinations.
         num_vertices: number of vertices.
     """
     degrees = np.bincount(src, minlength=num_vertices) + np.bincount(dst, minlength=num_vertices)

@@ -54,26 +54,26 @@ def intersect(
     Args:
         left: a ``Graph`` or an ``EdgeSet``.
         right: the same, on the same device, with as many vertices; None: ``left``. On CUDA one of two graphs is copied
-            at each call if their backends differ, or options of one backend, those included that it chose by itself.
+            at each call if their backends or backend options differ, including options that a backend chose itself.
         u: ids; or an ``EdgeSet`` or ``EdgeList``, whose arcs are the pairs (``v`` is None then); or None: every arc of
             ``left`` is a pair, straight from storage.
         v: ids, as many as ``u``.
         fn: a function of ``(u, v, x, *args)``, or None to count. It may have effects, and may then return nothing. If
             its first parameter is named ``i`` it gets the position of the pair in ``u``.
         args: further arguments of ``fn``.
-        method: ``"hash"``: the smaller adjacency is walked and looked up in the other one (not on backends that find
-            edges by a linear search). ``"bitmap"``: the members of one are marked (CPU), or put into a set in shared
-            memory (CUDA), and the other one is walked. ``"auto"``: by backend, degrees and number of pairs.
+        method: ``"hash"``: look the neighbours in the smaller adjacency up in the other one (not on backends that find
+            edges by a linear search). ``"bitmap"``: mark the neighbours in one adjacency (on CUDA: put them into a set
+            in shared memory) and walk the other one. ``"auto"``: by backend, degrees and number of pairs.
         oriented: with ``u=None``, on an undirected graph: ``fn`` is called once per triangle, with ``u``, ``v`` and
-            ``x`` in ascending order of ``"degree"`` (ties by id) or of ``"id"``; self-loops are no edges of triangles.
-            With arcs as ``u``, ``"id"``: arcs with ``u >= v`` are passed over, so that an edge in both directions
-            counts once.
+            ``x`` in ascending order of ``"degree"`` (ties by id) or of ``"id"``; self-loops belong to no triangle.
+            With arcs as ``u``, ``"id"``: arcs with ``u >= v`` are ignored, so that an edge in both directions counts
+            once.
         out: array to fill; None makes one. With ``oriented`` and ``u=None`` it may have one entry per vertex: each
             triangle's value is then added at its three corners.
 
     Returns:
-        ``out``: one value per pair, 0 for pairs that are passed over; with ``u=None`` one entry, the total, or one per
-        vertex. None if ``fn`` returns nothing. On CUDA the call does not wait.
+        ``out``: one value per pair, 0 for ignored pairs; with ``u=None`` one entry, the total, or one per vertex. None
+        if ``fn`` returns nothing. On CUDA the call does not wait.
 
     Raises:
         ParameterError, ShapeError, DTypeError, DeviceError, VertexRangeError: an argument does not fit.
@@ -108,7 +108,7 @@ def _intersect(
 
 
 class EdgeSetScope:
-    """What operators need of a graph, where both operands are edge sets; one scratch memory per device.
+    """Stands in for the graph if both operands are edge sets; one scratch memory per device.
 
     Args:
         edges: gives the device and the range of ids.
@@ -198,7 +198,7 @@ def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
 
 
 def walked_together(graph: Graph, views: tuple[StoreView, StoreView]) -> tuple[StoreView, StoreView]:
-    """Return both operands so that one program can walk them: on CUDA a copy may take the place of one.
+    """Return both operands in a form that one CUDA program can walk: one may be replaced by a copy.
 
     A program includes a header once, with one set of constants, and headers of two backends may share names.
     """

@@ -35,15 +35,15 @@ Key = tuple[Any, ...]
 class PreparedCalls:
     """The calls of one graph by their keys, used under the graph's lock.
 
-    None stands for those that occurred once, False for those whose arrays went before it paid: the next arrays may have
-    the same identity.
+    The value of a key is the prepared call; None if the call occurred once; False if its arrays were freed before it
+    was prepared, since later arrays may have the same identity.
     """
 
     def __init__(self, device: Device) -> None:
         self.made: dict[Key, Any] = {}
 
     def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
-        """Prepare a call, see the driver; it is forgotten when one of its arrays goes."""
+        """Prepare a call (see the driver); it is dropped when one of its arrays is freed."""
         calls = weakref.ref(self)  # no cycle: memory of the graph goes with it
 
         def forget(_: Any) -> None:
@@ -58,7 +58,7 @@ class PreparedCalls:
 
 
 def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: Any) -> Key | None:
-    """Return what a call is found by, None if it takes the ordinary way. ``options`` are strings, if they are right."""
+    """Return the key of a call, None if it cannot be prepared. ``options`` should be strings."""
     if not graph.device.is_cuda or type(fn) is not FunctionType or type(args) is not tuple:
         return None
     if bounds.CHECKED or driver_of(graph).is_recording() or str in map(type, args):  # columns move as they grow
@@ -68,7 +68,7 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
 
 
 def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...]) -> Any:
-    """Run a call on ``given``, a frontier or None for all vertices, and return its result, or ``MISSED``."""
+    """Make a prepared call on ``given``, a frontier or None for all vertices; return its result, or ``MISSED``."""
     if key is None or not (given is None or type(given) is Frontier):
         return MISSED
     try:
@@ -81,7 +81,7 @@ def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...
 
 
 def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: Any, over: str, scheme: str = "") -> None:
-    """Note a call that was made in the ordinary way, or prepare it if it had been made before."""
+    """Note a call that was made without preparation, or prepare it if it had been made before."""
     if key is None or not (given is None or type(given) is Frontier):
         return
     calls = graph.workspace.state(PreparedCalls)

@@ -24,16 +24,16 @@ MOST = 16  #: launches that are kept
 
 
 class Repeated:
-    """Calls of operators on one graph, over all of its vertices, under its lock; on the CPU they are the plain calls.
+    """Calls of operators over all vertices of one graph, made again and again; on the CPU they are the plain calls.
 
-    A call is known by the functions, arrays and scalars in it, up to 16 of which are kept: pass the same ones again.
-    What functions take from closures and globals must not change meanwhile. The graph may.
+    Up to 16 calls are kept, found by the identity of their functions, arrays and scalars: pass the same objects again.
+    What functions take from closures and globals must not change. The graph may change. Use it under the graph's lock.
 
     Args:
         graph: the graph.
 
     Raises:
-        ParameterError: it is no graph.
+        ParameterError: ``graph`` is not a graph.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -43,7 +43,7 @@ class Repeated:
         self._made: dict[tuple[int, ...], tuple[Any, Any]] = {}
 
     def vertex_map(self, fn: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; what it returns is passed over."""
+        """Call ``fn(v, *args)`` for every vertex, as ``vertex_map`` does; its results are ignored."""
         graph = self._graph
         if not self._prepares():
             operators.vertex_map(graph, None, fn, args=args)
@@ -69,9 +69,10 @@ class Repeated:
         swap: tuple[tuple[Any, Any], ...],
         after: Propagated | None = None,
     ) -> Propagated:
-        """Sum up ``fn`` over in-edges in rounds over all vertices.
+        """Reduce ``fn`` over in-edges by sums, in rounds over all vertices.
 
-        The parameters are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and ``wake=None``.
+        The parameters are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and
+        ``wake=None``.
         """
         graph, (scalar, bound) = self._graph, until
 

@@ -14,16 +14,16 @@ from suricate.base.devices import Array, Device
 
 
 class Layers:
-    """The vertices of each step of a propagation: layer 0 is what it started from, layer ``i`` what joined in step i.
+    """The vertices of each step of a propagation: layer 0 is the initial frontier, layer ``i`` joined in step i.
 
     ``neighbor_reduce(vertices=layers)`` walks the layers in order, ``vertices=layers.reversed`` from the last to the
-    first, in one call: what is computed for a layer is complete before the next one begins.
+    first, in one call: results of a layer are complete before the next one begins.
 
     Attributes:
-        device: where the arrays live.
+        device: device of the arrays.
         vertices: ``uint32[capacity]``, layer after layer, ids in any order within a layer.
         offsets: ``int64[capacity + 2]``: layer ``i`` is ``vertices[offsets[i]:offsets[i + 1]]``.
-        count: ``int64[1]``: number of layers, the empty ones at the end left out.
+        count: ``int64[1]``: number of layers, without empty ones at the end.
         backwards: whether an operator walks them from the last to the first.
     """
 
@@ -68,12 +68,12 @@ class Layers:
 
 
 class Propagated:
-    """What a propagation did; its numbers are read from the device when first asked for.
+    """The outcome of a propagation; its numbers are read from the device when first used.
 
     Args:
         read: returns ``(steps, touched, converged, crowded)``; called at most once.
         layers: the vertices of the steps, if they were kept.
-        address: where the device has the numbers, ``uint64``, or None.
+        address: device address of the numbers, ``uint64``, or None.
     """
 
     __slots__ = ("_numbers", "_read", "address", "layers")
@@ -90,7 +90,7 @@ class Propagated:
     def of(
         cls, steps: int, touched: int, converged: bool, crowded: bool = False, *, layers: Layers | None = None
     ) -> Propagated:
-        """Return an outcome that is known on the host."""
+        """Return an outcome whose numbers are known on the host."""
         numbers = int(steps), int(touched), bool(converged), bool(crowded)
         made = cls(lambda: numbers, layers)
         made._numbers = numbers
@@ -108,7 +108,7 @@ class Propagated:
 
     @property
     def converged(self) -> bool:
-        """Whether nothing was left to do, rather than ``max_steps`` or ``until`` ended it; waits for the device."""
+        """Whether the frontier became empty, rather than ``max_steps``, ``until`` or ``most`` ended the loop; waits."""
         return self._all()[2]
 
     @property
@@ -129,7 +129,7 @@ class Propagated:
 
 
 def empty_layers(device: Device, num_vertices: int, capacity: int) -> Layers:
-    """Return layers to be filled, of at most ``capacity`` vertices in all; the arrays are not set yet."""
+    """Return layers with space for ``capacity`` vertices in all; the arrays are not initialised."""
     xp = device.xp
     arrays = xp.empty(capacity, np.uint32), xp.empty(capacity + 2, np.int64), xp.zeros(1, np.int64)
     return Layers(device, *arrays, num_vertices=num_vertices)

@@ -69,14 +69,14 @@ def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> 
 
 
 def scans_by_owner(view: StoreView) -> bool:
-    """Return whether a scan reduces whole segments; if each slot has an owner of its own, it goes edge by edge."""
+    """Return whether a scan reduces segment by segment; if each slot has an owner of its own, it goes edge by edge."""
     return view.can_scan and view.owner_per == "segment"
 
 
 def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
-    """Return whether passes with an epilogue over all vertices of ``view``, one of ``graph``, go by "scan" on CUDA.
+    """Return whether pulls with ``then`` over all vertices of ``view`` use the scheme "scan" on CUDA.
 
-    ``rows``: how many vertices have edges at most; None: all.
+    ``rows``: an upper bound of the number of vertices with edges; None: all.
     """
     count = view.num_vertices if rows is None else rows
     return scans_by_owner(view) and _scan_pays(view) and graph.most_arcs >= SCAN_DEGREE * count
@@ -120,12 +120,12 @@ def updated_source(graph: Graph, over: str, view: StoreView) -> str:
 
     Args:
         graph: the graph.
-        over: whose edges: of the ``"out"`` or the ``"in"`` store.
+        over: ``"out"`` or ``"in"``: the store.
         view: the view of that store.
 
     Returns:
-        ``EVERYTHING`` (there is no mark, so every edge counts as inserted: an ordinary pass), ``ITERATOR`` (of the
-        cursor) or ``LISTED`` (``Store.updated``).
+        ``EVERYTHING``: there is no mark, so all edges count as inserted; ``ITERATOR``: by the cursor's iterator;
+        ``LISTED``: by ``Store.updated``.
     """
     if not graph.store(over).has_mark:
         return EVERYTHING
@@ -133,7 +133,7 @@ def updated_source(graph: Graph, over: str, view: StoreView) -> str:
 
 
 def inserted_view(graph: Graph, over: str) -> StoreView:
-    """Return what was inserted since the mark as a graph of its own, to be walked like any other; waits on CUDA."""
+    """Return a view of the edges inserted since the mark, to be walked like a graph; waits on CUDA."""
     from suricate.cursors.contiguous import view_of_edges  # imports Numba, which CUDA does without otherwise
 
     edges, xp = graph.store(over).updated(), graph.device.xp

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
-    """Return what a push or ``edge_map`` starts from: None (all), a frontier, ids, edges, or a tuple of them."""
+    """Return, checked, what a push or ``edge_map`` starts from: None (all), a frontier, ids, edges, or a tuple."""
     if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
         parts = [start_of(graph, part, label) for part in given]
         frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
@@ -102,9 +102,9 @@ def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
 
 
 def arc_list(graph: Graph, edges: EdgeList) -> ArcList:
-    """Return ``edges`` as contiguous arrays on the graph's device, with weights exactly if the graph has them.
+    """Return ``edges`` as contiguous arrays on the graph's device; with weights exactly if the graph has weights.
 
-    Ids on a CUDA device are checked without a wait, also where ids of vertices are not.
+    Ids on a CUDA device are checked there without a wait, even on graphs with ``checks="eager"``.
     """
     src, dst = (_edge_ids(graph, ids, label) for ids, label in ((edges.src, "edges.src"), (edges.dst, "edges.dst")))
     if graph.weight_dtype is None:

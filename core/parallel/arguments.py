@@ -25,12 +25,12 @@ REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
 
 
 def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
-    """Return what two ranks have, brought together."""
+    """Return the elementwise reduction (``kind``: sum, min, ...) of two ranks' arrays."""
     return getattr(xp, REDUCE[kind])(one, other)
 
 
 def with_local(part: Partition, args: Any, local: Graph) -> tuple[Any, ...]:
-    """Return ``args`` with another graph in place of the divided one."""
+    """Return ``args`` with the local graph in place of the divided one."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     graph = part.graph
@@ -55,9 +55,9 @@ def written_by(call: Call, function: Any) -> list[Any]:
 
 
 def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Return arguments with arrays of zeros in place of those that effects add to, and what :func:`combine` takes.
+    """Return arguments in which zeros replace the arrays that effects add to, and what :func:`combine` needs.
 
-    Those are by position these arrays, and the roots of sets before they are united.
+    That is, by position of the argument: these arrays, or for sets their roots before the call.
     """
     targets = {at: call.values[at] for at in call.function.effects}
     added = {
@@ -70,7 +70,7 @@ def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tup
 
 
 def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
-    """Bring the effects of all ranks on one argument together; ``added`` is its entry of :func:`own_effects`."""
+    """Combine the effects of all ranks on one argument; ``added`` is its entry of :func:`own_effects`."""
     if isinstance(target, UnionFind):
         unite(part, target, added)
     elif not isinstance(target, Scalar):

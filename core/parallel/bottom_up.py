@@ -39,7 +39,7 @@ class BottomUp:
 
     @staticmethod
     def of(push: Push, *, uniform: bool) -> BottomUp | None:
-        """Return the choice for a propagation with equal offers (see above); None if it can only push.
+        """Return the choice between push and pull for a propagation; None if it can only push.
 
         ``uniform``: offers do not depend on weights either.
         """
@@ -51,7 +51,7 @@ class BottomUp:
         return BottomUp(push)
 
     def note(self, changed: Array) -> None:
-        """Note what a step has altered."""
+        """Note the vertices that a step changed."""
         self._altered[changed] = True
 
     def step(self, ids: Array) -> Array | None:

@@ -44,7 +44,7 @@ class Repairs:
         self.best = forest.words.of_size(0)  # what is offered: all at the largest word between two uses
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
-        """Compute from roots; None: repair after changes: deleted, replaced and inserted arcs."""
+        """Compute from ``roots``; with None, repair after ``changes``: deleted, replaced and inserted arcs."""
         part, words = self.part, self.forest.words
         graph = part.follow()
         self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
-    """Call a function per vertex, on every rank; where it asks the graph about its vertex, on that of the owner."""
+    """Call a function per vertex on every rank; if it reads the graph, on the owner of the vertex only."""
     graph = part.follow()
     given = with_local(part, args, graph)
     call = binding.bind_map(graph, fn, given)

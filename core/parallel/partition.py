@@ -53,10 +53,10 @@ class Partition:
     Attributes:
         comm: the communication.
         xp: NumPy or CuPy.
-        memory_limit: by which what comes from other ranks is cut into slices, None without.
-        table: rows of edges with columns, None without.
-        stores: what the graph has for stores.
-        local: the graph of the arcs of this rank, with all vertices.
+        memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
+        table: rows of edges with columns, or None.
+        stores: the stores of the divided graph.
+        local: a graph of all vertices and the arcs of this rank.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Partition:
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def unite(self, sets: UnionFind, roots: Array) -> None:
-        """Unite in ``sets`` what any rank has united since all had the same with these ``roots``; collective."""
+        """Unite in ``sets`` what any rank has united since all ranks had these ``roots``; collective."""
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
@@ -115,7 +115,7 @@ class Partition:
         return self.table
 
     def weighed(self, seen: Graph, name: str | None) -> Partition:
-        """Return how ``seen`` is divided, the graph with a column of its edges for weights (None: without weights)."""
+        """Return the partition of ``seen``, a graph with the same edges weighted by a column (None: unweighted)."""
         other = copy.copy(self)
         other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
         other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
@@ -124,7 +124,7 @@ class Partition:
         return other
 
     def copy_to(self, graph: Graph, device: Device) -> tuple[tuple[Store, ...], Partition]:
-        """Return the stores of a copy on ``device``, which ``graph`` becomes, and how it is divided; collective."""
+        """Return the stores and the partition of ``graph``, a copy that is being made on ``device``; collective."""
         self.comm.same({"device": device.kind})
         other = copy.copy(self)
         other.local, other._graph, other._ranges = object.__new__(type(graph)), weakref.ref(graph), [self.bounds]
@@ -136,7 +136,7 @@ class Partition:
         return other.stores, other
 
     def clock(self) -> AgreedClock:
-        """Return what times computations of the graph, the same on every rank."""
+        """Return a clock whose measurements are the same on every rank."""
         return AgreedClock(self.comm, clock_on(self.stores[0].device))
 
     # -- owners --------------------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Partition:
 
     @property
     def holds_both(self) -> bool:
-        """Whether an edge is with the owners of both of its ends."""
+        """Whether the owners of both ends of an edge hold it."""
         return len(self.stores) > 1 or not self.graph.directed
 
     @property
@@ -195,17 +195,17 @@ class Partition:
         return (ids >= self.low) & (ids < self.high)
 
     def by_owner(self, ids: Array, values: Array) -> list[Array]:
-        """Return ``values`` of ``ids``, which are ascending, by the rank that owns each."""
+        """Split ``values`` of ascending ``ids`` into one array per owner."""
         cuts = on_host(self.xp.searchsorted(ids.astype(np.int64), self.xp.asarray(self.bounds[1:-1])))
         return [values[low:high] for low, high in pairwise([0, *cuts.tolist(), len(ids)])]
 
     def resize(self, num_vertices: int) -> None:
-        """Give the last rank the new vertices, or take removed ones from the end."""
+        """Give new vertices to the last rank, or remove the last vertices."""
         self.bounds = np.minimum(self.bounds, num_vertices)
         self.bounds[-1] = num_vertices
 
     def follow(self) -> Graph:
-        """Return the local graph, brought up to the version of the graph."""
+        """Return the local graph, after giving it the graph's version and number of vertices."""
         if self.local.device.is_cuda:
             driver_of(self.local).by_host()
         mine, whole = self.local._updater, self.graph._updater
@@ -217,7 +217,7 @@ class Partition:
         return self.local
 
     def forget_views(self) -> None:
-        """Drop what was made of stores that change."""
+        """Drop cached views of stores, which are about to change."""
         for part in (self, *self._weighed):
             part.local._views.clear()
             part._degrees = None
@@ -248,7 +248,7 @@ class Partition:
         return self._degrees[1]
 
     def slices(self) -> Iterator[tuple[int, int]]:
-        """Return ranges of vertices whose rows may be with every rank at a time, the same on all; collective."""
+        """Return ranges of vertices, the same on all ranks; the rows of any one fit into memory; collective."""
         return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
 
     def rows(self) -> Rows:
@@ -262,7 +262,7 @@ class Partition:
         return gathered(self.comm, self.graph, delete, insert, parts)
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
-        """Return edges, ids of which every rank has passed a part, in rank order, and where this rank's are."""
+        """Concatenate the edges that the ranks passed, in rank order; return them and the slice of this rank."""
         counts = self.comm.allgather(len(src))
         end = sum(counts[: self.comm.rank + 1])
         src, dst = (self.comm.joined(ids.astype(np.int64, copy=False)) for ids in (src, dst))
@@ -271,19 +271,19 @@ class Partition:
     # -- exchange ------------------------------------------------------------------------------------------------------
 
     def union(self, ids: Array) -> Array:
-        """Return the ids that any rank has, ascending, each once."""
+        """Return the union of the ids of all ranks, ascending, each once."""
         return self.xp.unique(self.comm.joined(ids.astype(np.uint32, copy=False)))
 
     def joined(self, ids: Array) -> Array:
-        """Return the ids that each rank has of those that it owns, ascending; they are distinct."""
+        """Concatenate the ids of all ranks; each rank passes ids that it owns, ascending."""
         return self.comm.joined(self.xp.sort(ids))
 
     def share_rows(self, ids: Array | None, arrays: Sequence[Any]) -> None:
-        """Give all ranks what the owner of each vertex has in ``arrays``.
+        """Copy the entries of ``arrays`` from the owner of each vertex to all ranks.
 
         Args:
             ids: the vertices, ascending, each once, the same on every rank; None: all.
-            arrays: arrays or ``Words``, written in place; of a short one the places that it has.
+            arrays: arrays or ``Words`` indexed by vertex, written in place; they may be shorter than ``num_vertices``.
         """
         for array in arrays:
             data = array.data if isinstance(array, Words) else array

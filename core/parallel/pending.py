@@ -14,10 +14,10 @@ SAFE = 2.0  #: how many times the bound a number is expected to be, for its roun
 
 
 class PendingNumber:
-    """The number that says after each round whether it was the last one.
+    """The number on the device that decides after each round whether a loop ends.
 
-    Where the numbers have fallen so far that this may be so, it is read at once; else it is read behind the launches of
-    the next round, which then is one too many now and then. Ranks have the same numbers, and so do the same.
+    If the last numbers suggest that the loop may end, it is read at once; otherwise after the next round was launched,
+    so that sometimes one round too many is made. Numbers, and so decisions, are the same on all ranks.
 
     Args:
         device: the CUDA device.
@@ -30,12 +30,12 @@ class PendingNumber:
         self.unread = False  #: whether a round is over whose number was not read
 
     def note(self) -> None:
-        """Take note of a round, whose number comes to the host meanwhile."""
+        """Start to copy the number of a round to the host."""
         self._arriving.copy_from(self._stop.scalar.total)
         self.unread = len(self._known) > 1 and self._expected() > SAFE * self._stop.bound
 
     def ends_loop(self) -> bool:
-        """Return whether the loop ends after the round that was noted last; waits for it."""
+        """Return whether the loop ends after the last round noted; waits for its number."""
         self._arriving.wait()
         self._known = [*self._known[-1:], self._arriving.array[0].item()]
         self.unread = False

@@ -65,7 +65,7 @@ class Pull:
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def run(self, ids: Array, vertices: Any, out: Any, scheme: str) -> Any:
-        """Run the local operator for ``vertices``, which are ``ids``."""
+        """Run the local operator for ``vertices``, whose ids are ``ids``."""
         args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
@@ -74,14 +74,14 @@ class Pull:
             )  # fmt: skip
 
     def everything(self, scheme: str) -> Any:
-        """Pull for all vertices; return one value each."""
+        """Pull for all vertices; return one value per vertex."""
         made = checks.result_array(self.graph, self.call, self.out, self.graph.num_vertices)
         self.run(self.part.own, None, made, scheme)
         self.part.share_rows(None, [made])
         return made
 
     def second(self, vertices: Any) -> Frontier:
-        """Pull for vertices with a second phase; return those that it keeps."""
+        """Pull for vertices with a second phase; return those for which ``then`` returned true."""
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
@@ -91,7 +91,7 @@ class Pull:
         return frontier_of(self.graph, part.joined(kept.vertices))
 
     def listed(self, ids: Array, scheme: str) -> Any:
-        """Pull for ids in any order, with repeats; return one value each."""
+        """Pull for ids in any order, possibly repeated; return one value per id."""
         part = self.part
         owner = part.owner_of(ids)
         made: Any = checks.result_array(self.graph, self.call, self.out, len(ids))
@@ -127,9 +127,9 @@ def converge(
     part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, until: Any, most: int | None, swap: Any,
     after: Propagated | None, **pull: Any,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds, a call of the local operator per round; see ``suricate.operators.converge``.
+    """Pull in rounds, with a call of the local operator per round; see ``suricate.operators.converge``.
 
-    ``pull``: what a round takes, see :class:`Rounds`.
+    ``pull``: the arguments of :class:`Rounds`.
     """
     limit = checks.step_limit(max_steps)
     rounds = Rounds(part, fn, checks.work_limit(most), **pull)
@@ -174,14 +174,14 @@ class Rounds:
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def keep_answers(self) -> None:
-        """Have ``then`` note what it returns."""
+        """Wrap ``then`` so that what it returns for each vertex is stored."""
         fields = 1 if self.call.layout is None else len(self.call.layout.fields)
         self.pull, self.then = keeping_answers(self.pull, self.then, len(self.asking.args), fields)
         self.answers = self.part.xp.zeros(self.graph.num_vertices, np.int64)
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
-        """Make rounds over all vertices, between which arrays take each other's place."""
+        """Make rounds over all vertices, and swap pairs of arrays between them."""
         n, steps, stopped = self.graph.num_vertices, 0, False
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:
@@ -241,7 +241,7 @@ class Rounds:
             )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
-        """Raise what is wrong with rounds that exchange arrays; ``given``: a frontier, ``wake`` or ``commit`` is."""
+        """Raise if options do not go with swapped arrays; ``given``: a frontier, ``wake`` or ``commit`` is given."""
         pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
         if pairs and given:
             raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")

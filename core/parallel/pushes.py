@@ -100,9 +100,9 @@ class Push:
         self.altered: list[Array] | None = None  # of words, the vertices whose word was altered, if they are asked for
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
-        """Push from vertices (None: all) and along arcs; return the vertices that join, ascending.
+        """Push from vertices (None: all) and along arcs; return the vertices of the next frontier, ascending.
 
-        Those are the vertices whose value in ``out`` changed, with a second phase those of them that it lets join.
+        Those are the vertices whose value in ``out`` changed; with ``then``, those of them for which it returned true.
         """
         changed = None
         if self.bottom_up is not None and ids is not None and not arcs:
@@ -180,7 +180,7 @@ class Push:
         return self.joining(union, data[union], was)
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
-        """Return those of altered vertices that join: of words, those whose keys differ."""
+        """Return the changed vertices that join the next frontier: if values are words, those whose keys changed."""
         if self.reduce != "argmin":
             return ids
         if self.altered is not None:
@@ -207,12 +207,12 @@ class Push:
 
 
 def share(part: Partition, arcs: ArcList) -> ArcList:
-    """Return the part of given arcs that this rank applies."""
+    """Return this rank's part of arcs that all ranks have."""
     return cut_out(arcs, *(arcs.size * (part.comm.rank + k) // part.comm.size for k in (0, 1)))
 
 
 def cut_out(arcs: ArcList, low: int, high: int) -> ArcList:
-    """Return the arcs at positions from ``low`` on, below ``high``."""
+    """Return the arcs ``low`` to ``high`` (exclusive) of a list."""
     cut: list[Any] = [None if column is None else column[low:high] for column in arcs[:4]]
     return ArcList(cut[0], cut[1], cut[2], cut[3], arcs.wanted, high - low)
 

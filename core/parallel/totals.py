@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class Totals:
-    """The scalars among the arguments of an operator.
+    """The scalars among the arguments of an operator that several ranks run, in several calls.
 
-    Every call of the operator reads the totals from before it. What the calls add is brought together at the end, in
-    rank order; what all ranks add alike counts once, as rank 0 has it: threads add up floats in an order of their own.
+    Every call reads the totals from before the operator. What calls add is summed at the end, in rank order. What all
+    ranks add alike counts once, with the value of rank 0, since threads may add floats in another order.
     """
 
     def __init__(self, part: Partition, args: tuple[Any, ...]) -> None:
@@ -40,7 +40,7 @@ class Totals:
 
     @contextmanager
     def call(self, *, alike: bool = False) -> Iterator[None]:
-        """Make one call of the operator meanwhile: for a part of the work, or ``alike`` on all ranks."""
+        """A context for one call of the operator: for a part of the work, or with ``alike`` the same on all ranks."""
         self.undo()
         yield
         for scalar, added in zip(self._scalars, self._added, strict=True):
@@ -62,6 +62,6 @@ class Totals:
             scalar.total[:] = total
 
     def undo(self) -> None:
-        """Give scalars the totals from before the operator."""
+        """Set the scalars to their totals from before the operator."""
         for scalar, before in zip(self._scalars, self._before, strict=True):
             scalar.total[:] = before

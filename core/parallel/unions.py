@@ -15,7 +15,7 @@ PAIR = 2  #: words per union: a former root, its parent
 
 
 def unite(part: Partition, sets: UnionFind, roots: Array) -> None:
-    """Give every rank the unions made on any rank since all had the same sets; flatten the sets.
+    """Merge the unions that the ranks have made since all had equal sets; flatten the sets. Collective.
 
     Every union hooks a former root. So ranks exchange those roots and their parents or, if that is not more, the
     parents of all elements.

@@ -24,10 +24,16 @@ IDS, NAMES = "ids", "names"
 
 
 def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
-    """Return a batch of which every rank has passed a part (None: nothing): all parts, in rank order.
+    """Concatenate a batch of which every rank passed a part (None: nothing), in rank order; collective.
+
+    Args:
+        comm: the communication.
+        graph: the graph.
+        delete, insert: this rank's part.
+        parts: names for error messages, as for ``Updater.apply``.
 
     Raises:
-        Exception: on all ranks what is wrong with the part of the first one that is wrong.
+        Exception: on all ranks, the error of the first rank whose part is invalid.
     """
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None

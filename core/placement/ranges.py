@@ -21,7 +21,10 @@ SLICE = 1 << 22  #: arcs that a rank sends at a time when ranges are cut again
 
 
 def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
-    """Return the bounds of ``size`` ranges of ``count`` vertices: balanced by expected degrees, else by ids."""
+    """Return bounds, ``int64[size + 1]``, of ranges of ``count`` vertices with equal sums of degrees, or equal lengths.
+
+    ``hints``: expected out-degrees and in-degrees, by vertex; each may be None.
+    """
     known = [one.astype(np.int64).clip(0) for one in hints if one is not None and len(one) == count]
     weight = sum(known, np.zeros(count, np.int64))
     return cut(weight, size) if weight.any() else np.linspace(0, count, size + 1).astype(np.int64)
@@ -44,10 +47,17 @@ def heaviest(weight: Array, bounds: Array) -> int:
 
 
 def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: DividedTable | None, most: int) -> bool:
-    """Move all rows to their owners by ``bounds``, from rank to rank.
+    """Move all rows to the ranks that own them by new ``bounds``; collective.
 
-    ``stores`` are those of this rank, and ``table`` has the columns of their edges; each rank sends ``most`` arcs at a
-    time, or ``SLICE``. Returns False, and leaves everything as it was, if a rank lacks the memory.
+    Args:
+        stores: the stores of this rank.
+        comm: the communication.
+        bounds: ``int64[size + 1]``, the new ranges.
+        table: the columns of the edges, or None.
+        most: how many arcs each rank sends at a time, at most ``SLICE``.
+
+    Returns:
+        False, with everything as it was, if a rank lacks the memory; else True.
     """
     done: list[Move] = []
     try:
@@ -62,9 +72,9 @@ def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: Divid
 
 
 class Move:
-    """What one store of this rank sends to others, and gets from them.
+    """What one store of this rank sends to and receives from others.
 
-    What was inserted since the mark is inserted again behind a new mark: rows that arrive are not new.
+    Edges inserted since the mark are inserted again after a new mark, since rows that merely moved are not new.
 
     Raises:
         CapacityError: on all ranks, if one lacks the memory.
@@ -85,7 +95,7 @@ class Move:
             store.reserve(len(self.arriving.src))
 
     def make(self) -> None:
-        """Take in what arrives, and let go what leaves."""
+        """Insert the rows received, and delete those sent."""
         with self.comm.alike():
             self.store.insert(*self.arriving)
             self.inserted = True
@@ -98,7 +108,7 @@ class Move:
                 self.store.insert(*self.updated)
 
     def undo(self) -> None:
-        """Hold what was held before."""
+        """Restore the rows from before the move."""
         if self.deleted:
             self.store.insert(*self.leaving)
         if self.inserted:

@@ -29,11 +29,11 @@ SLICES = 1, 16, 256  #: in so many, if fewer take more memory than a rank has
 
 
 class PartitionedStore(Store):
-    """The rows of this rank, in a store of any backend, and the questions about rows of others.
+    """The rows of this rank, in a store of any backend; questions about other rows are sent to their owners.
 
     Args:
-        part: who owns what.
-        local: an empty store, of all vertices.
+        part: how the graph is divided.
+        local: an empty store with all vertices.
     """
 
     def __init__(self, part: Partition, local: Store) -> None:
@@ -83,7 +83,7 @@ class PartitionedStore(Store):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def plan(self, num_edges: int) -> None:
-        """Choose by the edges of all ranks."""
+        """Choose the layout for the number of edges of all ranks, see ``Store.plan``."""
         self.local.plan(num_edges)
 
     def reserve(self, num_edges: int) -> None:
@@ -92,7 +92,10 @@ class PartitionedStore(Store):
             self.local.reserve(num_edges)
 
     def reserve_for(self, src: Array) -> None:
-        """Reserve on every rank for the edges that it owns, or raise on every rank; a batch may also go by slices."""
+        """Reserve memory on every rank for the edges that it owns, or raise on every rank.
+
+        For a large batch lack of memory is no error here: the batch is then applied in slices.
+        """
         try:
             with self.part.comm.alike():
                 self.local.reserve(len(self.part.owned(src)))
@@ -211,7 +214,7 @@ class PartitionedStore(Store):
         return self._count
 
     def num_loops(self) -> int:
-        """Return that of all ranks; not collective."""
+        """Return the number of self-loops of all ranks; not collective."""
         return self._loops
 
     @property
@@ -234,7 +237,7 @@ class PartitionedStore(Store):
         return EdgeList(self.part.comm.joined(edges.src), self.part.comm.joined(edges.dst), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Ask the owners."""
+        """Look edges up at their owners."""
         self.part.comm.same({"src": src, "dst": dst})
         at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)
@@ -268,27 +271,27 @@ class PartitionedStore(Store):
         return made
 
     def view(self) -> StoreView:
-        """Refuse: no rank holds all edges."""
+        """Raise: no rank holds all edges."""
         raise RequirementError(
             "this walks the storage of a graph whose edges are divided among processes: use operators, or kernels=False"
         )
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """Return that of the local store."""
+        """Return the memory of the local store."""
         return self.local.memory()
 
     def copy_to(self, device: Device) -> Store:
-        """Refuse: the partition copies its stores."""
+        """Raise: the partition copies its stores."""
         raise RequirementError("the store of one process cannot be copied: copy the graph")
 
     def of_copy(self, part: Partition, local: Store) -> PartitionedStore:
-        """Return the store of a copy of the graph, which ``part`` divides, over a copy of the local one."""
+        """Return the store of a copy of the graph with its own partition, over a copy of the local store."""
         other = PartitionedStore(part, local)
         other._count, other._loops = self._count, self._loops
         return other
 
     def options(self) -> dict[str, Any]:
-        """Return those of the local store."""
+        """Return the options of the local store."""
         return self.local.options()
 
     def check(self) -> None:

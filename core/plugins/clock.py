@@ -10,7 +10,10 @@ from suricate.base.notice import NOTICE
 
 
 class Clock(Protocol):
-    """Times one span at a time. A span in which something was compiled does not count."""
+    """Measures the time that the device takes between :meth:`start` and :meth:`stop`, one span at a time.
+
+    A span in which something was compiled counts as 0 seconds.
+    """
 
     def start(self) -> bool:
         """Begin a span; return False where the last one is not over yet."""

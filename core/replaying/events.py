@@ -63,9 +63,11 @@ class Events:
         return self.src[i : i + 1], self.dst[i : i + 1]
 
     def known_until(self, begin: int, end: int, names: Names | None, num_vertices: int) -> int:
-        """Return up to which event, from ``begin`` and at most ``end``, all names are known, and look these up.
+        """Look up names that were unknown when the events were checked; return where the range of known names ends.
 
-        A deletion at an unknown name is made ``NOTHING``; an insertion at one ends the range.
+        The range begins at event ``begin`` and ends before the first insertion with an unknown name, at most at
+        ``end``. The ids found are written to ``src`` and ``dst``. A deletion with an unknown name gets the kind
+        ``NOTHING``.
         """
         while names is not None and self._next < len(self.unknown) and self.unknown[self._next] < end:
             i = int(self.unknown[self._next])

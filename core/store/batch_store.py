@@ -181,9 +181,9 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         batch.done = True
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """See :meth:`suricate.store.Store.query`.
+        """Look up an unvalidated batch, see :meth:`suricate.store.Store.query`; None if it must be validated first.
 
-        By a binary search per edge where the layout has :meth:`rows`, else sorted.
+        Each edge is found by a binary search if :meth:`rows` returns sorted rows; otherwise the batch is sorted.
         """
         if self.sorter is None or isinstance(edges, EdgeList) or not self.sorter.takes(edges.size, self.num_vertices):
             return None

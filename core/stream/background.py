@@ -20,12 +20,13 @@ Question = tuple[Callable[["Slide"], Any], "Future[Any]"]
 
 
 class Background:
-    """The loop of a job in a thread, and one that answers questions while the loop waits for its source.
+    """Two threads of a job: its loop, and one that answers questions while the loop waits for its source.
 
-    The loop holds a lock but while it waits for the source, so a question never meets a slide that is half applied.
+    The loop holds a lock except while it waits for the source, so a question never sees a slide that is partly
+    applied.
 
     Args:
-        job: whose loop it is. callback: called with each slide; None: nothing is.
+        job: whose loop it is. callback: called with each slide, or None.
     """
 
     def __init__(self, job: Window, callback: Callable[[Slide], Any] | None) -> None:
@@ -49,7 +50,11 @@ class Background:
         return threading.current_thread() in self._threads
 
     def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Return where the answer will be; raises ``RequirementError`` if the loop has ended."""
+        """Queue a question about the newest slide; return the future of its answer.
+
+        Raises:
+            RequirementError: the loop has ended.
+        """
         answer: Future[Any] = Future()
         with self._asking:
             if self._over:
@@ -60,7 +65,7 @@ class Background:
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
-        """Let questions be answered inside."""
+        """A context in which the loop only waits for its source: questions may be answered."""
         self._lock.release()
         try:
             yield
@@ -143,15 +148,15 @@ class _Queue:
 
 
 class ReadAhead:
-    """An iterator over the chunks of a source, which are read and parsed in a thread.
+    """An iterator over the chunks of a source, which a thread reads and parses before they are needed.
 
-    A chunk at least is read ahead, and so many more as :meth:`allow` says. The thread ends with this object.
+    At least one chunk is read ahead, more if :meth:`allow` says so. The thread ends with this object.
 
     Args:
-        chunks: pairs (position, chunk). refusals: which hold malformed lines of a chunk that was read.
+        chunks: pairs (position, chunk). refusals: the files of refused events that hold malformed lines.
 
     Attributes:
-        held: the malformed lines of the chunk that came last, by refusals.
+        held: the malformed lines of the last chunk returned, for each of ``refusals``.
     """
 
     def __init__(self, chunks: Iterator[Any], refusals: Sequence[Refusals]) -> None:
@@ -159,7 +164,7 @@ class ReadAhead:
         threading.Thread(target=self._queue.fill, name="suricate reader", daemon=True).start()
 
     def allow(self, events: int) -> None:
-        """Let so many events wait."""
+        """Set how many events may be read ahead."""
         with self._queue.condition:
             self._queue.allowed = events
             self._queue.condition.notify_all()
@@ -188,12 +193,12 @@ class ReadAhead:
 
 
 def size_of(chunk: Any) -> int:
-    """Return the number of events of a chunk; 0 of a mark."""
+    """Return the number of events of a chunk; 0 for a mark."""
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 
 def next_of(reader: Iterator[Any], background: Background | None) -> Any:
-    """Return the next that a reader gives, None at its end; questions are answered meanwhile."""
+    """Return the next item of a reader, None at its end; meanwhile questions are answered."""
     if background is None:
         return next(reader, None)
     with background.waiting():

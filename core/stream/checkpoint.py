@@ -54,17 +54,17 @@ class Checkpoints:
         self._newest = 0  # the number of the newest checkpoint that this job knows
 
     def is_due(self, slides: int) -> bool:
-        """Return whether it is time for a checkpoint, after so many slides of the job."""
+        """Return whether a checkpoint is due after ``slides`` slides of the job."""
         if self._slides is not None:
             return slides - self._saved_slides >= self._slides
         return slides > self._saved_slides and time.monotonic() - self._saved_at >= self._seconds
 
     def save(self, job: Window, slides: int) -> None:
-        """Write the state of a job after so many slides; older checkpoints than the one before are removed.
+        """Write the state of a job after ``slides`` slides, and remove all older checkpoints but one.
 
         Raises:
-            OSError: the disk is full, say; the checkpoints that were there still are.
-            RequirementError: another job has gone on from this folder meanwhile.
+            OSError: the file cannot be written; the existing checkpoints remain.
+            RequirementError: another job has continued from this folder meanwhile.
             ParameterError: the source's position is not made of numbers, texts, None, tuples, lists and dicts.
         """
         about, arrays = state_of(job)
@@ -84,7 +84,7 @@ class Checkpoints:
         self._saved_slides, self._saved_at = slides, time.monotonic()
 
     def load(self) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-        """Return the newest checkpoint, None if there is none; a damaged one is passed over with a warning.
+        """Return the newest intact checkpoint as JSON and arrays, or None; a damaged one is skipped with a warning.
 
         Raises:
             FileFormatError: all are damaged, or the newest is of a later version.
@@ -121,7 +121,7 @@ class Checkpoints:
 
 
 def identity_of(job: Window) -> dict[str, list[str]]:
-    """Return what must be the same in the job that goes on, by its name: what is compared, and how users wrote it."""
+    """Return what a job must share with the checkpoint it continues: by name, a value to compare, and its text."""
     options, rule = job._options, job._options.rule(None)
     ticks = {"size": rule.grid.size, "slide": (options.mode, rule.grid.slide), "origin": rule.grid.origin,
              "lateness": rule.delay, "ahead": rule.ahead}  # fmt: skip
@@ -156,11 +156,11 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Bring a new job to a saved state; its graph, trackers and sinks follow when they are made.
+    """Bring a new job to a saved state; its graph, trackers and sinks are restored when they are made.
 
     Raises:
         ParameterError: the checkpoint is of a job with another window, source or graph.
-        RequirementError: the source cannot go on from where the checkpoint was taken.
+        RequirementError: the source cannot continue from the position of the checkpoint.
     """
     expected = identity_of(job)
     for what, (key, text) in about["job"].items():

@@ -24,13 +24,13 @@ from suricate.windows.rule import AHEAD, LATE, TAKEN
 
 
 class Due(NamedTuple):
-    """A slide that closes.
+    """A slide that has just closed.
 
     Attributes:
         end: its end, in ticks.
         change: the net change of the edges.
         free: ids of vertices whose names are forgotten, ``uint32[k]``.
-        entered: number of its events.
+        entered: number of events that entered.
     """
 
     end: int
@@ -40,10 +40,10 @@ class Due(NamedTuple):
 
 
 class Contents:
-    """The events and edges of a window; knows neither the source nor the graph.
+    """The events and edges of a window, without its source and its graph.
 
     Args:
-        options: those of the window.
+        options: the options of the window.
         time_unit: the unit of times that are numbers.
         names: the names of vertices; None if the source gives ids.
         texts: names of attributes known to hold texts.
@@ -91,7 +91,7 @@ class Contents:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def take(self, chunk: Mapping[str, Any]) -> None:
-        """Keep the events of a chunk that are valid and in time."""
+        """Store the valid events of a chunk that are not late, until their slide closes."""
         events = self.intake.events(chunk)
         if self.ring is None:
             self._begin()

@@ -63,7 +63,7 @@ class Graphs:
         self.trackers.append(tracker)
 
     def add_column(self, column: VertexColumn) -> None:
-        """Have vertices the values of a column, those that come later, too."""
+        """Give vertices, later ones included, the values of a column."""
         self._columns.append(column)
         if self.graph is not None:
             column.begin(self.graph)
@@ -72,11 +72,11 @@ class Graphs:
         """Make the graph.
 
         Args:
-            default: the dtype of weights unless options say otherwise; None: events have none.
-            kinds: the dtypes of columns of edges.
+            default: the dtype of weights if the graph's options name none; None: events have no weights.
+            kinds: the dtypes of columns of edges, by name.
 
         Raises:
-            RequirementError: the graph has weights and the events have none.
+            RequirementError: the options ask for weights and the events have none.
         """
         options = {"weight_dtype": default, "num_vertices": 0, **self.options}
         if kinds:
@@ -90,10 +90,11 @@ class Graphs:
         return graph
 
     def change(self, change: Change, free: np.ndarray) -> Delta:
-        """Make the net changes of a slide: one batch with the vertices that come, and those that go with their names.
+        """Apply the net change of a slide in one batch; add vertices for new ids, and delete those in ``free``.
 
         Raises:
-            WeightError: a weight does not fit the dtype of the graph's. CapacityError: there is not enough memory.
+            WeightError: a weight does not fit the dtype of the graph's weights. CapacityError: there is not enough
+                memory.
         """
         graph = self.graph
         assert graph is not None
@@ -136,9 +137,9 @@ class Graphs:
         return self._names.reserved
 
     def begin_trackers(self, states: Sequence[dict[str, np.ndarray]] = ()) -> None:
-        """Begin those trackers that do not know their graph: their vertices are there now.
+        """Start the trackers that have not started, now that their vertices exist.
 
-        ``states``: those of the algorithms, if a job goes on.
+        ``states``: the saved state of each tracker's algorithm if the job continues from a checkpoint.
         """
         assert self.graph is not None
         for tracker, state in zip_longest(self.trackers, states):
@@ -151,9 +152,13 @@ class Graphs:
     def restore(
         self, change: Change, num_vertices: int, deleted: np.ndarray, states: Sequence[dict[str, np.ndarray]]
     ) -> None:
-        """Bring a new graph to what it was: the pairs of the window, its number of vertices, those that are deleted.
+        """Rebuild the graph of a checkpoint.
 
-        ``states``: those of the trackers' algorithms, a dict for each.
+        Args:
+            change: all edges of the window, as new ones.
+            num_vertices: the number of vertices.
+            deleted: ids of the deleted ones, ``uint32[k]``.
+            states: the saved state of each tracker's algorithm.
         """
         graph = self.graph
         assert graph is not None
@@ -176,7 +181,7 @@ class Twin:
         self._version = graph.version
 
     def follow(self, graph: Graph, delta: Delta, before: int) -> None:
-        """Make the change that ``delta`` made of ``graph``, whose version before it was ``before``."""
+        """Apply ``delta`` of the directed ``graph``, whose version was ``before``, to this graph."""
         gone, new, twin = delta.deleted, delta.inserted, self.graph
         if self._version != before:  # an earlier change failed here
             gone, new = twin.edges(), graph.edges()
@@ -192,16 +197,16 @@ class Twin:
 
 
 class VertexColumn:
-    """Values of vertices by name (or by id, without names), for those that come later, too.
+    """An attribute of vertices given by name (by id if there are no names), also for vertices that are added later.
 
     Args:
         name: the column of the frame, and of the graph.
         frame: a frame, an Arrow table or a dict of arrays.
-        on: the column with the names. missing: the value of vertices without one.
+        on: the column with the names. missing: the value of vertices that the frame lacks.
 
     Raises:
         ParameterError: the frame has no such column, or one name twice. ShapeError: columns differ in length.
-        DTypeError: values are neither numbers nor bools nor texts, or ``missing`` is none that the column can hold.
+        DTypeError: values are neither numbers nor bools nor texts, or the column cannot hold ``missing``.
     """
 
     def __init__(self, name: str, frame: Any, on: str, missing: Any) -> None:
@@ -219,13 +224,13 @@ class VertexColumn:
         self._missing = missing
 
     def begin(self, graph: Graph) -> None:
-        """Give the vertices of a graph their values."""
+        """Set the values of all vertices of a graph."""
         graph.columns.add(self.name, dtype=str if self._values.dtype == object else self._values.dtype,
                           missing=self._missing)  # fmt: skip
         self._put(graph, graph.device.to_numpy(graph.live_vertices))
 
     def follow(self, graph: Graph, delta: Delta) -> None:
-        """Give the vertices that came with a change their values."""
+        """Set the values of vertices that a change added."""
         if self.name not in graph.columns:
             self.begin(graph)
             return

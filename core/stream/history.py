@@ -18,11 +18,11 @@ TOTALS = ("slides", "events", "seconds")
 
 
 class History:
-    """What happened slide by slide.
+    """Statistics per slide, of the newest slides.
 
     Attributes:
-        slides, events: numbers over all slides, those without a row included.
-        seconds: that the slides took.
+        slides, events: totals over all slides, including those whose row was dropped.
+        seconds: time that all slides took.
     """
 
     def __init__(self, kept: int = KEPT) -> None:
@@ -31,7 +31,7 @@ class History:
         self._memory: dict[str, int] = {}  # what the newest rows say
 
     def add(self, slide: Slide, num_edges: int) -> None:
-        """Add the row of the newest slide, at whose end the graph has so many edges."""
+        """Add the row of the newest slide; ``num_edges`` is the number of edges at its end."""
         if self.slides % MEASURED == 0 or not self._memory:
             self._memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
         facts = {"end": slide.end, "events": slide.events, "late": slide.late, "lag": slide.lag}
@@ -53,7 +53,7 @@ class History:
         return {"totals." + name: total for name, total in totals.items()} | (self._columns() if self._rows else {})
 
     def load(self, saved: dict[str, np.ndarray]) -> None:
-        """Take the place of the history that was saved."""
+        """Restore a history that :meth:`save` returned."""
         for name in TOTALS:
             setattr(self, name, saved.pop(f"totals.{name}").item())
         columns = [[*part] if part.dtype.kind == "M" else part.tolist() for part in saved.values()]

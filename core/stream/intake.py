@@ -19,12 +19,12 @@ from suricate.windows.ring.attributes import AttributeIntake
 
 
 class Intake:
-    """Makes events of the chunks of a source, all of which must have the same columns.
+    """Converts the chunks of a source, all of which must have the same columns, to ``Events``.
 
     Args:
         mode: what the window counts: ``"time"``, ``"count"`` or ``"step"``.
         time_unit: the unit of times that are numbers.
-        refusals: where bad rows go.
+        refusals: what is done with invalid rows.
         names: the names of vertices, None if the source gives ids.
         attributes: the attributes of events.
     """
@@ -45,11 +45,11 @@ class Intake:
         self.begun = False  #: whether a chunk has said which columns there are
 
     def events(self, chunk: Mapping[str, Any]) -> Events:
-        """Return the good events of a chunk.
+        """Return the valid events of a chunk; invalid rows are handled as ``refusals`` says.
 
         Raises:
             RequirementError: a column is missing, or was not there in earlier chunks.
-            DTypeError, VertexRangeError, WeightError, ParameterError: bad values, unless they go elsewhere.
+            DTypeError, VertexRangeError, WeightError, ParameterError: values are invalid, and ``refusals`` raises.
         """
         time, bad_times = self._times(chunk)
         (src, bad_src), (dst, bad_dst) = (self._ends(chunk[label], label) for label in ("src", "dst"))
@@ -82,7 +82,7 @@ class Intake:
         return events
 
     def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
-        """Count events that are not taken, and write them if there is a file."""
+        """Count refused events, and write them to the file of ``refusals`` if there is one."""
         rows: list[Any] = []
         if refusals.writes and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()

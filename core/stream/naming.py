@@ -23,10 +23,10 @@ UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in t
 
 
 class Named(NamedTuple):
-    """The events of a slide with ids of vertices, and what is known of those that are left out.
+    """The events of a slide, with ids in place of tokens; events at unknown names are left out.
 
-    ``cancelled`` insertions between new names were taken by deletions of the same slide; ``unmatched`` deletions name
-    what nobody knows.
+    ``cancelled``: number of insertions between new names that a deletion or a set of the same slide removed;
+    ``unmatched``: number of deletions and sets at unknown names.
     """
 
     events: Events
@@ -36,9 +36,10 @@ class Named(NamedTuple):
 
 @kernel
 def cancel(pair, kind, head, before, lives, misses):
-    """Say which insertions and sets of a slide live, and which deletions and sets find no event (uint8), by themselves.
+    """Find which insertions and sets of a slide are live at its end, and which deletions and sets found no event in it.
 
-    ``pair`` numbers the edges.
+    ``pair`` numbers the edges. ``lives`` and ``misses`` (uint8, per event) are written; ``head`` and ``before`` are
+    scratch.
     """
     for i in range(len(pair)):
         newest = head[pair[i]]
@@ -57,9 +58,9 @@ def cancel(pair, kind, head, before, lives, misses):
 
 @kernel
 def list_tokens(src, dst, lives, ids, listed):
-    """List the tokens of events, each once, in their order: those of live events, then those that only others have.
+    """Write each token of the events once to ``listed``: those of live events first, then those of others only.
 
-    ``ids`` by token is :data:`UNSEEN`, and :data:`LISTED` afterwards. Returns the number of the former, and of all.
+    ``ids``, by token, is :data:`UNSEEN` before and :data:`LISTED` after. Returns the number of the former, and of all.
     """
     counts = 0, 0
     for lists_live in (True, False):
@@ -87,10 +88,10 @@ class VertexNames:
         self._fresh = np.empty(0, np.uint32)  # of the reserved, those that a slide has to delete
 
     def tokens(self, column: Any) -> np.ndarray:
-        """Return the tokens of a column of names, ``uint32[n]``, each held once more per occurrence.
+        """Return the tokens of a column of names, ``uint32[n]``, and raise the count of each by one per occurrence.
 
         Raises:
-            DTypeError, ShapeError, ParameterError: it holds no names, or some are missing.
+            DTypeError, ShapeError, ParameterError: values are not names, or some are missing.
         """
         if isinstance(column, Texts):
             if self._tokens.dtype is None:
@@ -101,16 +102,16 @@ class VertexNames:
         return self._tokens.add(column)
 
     def drop(self, events: Events) -> None:
-        """Let go of events that enter no slide."""
+        """Release the tokens of events that enter no slide."""
         self._tokens.release(events.src)
         self._tokens.release(events.dst)
 
     def shown(self, events: Events) -> tuple[list[Any], list[Any]]:
-        """Return the names at both ends of events that hold tokens."""
+        """Return the names of the sources and of the destinations of events that hold tokens."""
         return self._tokens[events.src].tolist(), self._tokens[events.dst].tolist()
 
     def named(self, events: Events) -> Named:
-        """Return the events of a slide that closes, of tokens, with ids of vertices."""
+        """Replace the tokens of a closing slide's events by vertex ids."""
         lives, misses = self._survivors(events)
         if self._tokens.num_ids > len(self._ids):
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
@@ -146,17 +147,24 @@ class VertexNames:
         return lives, misses
 
     def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
-        """Hold the ends (``uint32[2, k]``) of edges that are new, let go of those that are gone; return free ids."""
+        """Update the counts of names: raise those of both ends of new edges, lower those of removed edges.
+
+        Args:
+            fresh, gone: ``uint32[2, k]``, the sources and destinations of new and of removed edges.
+
+        Returns:
+            The ids that became free.
+        """
         self.names.retain(fresh.ravel())
         free = self.names.release(gone.ravel())
         self.names.next_slide()
         return free[:0] if self.names.keep else free
 
     def reserve(self, values: Any) -> np.ndarray:
-        """Return the ids of names, ``int64[n]``, which are theirs from now on, with events or without.
+        """Return ids for names, ``int64[n]``, which stay theirs whether they have live events or not.
 
         Raises:
-            DTypeError, ParameterError: they are no names.
+            DTypeError, ParameterError: values are not names.
         """
         ids = self.names.intern(values)
         new = np.setdiff1d(ids, self.reserved)
@@ -167,15 +175,15 @@ class VertexNames:
         return ids
 
     def idle(self) -> np.ndarray:
-        """Return the reserved ids whose vertices are not to live: they have no live event."""
+        """Return the reserved ids without live events: their vertices must be deleted ones."""
         return self._fresh if self.names.keep else self.reserved[self.names.counts(self.reserved) == 1]
 
     def note_idle(self) -> None:
-        """Take note that the graph has heard of :meth:`idle`."""
+        """Note that the vertices of :meth:`idle` have been deleted in the graph."""
         self._fresh = self._fresh[:0]
 
     def drop_unwanted(self) -> None:
-        """After a job went on: let go of names that no tracker names any more."""
+        """After a restart: release reserved names that no tracker uses any more."""
         left = np.setdiff1d(self.reserved, [*self._wanted])
         self.names.release(left)
         self.reserved = np.setdiff1d(self.reserved, left)

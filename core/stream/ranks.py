@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Ranks:
-    """The processes that run a job; usually one does.
+    """The processes that run a job; without ``comm`` it is one.
 
     Args:
-        comm: the communication of the graph's, None if one process has it.
+        comm: the communication of the graph's processes, or None.
     """
 
     def __init__(self, comm: Comm | None) -> None:
@@ -31,7 +31,7 @@ class Ranks:
         return flag if self._comm is None else any(self._comm.allgather(flag))
 
     def first(self, read: Callable[[], Any]) -> Any:
-        """Return what the first process reads, which is the only one to call ``read``; raise what it raises on all."""
+        """Call ``read`` on the first process only, and return its result on all; an exception is raised on all."""
         if self._comm is None:
             return read()
         found, problem = None, None
@@ -43,14 +43,17 @@ class Ranks:
         return found if self.is_first else copy.deepcopy(found)  # processes that are threads share what they are given
 
     def chunk(self, read: Callable[[], Any], held: Callable[[], Any]) -> tuple[Any, Callable[[], Any]]:
-        """Return the next that ``read`` gives, a position and a chunk, None at the end, and what ``held`` returns."""
+        """Return, on all processes, what ``read`` and ``held`` return on the first one.
+
+        ``read`` returns a position and a chunk, None at the end; ``held`` returns the malformed rows of that chunk.
+        """
         if self._comm is None:
             return read(), held
         found, is_mark, rows = self.first(lambda: _sent(read(), held()))
         return (found[0], MARK) if is_mark else found, lambda: rows
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
-        """Have files of events that are not taken written by the first process only."""
+        """Have only the first process write the files of refused events."""
         for each in () if self.is_first else refusals:
             each.mute()
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Sink:
-    """Takes tables: dicts of columns, or frames; this one writes them nowhere.
+    """Base of sinks: takes tables (dicts of columns, or frames) and discards them.
 
     Attributes:
         target: the name of its file or folder; empty for a function.
@@ -39,7 +39,7 @@ class Sink:
         Raises:
             RequirementError: no slide has closed.
             ShapeError: columns differ in length.
-            ParameterError: it is no table, or has other columns than the one before.
+            ParameterError: ``table`` is not a table, or its columns differ from those of the table before.
         """
         if self._job.current is None:
             raise RequirementError("there is nothing to write before the first slide")
@@ -49,7 +49,7 @@ class Sink:
         pass
 
     def save(self) -> Any:
-        """Return what a job that goes on from here needs; all that was written is on the disk."""
+        """Write everything to disk; return the state that a continued job passes to :func:`make_sink`."""
 
     def close(self) -> None:
         """Write out everything."""
@@ -148,8 +148,9 @@ class _Parquet(Sink):
 def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink:
     """Return the sink for a file's name (``.csv``, ``.jsonl``), a folder, or a function of (end, columns).
 
-    ``saved`` has what :meth:`Sink.save` returned, by target, when the checkpoint was taken from which the job goes on;
-    None: it begins. What was there is written over then, and is an error if the job goes on and does not know it.
+    ``saved``: by target, what :meth:`Sink.save` returned at the checkpoint from which the job continues; None for a
+    new job, which overwrites an existing target. A continued job raises ``ParameterError`` if the target has content
+    but is not in ``saved``.
     """
     if callable(target):
         return _Callable(job, target)

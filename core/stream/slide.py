@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Slide:
-    """A slide that has closed; ``graph`` and trackers show the window up to its end until the next slide.
+    """A closed slide; until the next one closes, ``graph`` and trackers show the window as of its end.
 
     Attributes:
-        start, end: what the window holds: ``start <= t < end``; ``datetime64`` where times have a unit, else numbers.
-            ``start`` is None for a landmark window.
+        start, end: the window holds ``start <= t < end``; ``datetime64`` if times have a unit, else numbers. ``start``
+            is None for a landmark window.
         events: number of events that entered. left: of live events that left by time.
-        taken: of events that deletions and sets took. unmatched: of deletions and sets that found no event.
-        late: number of events so far that came too late. skipped: of those that were not valid.
-        partial: whether it closed only since the source has ended.
+        taken: of events that deletions and sets removed. unmatched: of deletions and sets that found no event.
+        late: number of late events so far. skipped: of invalid ones.
+        partial: whether it closed only because the source has ended.
         delta: what changed, as ``Graph.apply`` returns it.
         lag: how far the newest event is past the end, in ticks of the time.
         took: seconds by part: ``source``, ``window`` (multiplicity), ``graph`` (with its trackers), ``total``.
@@ -53,7 +53,7 @@ class Slide:
 
     @property
     def memory(self) -> dict[str, int]:
-        """Bytes of the parts: ``graph``, and ``symmetric`` if there is one, on the device; ``window``: the events."""
+        """Bytes by part: ``graph`` and, if there is one, ``symmetric`` on the device; ``window``: the events."""
         self._demand_current()
         graph = sum(allocated for _, allocated in inspection.parts_of(self._job.graph).values())
         found = {"graph": graph, "window": self._job.bytes_on_host}

@@ -20,9 +20,9 @@ from suricate.stream.naming import VertexNames
 
 
 class JobTracker:
-    """The result of an algorithm on the window; has what a ``Tracker`` has once the first slide has closed.
+    """The result of an algorithm on the window; after the first slide it has the attributes of a ``Tracker``.
 
-    With ``every`` above 1 the result is computed from scratch after so many slides, and stays as it is meanwhile.
+    With ``every`` above 1 the result is computed from scratch after every ``every`` slides, and is kept in between.
     """
 
     def __init__(self, algorithm: Any, params: dict[str, Any], every: int, symmetric: bool = False) -> None:
@@ -39,10 +39,10 @@ class JobTracker:
         self.begun: bool = False  #: whether it knows its graph
 
     def name_vertices(self, names: VertexNames) -> None:
-        """Put ids in place of the names in parameters: sources and the like, and the keys of mappings.
+        """Replace names in the parameters (sources, keys of mappings) by ids.
 
         Raises:
-            ParameterError: an array by position, where ids are recycled.
+            ParameterError: a parameter is an array indexed by vertex id, but ids are recycled.
         """
         self._params = dict(self._given)
         for name, value in self._given.items():
@@ -57,7 +57,7 @@ class JobTracker:
                 raise ParameterError(f"{self.kind.name}: {name} is an array by position, but ids change: give a dict")
 
     def begin(self, graph: Graph, state: dict[str, np.ndarray] | None = None) -> None:
-        """Track the algorithm on the graph of the job, or its twin; from a state of it on, if there is one."""
+        """Track the algorithm on the graph of the job, or on its undirected twin; continue from ``state`` if given."""
         self._graph = graph
         self.begun = True
         if self.every == 1:
@@ -74,12 +74,12 @@ class JobTracker:
 
     @property
     def identity(self) -> list[Any]:
-        """What must be the same for a kept result to be of use: algorithm, slides and parameters."""
+        """What must be unchanged for a saved result to be valid: algorithm, ``every`` and parameters."""
         return [self.kind.name, self.every, self.symmetric, repr(sorted(self._given.items()))]
 
     @property
     def state(self) -> dict[str, np.ndarray]:
-        """What the algorithm goes on from where its result depends on history, in host memory; else nothing."""
+        """The state of an algorithm whose result depends on history, in host memory; empty for other algorithms."""
         if self._tracker is None or self._tracker.stale:
             return {}
         found = self._tracker.algorithm.state() or {}
@@ -88,7 +88,7 @@ class JobTracker:
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
-        """The fields of the result of an earlier slide that a checkpoint has to hold; none if there is no such."""
+        """The fields of a result that is older than the newest slide, for a checkpoint; else empty."""
         if self._result is None:
             return {}
         device, parts = self._graph.device, fields_of(self._result).items()
@@ -96,7 +96,7 @@ class JobTracker:
                 for name, part in parts}  # fmt: skip
 
     def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
-        """Go on after so many slides, with the fields of the result of an earlier one."""
+        """Continue after ``slides`` slides, with the fields of the result of an earlier one."""
         self.slides = slides
         if not fields:
             return
@@ -124,7 +124,7 @@ class JobTracker:
 
     @property
     def result(self) -> Any:
-        """The result as of the newest slide, or of the last one that ``every`` asks for."""
+        """The result as of the newest slide, with ``every`` above 1 of the last slide for which it was computed."""
         if self.every == 1:
             return self.tracker.result
         if self._result is None:

@@ -44,48 +44,50 @@ class Window:
     >>> [(w.end, w.graph.num_edges) for w in job]
     [(1, 1), (2, 2), (3, 2)]
 
-    Events are in the order (time, position in the source). The window holds ``end - size <= t < end``; ends lie on
+    Events are ordered by time, then by position in the source. The window holds ``end - size <= t < end``; ends lie on
     ``origin + k * slide``, and a slide closes when the watermark, the largest ``time - lateness`` so far, has reached
     its end. An edge is in the graph while one of its events is in the window. Each slide is one batch of net changes.
 
     Args:
-        source: ``st.scan(...)`` of files, ``st.source(fn)``, ``st.chain``, ``st.merge``, or chunks: a dict of arrays, a
-            frame, an Arrow table, or an iterable of them; columns ``time``, ``src``, ``dst``, ``weight``, ``kind``.
-        size: what the window holds: a duration (``"7d"``, ``"90min"``, a timedelta; ``"100"`` where times have no
-            unit), a number of events, or of steps if ``slide="step"``; None: everything since the beginning.
+        source: ``st.scan(...)`` of files, ``st.source(fn)``, ``st.chain``, ``st.merge``, or chunks: a dict of arrays,
+            a frame, an Arrow table, or an iterable of them; columns ``time``, ``src``, ``dst``, ``weight``, ``kind``.
+        size: what the window holds: a duration (``"7d"``, ``"90min"``, a timedelta; ``"100"`` if times have no unit),
+            a number of events, or of steps if ``slide="step"``; None: everything since the beginning.
         slide: likewise, at most ``size``; ``"step"``: the source marks where slides end (``st.MARK``).
-        lateness: how long a slide waits for events that are behind the newest one.
-        ahead: events further past the watermark than this go to ``on_error``; None: none do.
+        lateness: a duration: how long a slide waits for events that are behind the newest one.
+        ahead: a duration: events further past the watermark are handled as ``on_error`` says; None: no limit.
         combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
             ``"min"`` or ``"max"``. Sums of whole numbers are exact.
         late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
-            name of a CSV file.
-        on_error: what happens to events that are not valid: ``"raise"``, ``"skip"`` (they are counted), or the name of
-            a CSV file.
+            name of a CSV file to write them to.
+        on_error: what happens to invalid events: ``"raise"``, ``"skip"`` (they are counted), or the name of a CSV file
+            to write them to.
         order: ``"time"`` sorts a finite source in memory.
         origin: where the grid of ends begins, a duration since the epoch.
-        empty: ``"emit"`` shows slides in which nothing enters or leaves, too.
+        empty: ``"emit"`` returns slides in which nothing enters or leaves, too.
         at_end: ``"hold"`` leaves slides open that only the end of the source would close.
-        graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for counts,
-            None where events have no weights. With ``comm`` all its processes make the job; the first one reads.
-        names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of their
-            events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
-        checkpoint: a folder that keeps the state of the job; if it has one, the job goes on from there. One is written
-            when the loop begins and when it asks for the next slide: what the loop did with a slide is part of it.
+        graph: options of the graph (see ``suricate.Graph``); ``weight_dtype`` is float64 by default, uint32 for
+            counts, None if events have no weights. With ``comm`` all its processes make the job; the first one reads.
+        names: True: sources and destinations are names, texts or integers of 64 bits, which have ids while one of
+            their events is in the window; or the ``suricate.Names`` to use. None: they are ids of vertices.
+        checkpoint: a folder for the state of the job; if it holds one, the job continues from there. A checkpoint is
+            written when the loop begins and when it asks for the next slide, so it includes what the loop did with a
+            slide.
         checkpoint_every: a number of slides, or a duration; one more is written when the loop ends by itself.
-        columns: names of columns by role. time_unit: what times that are numbers count: ``"s"``, ``"ms"``, ...
-        attributes: further columns, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of ``combine``,
-            for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs no column.
-        prefetch: about how many slides are read and parsed in a thread ahead of the loop, a chunk at least; 0: nothing
-            is. None: 2 where files are scanned, 0 where the source is the user's code.
+        columns: names of columns by role. time_unit: the unit of times that are numbers: ``"s"``, ``"ms"``, ...
+        attributes: further columns, with the rule of each: ``{"fee": "sum", "rate": "last"}``, rules as of
+            ``combine``, for texts ``"first"`` or ``"last"``. They are columns of the graph's edges. ``"count"`` needs
+            no column.
+        prefetch: about how many slides a thread reads and parses before the loop asks for them, at least one chunk; 0:
+            none. None: 2 for files, 0 if the source is the user's code.
 
     Raises:
         ParameterError: an option of the wrong type or value; a checkpoint of another window, source or graph.
-        RequirementError: the source cannot go on from the position of the checkpoint.
+        RequirementError: the source cannot continue from the position of the checkpoint.
         FileFormatError: no checkpoint of the folder is whole.
-        RequirementError, DTypeError, WeightError, VertexRangeError: while iterating, bad events.
+        RequirementError, DTypeError, WeightError, VertexRangeError: while iterating, invalid events.
         LateEventError: while iterating, with ``late="raise"``.
-        CapacityError: while iterating; nothing is lost, and the next slide is the same again.
+        CapacityError: while iterating; nothing is lost, and the next iteration returns the same slide.
     """
 
     def __init__(  # noqa: PLR0913 - what a user may choose, by keyword; WindowOptions holds it from here on
@@ -172,19 +174,19 @@ class Window:
 
     @property
     def late(self) -> int:
-        """The number of events that came too late."""
+        """The number of late events."""
         return self.contents.late.count
 
     @property
     def skipped(self) -> int:
-        """The number of events that were not valid, or too far ahead, and of malformed rows of files."""
+        """The number of events that were invalid or too far ahead, and of malformed rows of files."""
         return self.contents.bad.count + sum(each.count for each in self._source.refusals)
 
     @property
     def history(self) -> Frame:
-        """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes, seconds.
+        """A row per slide, of the newest 10,000: ``end``, ``events``, ``late``, ``lag``, ``edges``, bytes and seconds.
 
-        Bytes are those of every 16th slide; ``w.memory`` is that of the moment.
+        Bytes are measured at every 16th slide; ``w.memory`` returns the current ones.
         """
         return self.past.frame()
 
@@ -196,30 +198,30 @@ class Window:
     def track(self, algorithm: Any, *, every: int = 1, symmetric: bool = False, **params: Any) -> JobTracker:
         """Keep an algorithm's result current; see ``Graph.track``.
 
-        A directed graph keeps in-edges if the algorithm needs them or is updated by their help, unless its options say
-        otherwise: without them, most algorithms compute every deletion from scratch.
+        A directed graph gets in-edges if the algorithm needs them or updates faster with them, unless its options say
+        otherwise: without in-edges, most algorithms recompute their result from scratch after every deletion.
 
         Args:
-            algorithm: name or class. every: the result is brought up to date after so many slides.
-            symmetric: of a directed window, whether it is tracked on a second graph, which is undirected and has no
-                weights: an edge where there is an arc in either direction.
-            params: its parameters. Where vertices have names, these are names: sources and the like, and the keys of
-                mappings. Their ids are kept for them; without events they are no live vertices, and reach nothing.
+            algorithm: name or class. every: number of slides after which the result is brought up to date.
+            symmetric: for a directed window: track it on a second graph, undirected and unweighted, that has an edge
+                wherever there is an arc in either direction.
+            params: its parameters. If vertices have names, vertices are given by name: sources and keys of mappings.
+                Their ids are reserved; without live events they are deleted vertices.
 
         Raises:
-            RequirementError: the job has begun, or the graph's options exclude it.
+            RequirementError: the job has begun, or the graph's options exclude the algorithm.
         """
         tracker = JobTracker(algorithm, params, every, flag("symmetric", symmetric))
         self.graphs.track(tracker)
         return tracker
 
     def vertices(self, name: str, frame: Any, *, on: str = "id", missing: Any = None) -> None:
-        """Give vertices an attribute by name, also those that come later: a column of ``w.graph.columns``.
+        """Give vertices, later ones included, an attribute: a column of ``w.graph.columns``.
 
         Args:
             name: the column of the frame, and of the graph.
             frame: a frame, an Arrow table or a dict of arrays, a row per vertex.
-            on: the column with the names of the vertices, or their ids where they have no names.
+            on: the column with the names of the vertices, or their ids if they have no names.
             missing: the value of vertices that the frame lacks; None: NaN, 0, False or ``""``.
 
         Raises:
@@ -228,10 +230,11 @@ class Window:
         self.graphs.add_column(VertexColumn(name, frame, on, missing))
 
     def sink(self, target: Any) -> Sink:
-        """Return where results go: a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
+        """Return a writer of tables: to a ``.csv`` or ``.jsonl`` file, a folder of Parquet parts, or a function.
 
         Raises:
-            ParameterError: it is none of these, or it is there and the checkpoint does not know it.
+            ParameterError: ``target`` is none of these; or the job continues and its checkpoint does not list this
+                target.
         """
         saved = None if self._saved is None else self._saved[0]["sinks"]
         sink = make_sink(target, self, saved) if self._ranks.is_first else Sink(self)
@@ -248,7 +251,7 @@ class Window:
 
         Returns:
             A future that is done when the loop has ended: by itself, by :meth:`stop` or by a signal. Its ``result()``
-            raises what the loop or the callback raised; the slide then counts as not done.
+                raises the exception of the loop or the callback; the slide then counts as not done.
 
         Raises:
             RequirementError: the loop has begun.
@@ -265,7 +268,7 @@ class Window:
         return self._background.done
 
     def query(self, question: Callable[[Slide], Any]) -> Future[Any]:
-        """Ask something about the newest slide from any thread, between two slides or while the loop waits for events.
+        """Call a function with the newest slide, from any thread: between slides, or while the loop waits for events.
 
         >>> import suricate.stream as st
         >>> job = st.Window({"src": [0, 1], "dst": [1, 0]}, size=2, slide=1, graph={"device": "cpu"})
@@ -276,13 +279,15 @@ class Window:
         2 2
 
         Args:
-            question: called with the newest slide; before the first one it waits. It must not wait for another answer.
+            question: called with the newest slide, once there is one. It must not wait for another answer.
 
         Returns:
-            A future of what it returns or raises; the loop goes on in any case. Copy arrays that are to last.
+            A future of what the function returns or raises; an exception does not end the loop. Copy arrays that you
+            keep: later slides change them.
 
         Raises:
-            RequirementError: the job was not started, or has ended. If it ends before the answer, the future has it.
+            RequirementError: the job was not started, or has ended. If it ends before the answer, the future raises
+                it.
         """
         if not callable(question):
             raise ParameterError(f"query takes a function of a slide, got {shown(question)}")
@@ -291,15 +296,15 @@ class Window:
         return self._background.ask(question)
 
     def stop(self, timeout: float | None = None) -> None:
-        """End the loop after the current slide, or chunk if no slide closes, with a checkpoint; wait for that.
+        """End the loop after the current slide, or chunk if no slide closes, and wait until it has ended.
 
-        In a callback or a question it does not wait.
+        A checkpoint is written. Called in a callback or a question, it does not wait.
 
         Args:
             timeout: seconds to wait at most.
 
         Raises:
-            TimeoutError: the loop has not ended by then; it will.
+            TimeoutError: the loop has not ended in time; it will end later.
             BaseException: what the loop or the callback raised.
         """
         self._stop.set()

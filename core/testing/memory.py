@@ -45,9 +45,9 @@ def random_batch(rng: np.random.Generator, count: int, dtype: np.dtype | None) -
 
 
 def fill(model: ModelledStore, rng: np.random.Generator, size: int, most: int) -> int:
-    """Insert batches of ``size`` edges, a third of them stored already, until one fails; return how many went in.
+    """Insert batches of ``size`` edges, a third of them already stored, until one fails; return how many succeeded.
 
-    A batch that failed must have changed nothing. It fails before ``most`` edges are there, or something is wrong.
+    Asserts that the batch that failed changed nothing, and that no more than ``most`` edges were stored.
     """
     store, count = model.store, 0
     while True:
@@ -243,9 +243,9 @@ def peak_is_below_the_limit(make: Callable[[], Store]) -> None:
 
 
 def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int, int]]:
-    """Do :func:`steps` on an empty CPU store; yield, after each, the store, the step, what is held and the peak.
+    """Do :func:`steps` on an empty CPU store, and yield ``(store, step, bytes held after it, peak bytes during it)``.
 
-    Steps that fail with ``CapacityError`` are passed over: peaks count nevertheless.
+    A step that fails with ``CapacityError`` is yielded as well.
     """
     dtype = make().weight_dtype
     for step in steps(warm := make(), batches := inputs(np.random.default_rng(34), dtype)):

@@ -17,13 +17,13 @@ from suricate.io.sources.kinds import INSERT
 
 
 class Events(NamedTuple):
-    """Events in an order.
+    """Checked events, as columns.
 
     Attributes:
         time: ``int64[n]``, ticks (see ``times``).
         src, dst: ``uint32[n]``, ids of vertices; on a CUDA device if they were given there.
         weight: ``float64[n]`` or ``int64[n]``, or None.
-        kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); or None where all are inserted.
+        kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); None if all are insertions.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
     """
 
@@ -40,12 +40,12 @@ class Events(NamedTuple):
         return len(self.time)
 
     def taken(self, which: Any) -> Events:
-        """Return the events at positions, of a slice, or where a mask is true."""
+        """Return the events selected by an array of positions, a slice or a mask."""
         return Events(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
 
 def joined(parts: Sequence[Events]) -> Events:
-    """Return events one after the other; a part without kinds has insertions."""
+    """Return the concatenation of events; a part without kinds consists of insertions."""
     if len(parts) == 1:
         return parts[0]
     if any(part.kind is not None for part in parts):
@@ -68,9 +68,9 @@ def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -
 
 
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return ids as ``uint32``, and which of them are no ids of vertices (None: all are).
+    """Return ids as ``uint32``, and a mask of those that are not valid vertex ids (None: all are valid).
 
-    Ids on a CUDA device stay there if all are ids of vertices, and are waited for.
+    Ids on a CUDA device stay there if all are valid; waits for the device.
     """
     array = as_array(values, label) if is_cuda_array(values) else np.asarray(values)
     if array.ndim != 1:
@@ -94,7 +94,7 @@ def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
 
 
 def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return weights as ``int64`` or ``float64``, and which of them are NaN or infinite (None: none are)."""
+    """Return weights as ``int64`` or ``float64``, and a mask of those that are NaN or infinite (None: none are)."""
     array = np.asarray(values)
     if array.dtype.kind not in "iuf":
         raise DTypeError(f"weight must be numbers, got {array.dtype}")

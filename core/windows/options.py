@@ -18,7 +18,7 @@ TIME, COUNT, STEP = "time", "count", "step"
 
 @dataclass(frozen=True)
 class WindowOptions:
-    """The options of a :class:`suricate.stream.Window`; see there. ``mode`` says what its grid counts."""
+    """The options of a window over a stream, validated; the class ``Window`` explains them."""
 
     size: Any
     slide: Any
@@ -65,7 +65,7 @@ class WindowOptions:
         return COUNT if isinstance(self.slide, numbers.Integral) and not isinstance(self.slide, bool) else TIME
 
     def rule(self, has_unit: bool | None) -> Rule:
-        """Return the rule of such a window; ``has_unit``: whether times have a unit, None if it is not known yet."""
+        """Return the rule by which slides close; ``has_unit``: whether times have a unit, None if not known yet."""
         every = self.empty == "emit"
         if self.mode != TIME:
             size = None if self.size is None else int(self.size)

@@ -28,7 +28,7 @@ def grid_floor(time, origin, slide):
 
 @inner
 def advance(state, origin, slide):
-    """Close what the watermark has passed."""
+    """Close all slides whose end the watermark has reached."""
     if state[_STARTED] == 0:
         first = state[_OLDEST] != FAR and state[_WATERMARK] >= grid_floor(state[_OLDEST], origin, slide) + slide
         state[_STARTED] = 1 if first else 0
@@ -38,7 +38,7 @@ def advance(state, origin, slide):
 
 @kernel
 def judge(time, delay, ahead, origin, slide, state, verdict):
-    """Judge events in the order of arrival: ``verdict`` (uint8) of each, ``state`` (int64[5]) after the last.
+    """Judge events in the order of arrival: write the ``verdict`` (uint8) of each, and update ``state`` (int64[5]).
 
     ``delay``: how far the watermark is behind the newest event. ``ahead``: how far past the watermark an event may be;
     -1: any distance.
@@ -62,7 +62,7 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
 
 @kernel
 def raise_watermark(watermark, origin, slide, state):
-    """Let the watermark reach at least ``watermark``."""
+    """Raise the watermark to ``watermark`` if it is lower."""
     state[_WATERMARK] = max(state[_WATERMARK], watermark)
     advance(state, origin, slide)
 
@@ -88,8 +88,8 @@ class Rule:
 
     Args:
         grid: where windows end.
-        delay: ticks by which the watermark is behind the newest event: the lateness; -1 where positions are counted.
-        ahead: ticks past the watermark from which on an event is not believed; None: none.
+        delay: ticks by which the watermark is behind the newest event: the lateness; -1 if positions are counted.
+        ahead: an event more than this many ticks past the watermark is refused; None: no limit.
         every: whether slides in which nothing enters or leaves close as well.
     """
 
@@ -121,17 +121,17 @@ class Rule:
         return verdict if verdict.any() else None
 
     def load(self, state: np.ndarray, last: int | None) -> None:
-        """Take over the state of the rule that was saved; what its source's end has closed stays closed."""
+        """Restore a saved state of the rule; slides that the end of the source has closed stay closed."""
         self.state, self.last = state.astype(np.int64), last
         if last is not None:
             self.state[_CLOSED], self.state[_STARTED] = max(int(self.state[_CLOSED]), last), 1
 
     def reach(self, watermark: int) -> None:
-        """Let the watermark reach at least ``watermark``: a source said so."""
+        """Raise the watermark to ``watermark`` if it is lower, as a source asked."""
         raise_watermark(watermark, self.grid.origin, self.grid.slide, self.state)
 
     def finish(self) -> None:
-        """Let everything up to the newest event close: the source has ended."""
+        """Note that the source has ended: everything up to the newest event may close."""
         newest = self.newest
         if newest is not None and (self.last is None or newest >= self.last):
             self._limit = self.grid.after(newest)
@@ -140,7 +140,7 @@ class Rule:
         """Return the end of the slide that closes next, None if none is due.
 
         Args:
-            entering: the oldest time of an event that waits, or None.
+            entering: the oldest time of an event that has not entered, or None.
             leaving: the oldest time of an event in the window, or None.
         """
         due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER

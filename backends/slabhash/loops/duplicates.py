@@ -32,12 +32,19 @@ def place_of(src, dst, i, table, mask):
 
 @kernel
 def merge_duplicates(src, dst, weights, size, existing, table, last, status, before):
-    """Make the last duplicate of an edge the only one with a status, that of all of them together.
+    """Give the last duplicate of each edge of an inserted batch the status of the edge as a whole; others UNCHANGED.
 
-    The edges were inserted one by one. ``existing`` are, in order, the indices of those that were there by then.
-    ``table`` (uint32, a power of two, more than ``existing``, all EMPTY) is an open-addressing hash table of the first
-    index of these edges, ``last`` as long, has the last one. ``size`` is the words of a weight. Weights are compared as
-    words, bit for bit.
+    The loop that inserted the batch treated each entry as an edge of its own.
+
+    Args:
+        src, dst: the batch.
+        weights: its weights, as 32-bit words; compared bit by bit.
+        size: words per weight.
+        existing: indices of the entries whose edge was in the store when they were inserted, ascending.
+        table, last: ``uint32``, of the same length, a power of two above ``len(existing)``; scratch, ``table`` filled
+            with EMPTY. A hash table of edges: the index of the first and of the last entry of each.
+        status: of each entry; changed in place.
+        before: weight before each entry was inserted, as words; changed in place.
     """
     mask = len(table) - 1
     for k in range(len(existing)):

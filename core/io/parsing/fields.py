@@ -16,12 +16,12 @@ _BLANKS = (ord(" "), ord("\t"), ord("\r"))
 
 
 class Fields:
-    """The places of columns in the lines of a file.
+    """Finds further columns in the lines of a file.
 
     Args:
-        path: for messages. head: the beginning of the file, as far as the header.
-        layout: what a line is.
-        columns: the names or positions of the columns, by what they are called here.
+        path: for messages. head: the beginning of the file, including the header.
+        layout: what a line contains.
+        columns: names or positions of the columns, by the name under which they are returned.
 
     Raises:
         ParameterError: there is no such column.
@@ -44,7 +44,7 @@ class Fields:
         self._comment[list(layout.comments)] = True
 
     def of(self, chunk: bytes, rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the columns of a chunk with ``rows`` rows: its bytes, and ``start << 32 | length`` of each text."""
+        """Return, by column, the bytes of a chunk with ``rows`` rows, and ``start << 32 | length`` of each text."""
         if not self.places:
             return {}
         from suricate.io.parsing.field_loops import list_fields  # compiles something
@@ -60,7 +60,7 @@ class Fields:
 
 
 def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np.ndarray:
-    """Return texts in an array of objects; bytes that are not UTF-8 as surrogates.
+    """Return texts as an array of objects; bytes that are not UTF-8 become surrogates.
 
     With ``quotes`` a doubled quote stands for one.
     """
@@ -73,7 +73,7 @@ def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np
 
 
 def numbers_of(texts: np.ndarray) -> np.ndarray | None:
-    """Return texts as ``int64`` if all are whole numbers, else as ``float64``, empty ones NaN; None: some are none."""
+    """Return texts as ``int64``, or ``float64`` with NaN for empty ones; None if some are not numbers."""
     given = texts.astype("U")
     try:
         return given.astype(np.int64)

@@ -25,17 +25,18 @@ class Labels(Protocol):
         """Return the number of different ids so far."""
 
     def intern(self, src: np.ndarray, dst: np.ndarray, chunk: bytes) -> Interned:
-        """Return the dense ids of two ``uint64[n]`` columns; of a new edge the source comes first.
+        """Return the dense ids of a chunk, given its columns of sources and destinations, ``uint64[n]``.
 
-        The columns hold numbers, or the places of texts in ``chunk`` (``start << 32 | length``).
+        The columns hold numbers, or places of texts in ``chunk`` (``start << 32 | length``). New ids are numbered edge
+        by edge, the source first.
         """
 
     def labels(self, first_id: int) -> np.ndarray:
-        """Return the original ids by dense id: int64 (uint64 if one needs it), ``first_id`` added, or ``str``."""
+        """Return the original ids by dense id: ``str``, or int64 (uint64 if needed) with ``first_id`` added."""
 
 
 class DictLabels:
-    """Labels kept in a dictionary: numbers, or with ``text`` texts; with ``quotes`` a doubled quote stands for one."""
+    """Labels in a dictionary: numbers, or texts if ``text``; with ``quotes`` a doubled quote stands for one."""
 
     def __init__(self, *, text: bool, quotes: bool) -> None:
         self._text, self._quotes = text, quotes

@@ -59,10 +59,10 @@ class End(NamedTuple):
 
 
 class OrdinaryLines:
-    """Parses chunks of ordinary lines of ``layout``.
+    """Parses chunks of ordinary lines by a regular expression.
 
     Args:
-        layout: what a line is.
+        layout: what a line contains.
         limits: largest source and destination, as they are in the file.
         bounds: least and largest weight.
     """
@@ -80,7 +80,7 @@ class OrdinaryLines:
     def parse(self, chunk: bytes, rows: Rows, parse_odd: Callable[[bytes, int, int], End]) -> End | None:
         """Parse a chunk into ``rows``; None if more than :data:`MOST_ODD_LINES` lines are not ordinary.
 
-        ``parse_odd(line, at, row)`` parses such a line, which starts at byte ``at`` of the chunk.
+        ``parse_odd(line, at, row)`` parses a line that is not, which starts at byte ``at`` of the chunk.
         """
         row, at, odd, marks = 0, 0, 0, 0
         for number, line in enumerate(chunk.split(b"\n")):

@@ -20,7 +20,7 @@ Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Rows:
-    """Parses chunks of rows; the counterpart of ``Tokenizer``."""
+    """Parses chunks of METIS rows, as ``Tokenizer`` parses lines of other formats."""
 
     def __init__(self, path: Path, layout: Layout, *, interpreted: bool) -> None:
         assert layout.num_vertices is not None
@@ -28,7 +28,7 @@ class Rows:
         self._most, self._weighted = layout.num_vertices[0], "weight" in layout.fields
 
     def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
-        """Return the number of rows, and the row (from 0), neighbour and weight of every entry.
+        """Return the number of rows, and for every entry the row (from 0), the neighbour and the weight.
 
         Raises:
             FileFormatError: with the number of the first line that is wrong.
@@ -55,9 +55,9 @@ class Rows:
 
 
 def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
-    """Return source, destination and weight of the edges of a METIS file, each at its smaller end.
+    """Return source, destination and weight of the edges of a METIS file, each edge once, at its smaller end.
 
-    With ``arcs`` every entry is one arc, and a row may list a neighbour that does not list it.
+    With ``arcs`` every entry is an arc, and a row may list a neighbour that does not list it.
 
     Raises:
         FileFormatError: a row is malformed, there are more rows than vertices, the header declares another number of

@@ -224,25 +224,26 @@ def parse_lines(data, form, rows, hard):
     """Parse the lines of ``data`` (uint8[n]) into columns; stop at the first line that is wrong.
 
     Args:
-        data: whole lines; the last may lack its newline, which then is the end of the file.
+        data: whole lines; the last one may lack its newline at the end of the file.
         form: ``classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds``.
-        rows: ``src, dst, weight, time, op``, the columns.
+        rows: ``src, dst, weight, time, op``, the columns to fill.
         classes: uint8[256], the class bits of every byte.
         delimited: whether columns are separated by a delimiter (and may be quoted) rather than by blanks.
-        record_of: int8[256], which row of ``layout`` a line has by its first letter, -1 if none; ``record_of[0]`` is 0
-            where lines have no letter in front.
+        record_of: int8[256], the row of ``layout`` for a line by its first letter, -1 if none; ``record_of[0]`` is 0
+            if lines have no letter in front.
         layout: int8[records, columns], the field of every column. ``widths``: int64[records], columns of a record.
-        ids: ``NUMBERS``, ``SIGNED`` (negative ids get their two's complement) or ``TEXTS`` (ids get
-            ``start << 32 | length`` of the token).
-        iso: whether times are text (ISO 8601), which become microseconds since 1970.
+        ids: ``NUMBERS``, ``SIGNED`` (negative ids are stored as two's complement) or ``TEXTS`` (``start << 32 |
+            length`` of the token is stored).
+        iso: whether times are text (ISO 8601), stored as microseconds since 1970.
         first_id: uint64, subtracted from every id. ``limits``: uint64[2], largest src and dst before that.
         bounds: float64[2], least and largest weight. ``op``: uint8[rows], the letter.
         src, dst: uint64[rows]. weight: float64[rows]. time: int64[rows].
-        hard: int64[rows, 4], row, start, stop and line of the weights that need ``float``.
+        hard: int64[rows, 4]: row, start, stop and line of weights with too many digits, which the caller converts by
+            ``float``.
 
     Returns:
-        (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``) of what was met, error, line from 0, column
-        from 0, start and stop of the token at fault).
+        (rows, hard weights, marks (``DECIMAL``, ``NEGATIVE``, ``LARGE``: kinds of numbers found), error, line from 0,
+        column from 0, start and stop of the wrong token).
     """
     classes, delimited, record_of, layout, widths, ids, iso, first_id, limits, bounds = form
     src, dst, weight, time, op = rows
@@ -363,15 +364,16 @@ def parse_lines(data, form, rows, hard):
 
 @kernel
 def parse_adjacency(data, skipped, weighted, most, src, dst, weight):
-    """Parse rows of neighbours, counted from 1, after ``skipped`` numbers each, and each followed by its weight or not.
+    """Parse rows of neighbours (ids from 1), each neighbour followed by its weight if ``weighted``.
 
     Args:
-        data: uint8[n], whole lines; those that start with % are no rows.
-        most: uint64, the largest neighbour.
-        src, weight: int64 and float64 [entries], the row from 0 and the weight. dst: uint32[entries].
+        data: uint8[n], whole lines; those that start with % are skipped.
+        skipped: how many numbers at the beginning of each row to skip.
+        most: uint64, the largest neighbour allowed.
+        src, weight: int64 and float64 [entries], filled with the row from 0 and the weight. dst: uint32[entries].
 
     Returns:
-        (rows, entries, error, line from 0, start of the token at fault).
+        (rows, entries, error, line from 0, start of the wrong token).
     """
     n, p, row, line, entries = len(data), 0, 0, 0, 0
     while p < n:

@@ -44,12 +44,12 @@ from suricate.io.times import microseconds
 
 
 class Tokenizer:
-    """Parses chunks of the file ``path`` by ``layout``; ``marks`` tells what was met so far (see ``codes``).
+    """Parses chunks of a file of lines; ``marks`` holds the kinds of numbers found so far (see ``codes``).
 
     Args:
         path: for messages.
-        layout: what a line is.
-        id_limits: number of sources and of destinations that there are (ids are below).
+        layout: what a line contains.
+        id_limits: number of sources and of destinations; ids must be below.
         weight_bounds: least and largest weight allowed.
         whole_weights: refuse a weight with a fraction.
         small: parse without compiled code; for files of a few chunks at most.

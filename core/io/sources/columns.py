@@ -40,7 +40,7 @@ def as_array(column: Any) -> np.ndarray:
 
 
 def distinct(column: Any) -> tuple[list[str], np.ndarray]:
-    """Return the different words of a column of texts, and which one each row has."""
+    """Return the distinct texts of a column, and for each row the index of its text."""
     if isinstance(column, Texts):
         names = Names("text")
         at = names.intern_spans(column.data, column.spans)
@@ -50,7 +50,7 @@ def distinct(column: Any) -> tuple[list[str], np.ndarray]:
 
 
 def as_numbers(column: Any, label: str) -> np.ndarray:
-    """Return a column as numbers: whole ones as ``int64`` if all are, else ``float64``; empty texts are NaN.
+    """Return a column as ``int64`` if all its numbers are whole, else as ``float64``; empty texts become NaN.
 
     Raises:
         DTypeError: it holds something else.
@@ -67,7 +67,7 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
 
 
 def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.ndarray:
-    """Return numbers as ``float64``, or as ``int64`` if they are whole ones; raises ``error`` if one does not fit."""
+    """Return numbers as ``int64`` if they are integers, else ``float64``; raises ``error`` if one does not fit."""
     if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
         raise error(f"{label}: {array.max()} is out of the range of int64")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
@@ -82,7 +82,7 @@ def has_texts(column: Any) -> bool:
 
 
 def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the ids of texts, ``int64[n]``, and which rows have none (``bool[n]``; None: all have).
+    """Return the ids of texts, ``int64[n]``, and a mask ``bool[n]`` of missing ones (None: none are missing).
 
     Raises:
         DTypeError: there are numbers. ParameterError: a text is too long.
@@ -99,5 +99,5 @@ def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndar
 
 
 def in_order(columns: Sequence[Any], order: np.ndarray) -> np.ndarray:
-    """Return the rows of columns, one after the other, in an order."""
+    """Return the concatenation of columns, reordered by ``order``."""
     return np.concatenate([as_array(column) for column in columns])[order]

@@ -15,10 +15,12 @@ _LETTERS = {word: kind for kind, words in _WORDS.items() for word in words}
 
 
 def kinds_of(values: Any) -> np.ndarray | None:
-    """Return kinds as ``int8``; None if all are insertions.
+    """Return kinds as ``int8``: 1 (insert), -1 (delete), 0 (set); None if all are insertions.
 
-    Accepted are 1 (insert), -1 (delete) and 0 (set), and the words insert, delete and set, their first letters and
-    ``+ - =``, and these numbers as texts; raises ``ParameterError`` otherwise.
+    Accepted are these numbers, also as texts, the words insert, delete and set, their first letters, and ``+ - =``.
+
+    Raises:
+        ParameterError: a kind is something else.
     """
     array = np.empty(0, object) if isinstance(values, Texts) else np.asarray(values)
     if array.dtype.kind == "b":

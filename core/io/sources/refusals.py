@@ -25,11 +25,11 @@ class BadLine(NamedTuple):
 
 
 class Refusals:
-    """Where events go that are not taken: nowhere, to a CSV file, or they raise.
+    """What is done with refused rows and events: they are counted, written to a CSV file, or raise an error.
 
     Args:
-        label: the parameter that says so. choice: ``"raise"``, ``silent``, or a file's name.
-        silent: the word for nowhere.
+        label: name of the option, for messages. choice: its value: ``"raise"``, ``silent``, or a file's name.
+        silent: the value that means to count only.
     """
 
     def __init__(self, label: str, choice: Any, silent: str) -> None:
@@ -47,32 +47,32 @@ class Refusals:
         return self._path is not None
 
     def mute(self) -> None:
-        """Write no file."""
+        """Write no file from now on."""
         self._path = None
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Take note of the malformed lines of a chunk, until it has been used."""
+        """Keep the malformed lines of a chunk until the chunk is used."""
         self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
 
     def put(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
-        """Count so many, and write their rows, of the columns of :data:`HEADER`, if there is a file."""
+        """Add ``number`` to the count, and write the rows (with the columns of :data:`HEADER`) if there is a file."""
         self.count += number
         if self._path is not None and rows:
             write_rows(self._path, HEADER, rows)
 
     def save(self) -> tuple[int, str, int]:
-        """Return the count, and the name and size of the file, which is on the disk."""
+        """Flush the file to disk; return the count, and the file's name and size."""
         return (self.count, "", 0) if self._path is None else (self.count, str(self._path), size_on_disk(self._path))
 
     def load(self, saved: Any) -> None:
-        """Go on where :meth:`save` was called; raises ``ParameterError`` if the file is shorter than it was."""
+        """Restore what :meth:`save` returned; raises ``ParameterError`` if the file is shorter than it was then."""
         self.count, name, size = saved
         if self._path is not None and str(self._path) == name:  # another file gets what comes from now on
             cut_to(self._path, size)
 
 
 def take_held(refusals: Sequence[Refusals]) -> list[list[list[str]]]:
-    """Return the rows that are held, a list for each, and hold none any more."""
+    """Return the rows held by each of ``refusals``, and clear them."""
     found = [each.held for each in refusals]
     for each in refusals:
         each.held = []

@@ -61,7 +61,7 @@ class Scan(Source):
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunks of the files, one file after the other; raises ``ParameterError`` if they were exchanged."""
+        """Yield the chunks of the files, one file after the other; raises ``ParameterError`` if files were replaced."""
         number, rows, wrong, name = (0, 0, 0, self._paths[0].name) if position is None else position
         if [path.name for path in self._paths[number : number + 1]] != [name]:
             raise ParameterError(f"scan: file {number} was {name} when the position was taken; add files behind it")
@@ -121,14 +121,14 @@ def scan(
         path: a file, a folder, a pattern (``"pay/*.parquet"``) or a list of files; several are read in the order of
             their names, a list in its own order.
         src, dst, weight, time, kind: the columns, by name or position; None: by the usual names.
-        format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else what ``suricate.read``
-            takes; None: by the extension, else by the first bytes.
-        time_unit: what times that are numbers count: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
-        texts: whether sources and destinations of text and CSV files are texts even if they look like whole numbers;
-            else the first row tells. Windows take texts with ``names=True``.
+        format: ``"events"`` for event files (each step ends with a mark: ``slide="step"``), else one of the formats of
+            ``suricate.read``; None: by the extension, else by the first bytes.
+        time_unit: the unit of times that are numbers: ``"s"`` (the default), ``"ms"``, ``"us"`` or ``"ns"``.
+        texts: read sources and destinations of text and CSV files as texts even if they look like integers; by default
+            the first row decides. Windows take texts with ``names=True``.
         on_error: what happens to malformed rows of text and CSV files: ``"raise"``, ``"skip"`` (``job.skipped`` counts
-            them), or the name of a CSV file.
-        attributes: the columns, by name or position, of attributes that are called otherwise in the file.
+            them), or the name of a CSV file to write them to.
+        attributes: the column, by name or position, of each attribute that has another name in the file.
 
     Raises:
         ParameterError: there is no such file, or an argument is of the wrong type.
@@ -196,9 +196,9 @@ def _text(
 
 
 def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = False) -> Parsed:
-    """Return the rows of a chunk, of which ``lines`` lines come before, in pieces between lines that are malformed.
+    """Return the rows of a chunk in pieces, each with the malformed line that follows it.
 
-    Each piece comes with the malformed line behind it. Raises ``FileFormatError`` for that line if it ``raises``.
+    ``lines`` is the number of lines before the chunk. With ``raises`` a malformed line raises ``FileFormatError``.
     """
     try:
         return [(chunk, parser.parse(chunk, lines), [])]
@@ -224,7 +224,7 @@ def _copied(pieces: Parsed) -> Parsed:
 
 
 def texts_of(chunk: bytes, spans: np.ndarray, *, quotes: bool) -> Any:
-    """Return texts at spans of a chunk; with ``quotes`` a doubled quote stands for one."""
+    """Return the texts at ``spans`` of a chunk; with ``quotes`` a doubled quote stands for one."""
     data = np.frombuffer(chunk, np.uint8)
     return texts_at(data, spans, quotes=True) if quotes and b'""' in chunk else Texts(data, spans)
 

@@ -38,12 +38,12 @@ Chunk = Mapping[str, Any]  #: arrays of equal length by column (see ``COLUMNS``)
 
 
 class Source:
-    """Where events come from; subclasses say how.
+    """Base of sources of events.
 
     Attributes:
         time_unit: the unit of times that are numbers, None if it is not known.
         resumes: whether :meth:`read` can start at a position.
-        reads_ahead: whether chunks may be read in a thread ahead of the loop unless the window says otherwise.
+        reads_ahead: whether a thread reads chunks ahead of the loop by default.
     """
 
     time_unit: str | None = None
@@ -52,20 +52,20 @@ class Source:
     attributes: Sequence[str] = ()  #: further columns that chunks must have
 
     def want(self, attributes: Sequence[str]) -> None:
-        """Have chunks bring these columns, too."""
+        """Add these attributes to the columns of chunks."""
         self.attributes = attributes
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield (position behind it, chunk or ``MARK``), from ``position`` on; None is the start."""
+        """Yield (position after it, chunk or ``MARK``), beginning at ``position``; None is the start."""
         raise NotImplementedError
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Where its malformed rows go (``refusals.Refusals``), and those of its parts."""
+        """What is done with malformed rows of this source and of its parts (``refusals.Refusals``)."""
         return ()
 
     def describe(self) -> str:
-        """Return what tells this source from others, for checkpoints."""
+        """Return a text that distinguishes this source from others, for checkpoints."""
         return type(self).__name__
 
 
@@ -95,8 +95,8 @@ class Chunks(Function):
 
     Args:
         chunks: the iterable, or one such chunk.
-        columns: the names of the columns by role, where they differ from ``COLUMNS``; extra columns are left out.
-        time_unit: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``: what times that are numbers count.
+        columns: the names of the columns by role, if they differ from ``COLUMNS``; other columns are ignored.
+        time_unit: the unit of times that are numbers: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``.
 
     Raises:
         ParameterError: an unknown role or unit.
@@ -121,7 +121,7 @@ class Chunks(Function):
 
 
 class Sorted(Source):
-    """The events of a source that ends, in one chunk, by time; equal times in the order of arrival."""
+    """The events of a finite source as one chunk, sorted by time; events of equal time keep their order."""
 
     def __init__(self, source: Source) -> None:
         self._source, self.time_unit, self.resumes = source, source.time_unit, source.resumes
@@ -133,7 +133,7 @@ class Sorted(Source):
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield the chunk, behind which the position is :data:`WHOLE`."""
+        """Yield the one chunk; the position after it is :data:`WHOLE`."""
         parts = [] if position == WHOLE else [each for _, each in self._source.read() if isinstance(each, Mapping)]
         if not parts:
             return
@@ -169,7 +169,7 @@ class Several(Source):
 
 
 class Chain(Several):
-    """Sources one after the other; the watermark goes on."""
+    """Sources one after the other; the watermark continues from one to the next."""
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
         """Yield the chunks of each source in turn; a position is (number of the source, its position)."""
@@ -181,13 +181,13 @@ class Chain(Several):
 
 
 class Merge(Several):
-    """Two sources side by side: always the earlier of the two next events, of equal times that of the first source."""
+    """Two sources merged by time; of events with equal times that of the first source comes first."""
 
     def __init__(self, first: Any, second: Any) -> None:
         super().__init__(first, second)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
-        """Yield merged chunks; a position is two pairs: where a chunk begins, and how many of its events are used."""
+        """Yield merged chunks; a position is a pair per source: where its chunk begins, how many events are used."""
         heads = [
             _Head(source, at) for source, at in zip(self._sources, position or ((None, 0), (None, 0)), strict=True)
         ]
@@ -211,7 +211,10 @@ class Merge(Several):
 
 @kernel
 def merge_heads(a, b, order):
-    """Write into ``order`` which event comes next, those of ``b`` from ``len(a)`` on, until one side is used up."""
+    """Merge sorted times ``a`` and ``b`` into ``order``, indices of both in turn, until one is used up.
+
+    Indices of ``b`` count from ``len(a)``.
+    """
     i = j = 0
     while i < len(a) and j < len(b):
         if a[i] <= b[j]:
@@ -281,10 +284,10 @@ def _interleaved(first: Any, second: Any, order: np.ndarray, boundary: int) -> C
 
 
 def as_source(value: Any, columns: Mapping[str, str] | None = None, time_unit: str | None = None) -> Source:
-    """Return a source; chunks and iterables of them become one.
+    """Return ``value`` if it is a source; wrap a chunk or an iterable of chunks into one.
 
     Raises:
-        ParameterError: columns, or another unit than its own, for a source, which takes them when it is made.
+        ParameterError: ``value`` is a source, and ``columns`` is given or ``time_unit`` differs from its own.
     """
     if isinstance(value, Source) and (columns is not None or time_unit not in (None, value.time_unit)):
         reason = "columns and time_unit are for chunks; this source takes them itself"
@@ -315,7 +318,7 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
     Sources and destinations that are on a CUDA device stay there.
 
     Raises:
-        ParameterError: it is no table, or ``src`` or ``dst`` is missing.
+        ParameterError: ``chunk`` is not a table, or ``src`` or ``dst`` is missing.
         ShapeError: columns differ in length.
     """
     names = column_names(chunk)

@@ -29,16 +29,16 @@ def demand_unit(unit: Any) -> str | None:
 
 
 def duration(value: Any, label: str, *, has_unit: bool | None) -> int:
-    """Return a duration in the ticks of times: nanoseconds if they have a unit, else plain numbers.
+    """Return a duration in ticks: nanoseconds if times have a unit, else plain numbers.
 
     Args:
-        value: text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python or NumPy; text without a
-            unit (``"100"``) where times have none; 0.
-        label: the parameter, for messages.
-        has_unit: whether times have a unit; None: it is not known yet.
+        value: a text such as ``"7d"``, ``"1h30min"`` or ``"250ms"``, a ``timedelta`` of Python or NumPy; a text
+            without a unit (``"100"``) if times have none; 0.
+        label: name of the parameter, for messages.
+        has_unit: whether times have a unit; None: not known yet.
 
     Raises:
-        ParameterError: it is no duration, negative, too large, or its unit does not go with the times.
+        ParameterError: not a duration, negative, too large, or with a unit if times have none (or the reverse).
     """
     if isinstance(value, numbers.Real) and value == 0:
         return 0
@@ -87,10 +87,10 @@ def _parsed(text: str, label: str) -> tuple[int, bool]:
 def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
     """Return times as int64 ticks, and whether they have a unit.
 
-    ``datetime64`` becomes nanoseconds; numbers do if ``unit`` names theirs, else whole numbers stay as they are.
+    ``datetime64`` and, if ``unit`` is given, numbers become nanoseconds; other whole numbers stay as they are.
 
     Raises:
-        DTypeError: they are neither dates nor numbers, or not whole numbers and without a unit.
+        DTypeError: neither dates nor numbers, or fractions without a unit.
         ParameterError: a time is missing (NaT, NaN) or out of range.
     """
     array = np.asarray(times)

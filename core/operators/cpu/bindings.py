@@ -99,7 +99,7 @@ def far(g, *args):
 
 @inner
 def ask(v, *args):
-    """Ask for the entries of neighbour ``v`` (or of any word) of the arrays that the edge function reads there."""
+    """Prefetch the entries of neighbour ``v`` of the arrays that the edge function reads there."""
 
 
 @inner
@@ -159,7 +159,7 @@ def put(out, i, value):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys under cursor ``c``; a contiguous view does not."""
+    """Copy the keys of the span at cursor ``c`` to ``into`` if storage is not contiguous."""
     return at
 
 

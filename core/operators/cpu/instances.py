@@ -124,7 +124,7 @@ _lock = renewed(threading.Lock())  # of adding to _instances: one instance is ma
 
 
 class Traversal(NamedTuple):
-    """How a template walks: over one view or two, and whether functions get the neighbour as ``u``."""
+    """How a template walks: over one view or two, and whether the neighbour is ``u`` of the functions."""
 
     view: StoreView | None
     both: bool = False
@@ -259,9 +259,9 @@ def _ends_early(call: Call) -> bool:
 
 
 def expanded(template: Path, wanted: set[str], instead: dict[str, str]) -> str:
-    """Return a template with those it imports from written out, or those ``instead`` of them.
+    """Return a template in which imports of other templates are replaced by their text, or by the text in ``instead``.
 
-    What they take from ``bindings`` is added to ``wanted``.
+    The names that they import from ``bindings`` are added to ``wanted``.
     """
     text = _HEADER.sub("", template.read_text(), count=1)
 

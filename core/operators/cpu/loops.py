@@ -10,7 +10,7 @@ from suricate.cpu.queues import queue_once
 def collect(num_vertices, ids, count, stamp, step, queue, queued):
     """Append the first ``count`` of ``ids`` to ``queue``, each vertex once; return the length of the queue.
 
-    A vertex is in the queue if its stamp is ``step``; ids that are not below ``num_vertices`` are left out.
+    ``stamp[v] == step`` says that ``v`` is in the queue; ids that are not below ``num_vertices`` are ignored.
     """
     for i in range(count):
         if ids[i] < num_vertices:

@@ -12,7 +12,7 @@ MANY = np.int64(1) << np.int64(62)
 
 @kernel
 def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write the vertices and edges of each block of ``block`` vertices to ``work``."""
+    """Write to ``work`` the number of vertices and edges of each block of ``block`` vertices."""
     for b in range(len(work)):
         first = b * block
         last = min(count, first + block)
@@ -28,7 +28,7 @@ def measure(g, h, num_vertices, vertices, everything, count, block, work):
 
 @inner
 def edges_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``count`` vertices, or more than ``enough`` of them."""
+    """Return the number of edges of ``count`` vertices; counting stops above ``enough``."""
     edges = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else frontier[i]

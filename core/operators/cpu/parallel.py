@@ -33,7 +33,7 @@ Values = tuple[Any, ...]
 
 
 def may_be_large(graph: Graph, vertices: Listed) -> bool:
-    """Return whether it is worth while to ask how much work ``vertices`` are."""
+    """Return whether ``vertices`` may be enough work for several threads, so that measuring it pays."""
     if vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED:
         return False
     return threads.parts(graph.most_arcs + vertices.size) > 1
@@ -46,7 +46,7 @@ class Cuts:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges of all vertices; they are made again when the graph has changed."""
+        """Return the ranges of all vertices; they are computed again after a change of the graph."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
@@ -65,9 +65,9 @@ def cut(
     *,
     each: int = threads.EACH,
 ) -> list[threads.Range]:
-    """Return the ranges of ``vertices`` that are to be parts: one if they are little work.
+    """Return the ranges of ``vertices`` for parallel parts; one range if the work is small.
 
-    ``module`` is an instance that has the loop ``measure``; ``each``: how many parts there are per thread at most.
+    ``module`` is an instance that has the loop ``measure``; ``each``: the most parts per thread.
     """
     if not may_be_large(graph, vertices):
         return [(0, vertices.size)]
@@ -91,7 +91,7 @@ def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[
 
 
 def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
-    """Run the parts of a call, of which each is passed the arguments too: ``values``, with totals of its own."""
+    """Run the parts of a call in threads; each gets the arguments ``values``, with totals of its own."""
     shares = Shares(call, values, len(parts))
     results = threads.run(function, [(*part, *own) for part, own in zip(parts, shares.of, strict=True)])
     shares.fold()
@@ -99,7 +99,7 @@ def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any,
 
 
 class Shares:
-    """What the parts of a call are passed as its arguments: each has totals of its own for accumulators."""
+    """The arguments of each part of a call: each part has its own totals of accumulators."""
 
     def __init__(self, call: Call, values: Values, number: int) -> None:
         self._places = [i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator"]

@@ -20,12 +20,12 @@ NO_STATUS = np.empty(0, np.uint8)
 
 
 def numba_values(call: Call) -> tuple[Any, ...]:
-    """Return what loops are passed for the arguments of a call; to be called once per operator."""
+    """Return the arguments of a call as Numba loops take them; call it once per operator."""
     return tuple([argument.numba_value(value) for argument, value in zip(call.function.arguments, call.values)])  # noqa: B905
 
 
 def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
-    """Return how to walk over a direction, and the data of the view, of both views for ``"both"`` (else twice one)."""
+    """Return how to walk over a direction, and the data of two views, which differ for ``"both"`` only."""
     view = graph.view("out" if over == "out" else "in")
     other = graph.view("out") if over == "both" else view
     return Traversal(view, over == "both", swapped), view.data, other.data
@@ -47,9 +47,9 @@ def listed(frontier: Frontier) -> Listed:
 
 
 def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start``, each once; ``queue`` holds them if there is more than one frontier.
+    """Return the vertices of ``start``, each once; several frontiers are merged into ``queue``.
 
-    With ``ends`` both ends of its arcs belong to it.
+    With ``ends`` both ends of its arcs are included.
     """
     if len(start.frontiers) == 1 and start.frontiers[0].distinct and not (ends and start.arcs):
         return listed(start.frontiers[0])
@@ -66,7 +66,7 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
 
 
 def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
-    """Return the arrays and numbers of a list of arcs, with stand-ins for what it lacks."""
+    """Return the arrays and numbers of a list of arcs for loops; empty arrays replace those that it lacks."""
     src, dst, weight, status, wanted, size = arcs
     return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
 

@@ -41,7 +41,7 @@ def full_grid(device: Device) -> int:
 
 
 def fair_share(device: Device, count: int) -> int:
-    """Return how many of ``count`` vertices each block serves: few if they are few, so that all blocks have some."""
+    """Return how many of ``count`` vertices each block handles: few enough that every block has some."""
     return min(BLOCK, WARPS * blocks(count, WARPS * full_grid(device)))
 
 
@@ -76,9 +76,10 @@ def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
 def split_list(
     graph: Graph, walks: Sequence[Walk], *, wanted: bool = True
 ) -> tuple[bool, np.uint32, tuple[Any, Any, np.uint32]]:
-    """Return how vertices are split: whether any may be, above which degree, and an empty list, as kernels take them.
+    """Return how heavy vertices are split: whether any may be, above which degree, and an empty list of them.
 
-    No degree exceeds the number of vertices of the views. The list is memory, total and capacity.
+    The list is given as kernels take it: memory, total and capacity. No degree exceeds the number of vertices of the
+    views.
     """
     if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:
         return NO_SPLITS
@@ -98,7 +99,7 @@ class SplitMemory:
         self._size, self._held = -1, (None, NOTHING)
 
     def of(self, graph: Graph) -> tuple[Array, np.uint32]:
-        """Return it for ``graph`` as it is now."""
+        """Return the memory for ``graph`` at its current size."""
         if graph.num_vertices != self._size:
             most = min(schemes.MAX_SPLIT, max(16, graph.num_vertices // 16))
             self._held = graph.workspace.array("operators.split", most * HEAVY_BYTES, np.uint8), np.uint32(most)
@@ -107,16 +108,16 @@ class SplitMemory:
 
 
 class WideArray:
-    """What the scratch array of eight bytes per vertex is known to hold: see :func:`wide_array`."""
+    """The scratch array of eight bytes per vertex, and its known content; see :func:`wide_array`."""
 
     def __init__(self, device: Device) -> None:
         self.holds: Any = None
 
 
 def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array:
-    """Return ``dtype[num_vertices]`` filled with ``value``, in the memory that pushes use for heavy vertices.
+    """Return scratch ``dtype[num_vertices]`` filled with ``value``, in the memory that pushes use for heavy vertices.
 
-    The caller promises to leave it so; then it is not filled again for the same ``content``.
+    The caller must leave it filled with ``value``; it is then not filled again for the same ``content``.
     """
     size = graph.num_vertices
     memory = graph.workspace.array("operators.heavy_base", size, np.int64)

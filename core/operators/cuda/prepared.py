@@ -57,7 +57,7 @@ def prepare(
 
 
 class Prepared:
-    """What prepared calls have in common: whether they still serve, and their kernels, made when first launched."""
+    """Base of prepared calls: whether they may still be used, and their kernels, built at the first launch."""
 
     held: Any = None  #: weak references to the arrays of the call
     uses = 0  #: calls since it was prepared
@@ -74,7 +74,7 @@ class Prepared:
         self._kernels: dict[str, tuple[PreparedKernel, Any, int]] = {}
 
     def serves(self, graph: Graph, fn: Any) -> bool:
-        """Return whether a call of ``fn`` with the same arrays may be made as it was prepared."""
+        """Return whether this prepared call may be used for a call of ``fn`` with the same arrays."""
         if self._translations.variant(fn) is not self.call.function or graph.num_vertices != self.size:
             return False
         view = graph.view(self.over)
@@ -108,9 +108,14 @@ class Prepared:
         return self.run(graph, frontier, (frontier.buffer.data.ptr, *counted), most, args)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
-        """Launch: ``listed`` are ids, their number on the device or null, and their number if known, ``most`` of them.
+        """Launch the kernels, and return the operator's result.
 
-        Of all vertices (``frontier`` is None) the ids are null.
+        Args:
+            graph: the graph.
+            frontier: the vertices; None: all.
+            listed: ids (null: all), their number on the device or null, and their number if known.
+            most: an upper bound of their number.
+            args: values of the function's arguments.
         """
         raise NotImplementedError
 
@@ -118,12 +123,12 @@ class Prepared:
         """Launch a kernel.
 
         Args:
-            name: of the kernel.
+            name: name of the kernel.
             grid: number of blocks.
-            first: its first parameters, which change with the view at most.
+            first: the first parameters, which change only with the view.
             changing: the next ones, new in every call, of the types of ``CHANGING``.
-            last: further ones that stay; those of the function follow.
-            args: arguments of the function, of which numbers are passed.
+            last: further parameters that never change, followed by those of the function.
+            args: arguments of the function, of which only numbers are updated.
         """
         ready = self._kernels.get(name)
         if ready is None:

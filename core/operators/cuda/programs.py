@@ -63,9 +63,9 @@ MERGE = Program(HERE / "merge.cu", "\n".join((enum("", {"BLOCK": BLOCK}), LIST.d
 
 
 def call_text(call: Call) -> str:
-    """Return the C++ of a call: the macros of its reduction and arguments, and its functions.
+    """Return the C++ text of a call: the macros of its reduction and arguments, and its functions.
 
-    The prelude of the view, if there is one, comes before it. What the macros are for: ``operators.cuh``.
+    It follows the prelude of the view, if any. ``operators.cuh`` explains the macros.
     """
     macros = {
         "REDUCE": call.reduce.upper(),
@@ -86,7 +86,7 @@ def _functions(call: Call) -> dict[str, TypedFunction]:
 
 
 def launch_values(call: Call) -> tuple[Any, ...]:
-    """Return what kernels are passed for ``PARAMS``; to be called once per operator, for all of its launches."""
+    """Return the values for ``PARAMS`` of kernels; call it once per operator, for all of its launches."""
     given = zip(call.function.arguments, call.values, strict=True)
     if bounds.CHECKED:
         return tuple([argument.packed(value) for argument, value in given])
@@ -97,12 +97,12 @@ _PACKED = ("array", "scalar")  # numbers are since they were checked
 
 
 def array_of(out: Any) -> Array:
-    """Return the array of what is reduced into."""
+    """Return the array of ``out``, an array or ``Words``."""
     return out.data if isinstance(out, Words) else out
 
 
 def skip_scalars(call: Call) -> None:
-    """Tell the accumulators of ``call`` that it launches nothing, instead of :func:`launch_values`."""
+    """Note in the accumulators of ``call`` that it launches nothing; called instead of :func:`launch_values`."""
     for argument, value in zip(call.function.arguments, call.values, strict=True):
         if argument.kind == "accumulator":
             value.skip()
@@ -116,13 +116,13 @@ _lock = renewed(threading.Lock())  # of adding to _programs: one program is comp
 def program_of(
     template: str | Path, walk: Walk | None, call: Call, dtype: np.dtype | None = None, **macros: Any
 ) -> Program:
-    """Return the program of a template over the cursor of ``walk`` (None: it walks nothing), made once.
+    """Return the program of a template over the cursor of ``walk`` (None: it walks no edges), made once.
 
     Args:
         template: name of a ``.cu`` file of the operators; or the path of another one, which is launched cooperatively.
-        walk: whose cursor.
+        walk: the walk of a view, which has its cursor.
         call: its functions and reduction.
-        dtype: the type ``out_t`` of what is reduced; None if there is none.
+        dtype: the type ``out_t`` of the values reduced; None if there is none.
         macros: further macros.
     """
     others = walk and walk.prelude, call.reduce, dtype, call.layout, *macros, *macros.values()

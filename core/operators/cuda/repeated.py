@@ -51,7 +51,7 @@ class _PreparedCall:
 
 
 def map_all(graph: Graph, call: Call) -> None:
-    """Call a function for every vertex, once; what it returns is passed over."""
+    """Call a function for every vertex once; its results are ignored."""
     program, grid, own = _map_of(graph, call)
     program.kernel("map_vertices")((grid,), (BLOCK,), (*own, *launch_values(call)))
 
@@ -66,7 +66,7 @@ def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
 
 
 class MapOfAll:
-    """A function called for every vertex; what it returns is passed over."""
+    """A function called for every vertex; its results are ignored."""
 
     def __init__(self, graph: Graph, call: Call) -> None:
         self._graph, self._size = graph, graph.num_vertices
@@ -85,7 +85,7 @@ class MapOfAll:
 
 
 class Passes:
-    """Rounds of a pull over all vertices, between which arrays are exchanged (see ``converge``)."""
+    """Rounds of a pull over all vertices, between which arrays are swapped (see ``converge``)."""
 
     def __init__(self, graph: Graph, call: Call, over: str, until: Until | None, swap: Swap) -> None:
         self._graph, self._over, self._size = graph, over, graph.num_vertices

@@ -26,16 +26,16 @@ Columns = dict[str, Any]  #: values of leading parameters, int64
 
 
 class Asking:
-    """The arguments of a call, in which answers take the place of the graph.
+    """The arguments of a call whose functions look up edges: the arcs received from owners take the graph's place.
 
     Args:
-        part: who owns what.
+        part: how the graph is divided.
         args: the arguments, as users gave them.
         call: the call, bound to the graph of this rank.
         out: what a push writes while its function runs, or None.
 
     Raises:
-        RequirementError: what a function asks is not known ahead.
+        RequirementError: it is not known before the call which edges a function looks up.
     """
 
     def __init__(self, part: Partition, args: Any, call: Call, out: Any = None) -> None:
@@ -61,7 +61,7 @@ class Asking:
         return out is not None and any(array is out for array in arrays)
 
     def of(self, edges: Iterable[Columns] = (), vertices: Array | None = None) -> tuple[Any, ...]:
-        """Return the arguments for a run over these edges and vertices; collective where a function asks for edges."""
+        """Return the arguments for a run over these edges and vertices; collective if a function looks up edges."""
         if not self.places:
             return self.args
         none, found = self.part.xp.empty(0, np.uint32), None
@@ -74,7 +74,7 @@ class Asking:
         return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
 
     def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
-        """Return the arguments with these arcs as answers."""
+        """Return the arguments with these arcs in place of the graph."""
         answers = Answers(self.part.local.device, src, dst, self._degrees)
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 
@@ -83,9 +83,9 @@ class Asking:
 
         Args:
             ids: vertices of this rank.
-            over: which edges.
-            u: name of the vertex as a parameter, ``"u"`` or ``"v"``; that of the neighbour is the other one.
-            places: the position of each vertex.
+            over: which edges, ``"out"``, ``"in"`` or ``"both"``.
+            u: the parameter that stands for the vertex, ``"u"`` or ``"v"``; the other one is the neighbour.
+            places: the position of each vertex, if the function takes one.
         """
         graph = self.part.local
         v = "v" if u == "u" else "u"
@@ -100,14 +100,14 @@ class Asking:
                 yield columns
 
     def together(self, columns: Columns) -> Array:
-        """Return the order of positions in which those that ask about the same rows are next to each other."""
+        """Return an order of the edges or vertices in which those that look up the same rows are adjacent."""
         keys = [end for end, _ in self.first.edges if _parameters(end) <= columns.keys()]
         if not keys:
             return slice(None)
         return self.part.xp.argsort(value_of(keys[0], columns, self.call.values, self.part.xp), kind="stable")
 
     def exchange(self, pairs: Swap) -> None:
-        """Have arrays take each other's place."""
+        """Swap pairs of arguments."""
         args, values = list(self.args), list(self.call.values)
         for a, b in pairs:
             args[a], args[b], values[a], values[b] = args[b], args[a], values[b], values[a]
@@ -122,7 +122,7 @@ class Asking:
             yield from self.keys({"v": vertices.astype(np.int64)}, self.later)
 
     def keys(self, columns: Columns, asks: Asks) -> Iterator[Array]:
-        """Yield keys of what is asked for some edges or vertices, slice by slice."""
+        """Yield the keys of the edges that functions look up for some edges or vertices, slice by slice."""
         count, xp, most = len(next(iter(columns.values()))), self.part.xp, at_a_time(self.part)
         step = max(1, most // len(asks.edges))
         for begin in range(0, count, step):

@@ -88,7 +88,7 @@ def _ascending(pairs: ArcList) -> ArcList:
 
 
 class Side:
-    """One of the two operands: the rows of a divided graph, or rows that every rank has.
+    """One operand of an intersection: a divided graph, of which this rank has some rows, or an edge set that all have.
 
     Args:
         given: the graph or edge set.
@@ -105,7 +105,7 @@ class Side:
 
 
 class Piece(NamedTuple):
-    """Pairs, and the rows of others that they need: ``most`` arcs of each from ``begin`` on."""
+    """Pairs, and the rows of other ranks that they need: ``most`` arcs of each row, beginning at ``begin``."""
 
     pairs: Array
     ids: Array
@@ -117,7 +117,7 @@ class Run:
     """One call of ``intersect``.
 
     Attributes:
-        pairs: those that this rank knows.
+        pairs: the pairs that this rank knows.
         sums: one per pair, or None if the function returns nothing.
     """
 
@@ -135,7 +135,7 @@ class Run:
         self.others = Asks(tuple(pair for pair in edges if pair[0].op != "parameter" or pair[0].value not in ends))
 
     def every_arc(self, left: Any, right: Any) -> None:
-        """Take every arc of ``left`` as a pair; where ranks of both ends have it, both know the pair."""
+        """Use every arc of ``left`` as a pair; both ranks know a pair if both have the arc."""
         if not _is_divided(left):
             self.pairs = left.arcs() if isinstance(left, EdgeSet) else _listed(*left.edges()[:2])
             return
@@ -147,7 +147,7 @@ class Run:
         self.pairs = _listed(src, dst)
 
     def oriented_arcs(self, *, by_degree: bool) -> None:
-        """Take as pairs the arcs to vertices of higher rank, by degree or by id, and only these as rows."""
+        """Use the arcs to vertices of higher rank, by degree or by id, as pairs, and only these arcs as rows."""
         part, xp, device = self.part, self.part.xp, self.part.local.device
         src, dst, _ = part.local.store().edges()
         one, two = (part.degrees()[ids] if by_degree else ids for ids in (src, dst))
@@ -161,7 +161,7 @@ class Run:
         self.pairs = _listed(xp.concatenate((src[up], dst[down])), xp.concatenate((dst[up], src[down])))
 
     def everything(self) -> None:
-        """Intersect the pairs that fall to this rank, those first of which it has both rows."""
+        """Intersect the pairs assigned to this rank, first those of which it has both rows."""
         u, v, _, status, wanted, size = self.pairs
         self.ends = u[:size], v[:size]
         (left, right), xp = self.sides, self.part.xp

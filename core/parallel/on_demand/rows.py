@@ -29,7 +29,7 @@ NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1
 
 
 def at_a_time(part: Partition) -> int:
-    """Return how many arcs this rank may get at a time."""
+    """Return how many arcs this rank may receive at a time."""
     limit = part.memory_limit
     return SLICE if limit is None else max(1, min(SLICE, limit // (SHARE * BYTES)))
 
@@ -46,28 +46,29 @@ def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
 
 
 class Rows:
-    """The rows of a divided graph, of which this rank holds those of the vertices that it owns.
+    """The rows of a divided graph, of which this rank has those of the vertices that it owns.
 
     Args:
-        part: who owns what.
+        part: how the graph is divided.
         view: the rows of this rank.
-        lengths: ``uint32[num_vertices]``, those of all rows.
+        lengths: ``uint32[num_vertices]``, the lengths of all rows.
     """
 
     def __init__(self, part: Partition, view: StoreView, lengths: Array) -> None:
         self.part, self.view, self.lengths = part, view, lengths
 
     def own(self, ids: Array) -> Array:
-        """Return the rows of vertices of this rank, one behind the other."""
+        """Return the rows of vertices of this rank, concatenated."""
         return fallbacks.adjacency(self.view, self.part.local.device, ids).dst
 
     def fetch(self, ids: Array, begin: int, most: int) -> Array:
-        """Return rows, or parts of them, one behind the other; collective.
+        """Return rows that other ranks own, or parts of them, concatenated; collective.
 
         Args:
-            ids: whose, ``uint32[k]``, ascending, each once; those of other ranks, or none. Each rank has its own.
-            begin: where the parts begin in the rows; if it is not 0, or a row is longer than ``most``, it is one row.
-            most: arcs of a part.
+            ids: vertices, ``uint32[k]``, ascending, each once; each rank passes its own, which may be none.
+            begin: the first arc of each row to return; if it is not 0, or a row is longer than ``most``, ``ids`` is
+                one vertex.
+            most: the most arcs to return of a row.
         """
         comm, xp = self.part.comm, self.part.xp
         head = xp.asarray([begin, most], np.uint32)
@@ -88,9 +89,9 @@ class Rows:
 
 
 def held(part: Partition, keys: Array) -> Array:
-    """Return which arcs of ``keys`` (``src << 32 | dst``, ascending) there are, by the owners; collective.
+    """Ask the owners which arcs of ``keys`` (``src << 32 | dst``, ascending) exist; return ``bool[n]``; collective.
 
-    Of a vertex that is asked about so often that its row is less to send than the questions, the row is.
+    If a vertex's row is shorter than the questions about it, the owner sends the row instead.
     """
     xp, rows, ids = part.xp, part.rows(), (keys >> HALF).astype(np.uint32)
     first = xp.flatnonzero(xp.concatenate((xp.ones(min(len(ids), 1), bool), ids[1:] != ids[:-1])))
@@ -124,9 +125,9 @@ def _answered(part: Partition, ids: Array, keys: Array) -> Array:
 
 
 def known(part: Partition, questions: Iterable[Array]) -> tuple[Array, Array]:
-    """Return the arcs, each once, that ``questions`` of this rank ask for and that there are; collective.
+    """Return the ends of those arcs among ``questions`` that exist, each once; collective.
 
-    Each of ``questions`` is keys, ascending, each once.
+    Each of ``questions`` is an array of keys, ascending, each once.
     """
     xp = part.xp
     found = [xp.empty(0, np.uint64)]
@@ -145,7 +146,7 @@ def ends_of_keys(keys: Array) -> tuple[Array, Array]:
 
 
 def keys_of(src: Any, dst: Any, count: int, xp: Any) -> Array:
-    """Return the distinct keys of arcs, ascending; pairs of which one is no vertex below ``count`` are no arcs."""
+    """Return the distinct keys of arcs, ascending; arcs with an end that is not below ``count`` are left out."""
     src, dst = xp.broadcast_arrays(*(xp.atleast_1d(xp.asarray(end)).astype(np.int64) for end in (src, dst)))
     inside = (src >= 0) & (src < count) & (dst >= 0) & (dst < count)
     return sorted_distinct(edge_keys(src[inside].astype(np.uint32), dst[inside].astype(np.uint32)), xp)

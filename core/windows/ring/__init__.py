@@ -22,17 +22,17 @@ _ROW = 8  # numbers in a row of a pair: 64 bytes
 
 
 class Change(NamedTuple):
-    """What a slide changes: each pair once.
+    """The net change of a slide, in which each pair occurs once.
 
     Attributes:
         gone: ``uint32[2, k]``, sources and destinations of pairs whose last live event left.
         new: ``uint32[2, m]``, of pairs that are new or have another weight.
-        value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None where edges have none.
-        fresh: ``bool[m]``, which of ``new`` were not there.
-        left: number of live events that left by time. taken: that deletions and sets took.
+        value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None if edges have none.
+        fresh: ``bool[m]``, which of ``new`` had no live event before.
+        left: number of live events that left by time. taken: of those that deletions and sets removed.
         unmatched: number of deletions and sets that found no event.
-        top: at least the largest id in ``new``, -1 without any.
-        attributes: those of ``new`` by name, ``[m]``, texts as objects; None where edges have none.
+        top: an upper bound of the ids in ``new``; -1 if it is empty.
+        attributes: those of ``new`` by name, ``[m]``, texts as objects; None if edges have none.
     """
 
     gone: np.ndarray
@@ -52,7 +52,7 @@ class Ring:
     Args:
         combine: how the weights of the live events of a pair make one: a key of ``COMBINE``.
         weight_dtype: ``int64`` or ``float64`` of the events' weights; None: they have none.
-        attributes: those of the edges, None for none.
+        attributes: the attributes of the edges, or None.
         directed: whether a pair has an order; else the smaller id becomes the source.
     """
 
@@ -105,10 +105,10 @@ class Ring:
         return sum(array.nbytes for array in (*self._kept, *self._pairs, *further))
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
-        """Let events with times below ``cutoff`` leave, apply ``events`` in their order, and return what changes.
+        """Remove events with times below ``cutoff``, apply ``events`` in their order, and return the net change.
 
         Raises:
-            WeightError: a sum of integers leaves int64; the ring is of no use afterwards.
+            WeightError: a sum of integers leaves int64; the ring must not be used afterwards.
         """
         self._reserve(events.number)
         state, kept, pairs = self._state, self._kept, self._pairs
@@ -167,7 +167,7 @@ class Ring:
         return self
 
     def used_attributes(self) -> Collection[np.ndarray]:
-        """Return structured arrays that have all attributes of live events, and those that the graph has."""
+        """Return structured arrays with the attributes of all live events, and with those in the graph."""
         if self.attributes is None:
             return ()
         places = np.arange(self._state[FRONT], self._state[BACK]) & (len(self._kept.time) - 1)
@@ -180,7 +180,7 @@ class Ring:
         return {**self._events(), **self._listed(), "state": self._state, "slide": np.array(self._slide)}
 
     def load(self, saved: Mapping[str, np.ndarray]) -> None:
-        """Take the place of the ring that was saved; one of the same options."""
+        """Restore a ring with the same options from what :meth:`save` returned."""
         self._state, self._slide = saved["state"].copy(), int(saved["slide"])
         self._place_events(saved, max(_LEAST, 1 << max(len(self) - 1, 0).bit_length()))
         size = max(_LEAST, 1 << max(int(self._state[PAIRS]) - 1, 0).bit_length())

@@ -25,7 +25,7 @@ Rules = Mapping[str, str]  #: how the values of the live events of an edge make 
 
 
 def checked_rules(attributes: Any) -> dict[str, str]:
-    """Return the rules of attributes; raises ``ParameterError`` if they are none."""
+    """Return the rules of attributes; raises ``ParameterError`` if they are invalid."""
     if attributes is None:
         return {}
     if not isinstance(attributes, Mapping):
@@ -44,10 +44,10 @@ def columns_needed(rules: Rules) -> list[str]:
 
 
 class AttributeIntake:
-    """Makes one structured array of the attributes of a chunk; all chunks have the same dtypes.
+    """Converts the attributes of a chunk to one structured array; all chunks have the same dtypes.
 
-    ``dtype`` is None before the first chunk, and where no columns are needed. ``texts`` has the table of each attribute
-    that is a text: those that are known to be, and those that are no numbers in the first chunk.
+    ``dtype`` is None before the first chunk, and if no columns are needed. ``texts`` has a table for each attribute of
+    texts: those declared as texts, and those that are not numbers in the first chunk.
     """
 
     def __init__(self, rules: Rules, known: Collection[str] = ()) -> None:
@@ -57,11 +57,12 @@ class AttributeIntake:
         self._most = dict.fromkeys(self._names, TEXTS)  # so many texts are looked through for unused ones
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Return the attributes of events, and which of them are NaN or infinite (None: none are).
+        """Return the attributes of events, and a mask of those that are NaN or infinite (None: none are).
 
         Raises:
-            RequirementError: a column is missing. DTypeError: it holds neither numbers nor texts, or now the others.
-            WeightError: whole numbers so far, now fractions.
+            RequirementError: a column is missing. DTypeError: it holds neither numbers nor texts, or the other kind
+                before.
+            WeightError: fractions in a column that had whole numbers so far.
         """
         if not self._names:
             return None, None
@@ -95,7 +96,7 @@ class AttributeIntake:
         return any(len(names) >= self._most[name] for name, names in self.texts.items())
 
     def forget(self, used: Collection[np.ndarray]) -> None:
-        """Forget texts that none of the structured arrays has, of attributes with many."""
+        """Remove texts that occur in none of the structured arrays ``used``, from tables with many texts."""
         for name, names in self.texts.items():
             if len(names) >= self._most[name]:
                 seen = [np.unique(array[name]) for array in used if name in (array.dtype.names or ())]
@@ -111,12 +112,12 @@ class AttributeIntake:
 
 
 class EdgeValues:
-    """The attributes of a ring's events, and those that the graph has of each pair.
+    """The attributes of live events, and for each pair the values that the graph has.
 
     Args:
-        rules: how the values of a pair's live events make one.
-        dtype: of the events' attributes, a structured one; None: there are only counts.
-        texts: the tables of those that are texts.
+        rules: how the values of a pair's live events make one, by attribute.
+        dtype: structured dtype of the events' attributes; None: there are only counts.
+        texts: the tables of attributes that are texts.
     """
 
     def __init__(self, rules: Rules, dtype: np.dtype | None, texts: Mapping[str, Names]) -> None:
@@ -127,7 +128,7 @@ class EdgeValues:
         self.sums_floats = any(rule == "sum" and self.held.dtype[name].kind == "f" for name, rule in rules.items())
 
     def reserve(self, events: int, pairs: int) -> None:
-        """Make empty arrays for so many events and pairs."""
+        """Make empty arrays for the given numbers of events and pairs."""
         self.events = np.empty(events, self.events.dtype)
         self.held = np.zeros(pairs, self.held.dtype)
 
@@ -136,11 +137,11 @@ class EdgeValues:
         return {name: TEXT if name in self._texts else self.held.dtype[name] for name in self.rules}
 
     def columns(self, values: np.ndarray) -> dict[str, np.ndarray]:
-        """Return values by attribute, texts as such."""
+        """Return values as columns by attribute, with texts in place of their ids."""
         return {name: self._texts[name][values[name]] if name in self._texts else values[name] for name in self.rules}
 
     def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values of pairs, and in which of them (``bool[n]``) a value differs from what the graph has.
+        """Return the values of pairs, and a mask ``bool[n]`` of those that differ from the graph's.
 
         Raises:
             WeightError: a sum of whole numbers is out of the range of int64.

@@ -90,9 +90,9 @@ class DeviceRing:
         return times + self._keys.nbytes + self._table.nbytes
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
-        """Let events with times below ``cutoff`` leave, let ``events`` enter, and return what changes.
+        """Remove events with times below ``cutoff``, add ``events``, and return the net change, in device memory.
 
-        The arrays of the change are on the device. Waits for the device.
+        Waits for the device.
 
         Raises:
             CapacityError: there is not enough memory; nothing has changed.

@@ -312,9 +312,16 @@ def value_of(kept, values, row, combine, kind):
 def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, number):
     """List the pairs that are ``gone``, and those that are ``new`` or have another ``value`` (``uint32[2, k]`` each).
 
-    ``value`` is empty where edges have no weights; ``fresh`` (uint8) says which were not there: 1, or 2 if nothing but
-    attributes may differ, which are listed if there is an array for the ``number`` of each listed pair. Pairs without
-    live events are forgotten. Returns the two numbers, and the largest id of the new pairs, -1 without any.
+    Pairs without live events are removed from the table.
+
+    Args:
+        value: the weights of the new pairs; empty if edges have none.
+        fresh: uint8: 1: a new pair; 0: another value; 2: at most the attributes differ.
+        number: the number of each listed pair; if it is empty, pairs of which only attributes may differ are not
+            listed.
+
+    Returns:
+        The number of gone and of new pairs, and the largest id of the new pairs, -1 if there are none.
     """
     lost, gained, top, weighted, lists_all = 0, 0, np.int64(-1), len(value) > 0, len(number) > 0
     for i in range(state[TOUCHED]):

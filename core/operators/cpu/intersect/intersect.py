@@ -25,11 +25,14 @@ ONE = np.uint64(1)
 
 @kernel
 def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
-    """List the pairs that may have common neighbours by their larger adjacency; return how many there are.
+    """List the pairs that may have common neighbours, by the larger of their two adjacencies; return their number.
 
-    An entry of ``keys`` is ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for the adjacency of
-    ``h``; ``same``: ``g`` and ``h`` are one view, so that a vertex has one adjacency. ``smaller[i]`` becomes the length
-    of the other adjacency of pair ``i``, and remains zero if the pair is not listed.
+    Args:
+        g, h, u, v, status, wanted, once: the pairs, see the module.
+        same: ``g`` and ``h`` are one view, so that a vertex has one adjacency.
+        bits: number of bits of a pair's index.
+        keys: written: ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for its adjacency in ``h``.
+        smaller: by pair: the length of the smaller adjacency is written; it remains 0 if the pair is not listed.
     """
     listed = 0
     for i in range(len(u)):
@@ -46,7 +49,7 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 @inner
 def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum of pair ``i``: the members of the smaller adjacency are looked up in the larger one."""
+    """Return the sum of pair ``i`` by looking up the neighbours in the smaller adjacency in the larger one."""
     found = cast(0)
     if at_right:
         for x, _ in neighbors(g, small):
@@ -61,7 +64,7 @@ def looked_up(g, h, at_right, large, small, i, a, b, *args):
 
 @inner
 def members_marked(g, h, at_right, small, marks, step, shared):
-    """List the members of the smaller adjacency that are marked; return their number. No branch depends on marks."""
+    """List the marked neighbours in the smaller adjacency, without branches on marks; return their number."""
     found = np.uint64(0)
     if at_right:
         for x, _ in neighbors(g, small):
@@ -76,7 +79,7 @@ def members_marked(g, h, at_right, small, marks, step, shared):
 
 @inner
 def mark(g, h, at_right, large, marks, step):
-    """Mark the members of an adjacency."""
+    """Mark the neighbours in an adjacency with ``step``."""
     if at_right:
         for x, _ in right_neighbors(h, large):
             marks[x] = step
@@ -87,12 +90,17 @@ def mark(g, h, at_right, large, marks, step):
 
 @kernel
 def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
-    """Walk the smaller adjacency of the pairs in ``keys``, sorted: those with the same larger one come in a row.
+    """Sum over the common neighbours of the pairs in ``keys``, which are sorted by the larger adjacency.
 
-    These share marks, a number of their own from ``step`` on, unless it takes less to look everything up: a look-up
-    costs as much as ``search`` marks. ``out[i]`` becomes the sum of pair ``i`` if that is listed, or with ``total``
-    ``out[0]`` the sum of all. ``shared`` has more places than any smaller adjacency. ``views`` are the left
-    and the right one, and whether they are the same.
+    The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups are cheaper.
+
+    Args:
+        views: the left and the right view, and whether they are the same.
+        keys, smaller, bits: from :func:`larger_sides`.
+        search: the cost of a look-up, in marks.
+        marks, step: by vertex: the last mark; the first unused mark.
+        shared: scratch, longer than any smaller adjacency.
+        total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
     """
     g, h, same = views
     grand, shift = cast(0), np.uint64(bits)

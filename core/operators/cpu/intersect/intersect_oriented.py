@@ -15,9 +15,9 @@ from suricate.operators.cpu.bindings import cast, degree, neighbors, value
 
 @kernel
 def rank_vertices(g, by_degree, counts, rank, order):
-    """Give every vertex a rank, ascending by degree and then by id, or by id alone; ``order`` is the inverse.
+    """Rank vertices by ascending degree, then id, or by id alone; ``order`` is the inverse of ``rank``.
 
-    ``counts`` is ``int64[n + 2]``, of any content: a degree is at most ``n``.
+    ``counts`` is scratch, ``int64[n + 2]``.
     """
     n = len(rank)
     counts[:] = 0
@@ -35,7 +35,7 @@ def rank_vertices(g, by_degree, counts, rank, order):
 
 @kernel
 def list_starts(g, order, starts, lengths):
-    """Give the row of every rank as many places as its vertex has neighbours; return how many there are."""
+    """Lay out rows by rank, each with space for all neighbours of its vertex; return the total space."""
     at = np.int64(0)
     for r in range(len(order)):
         starts[r], lengths[r] = at, 0
@@ -45,7 +45,7 @@ def list_starts(g, order, starts, lengths):
 
 @kernel
 def orient(g, rank, order, starts, lengths, rows):
-    """Write the higher neighbours of every rank: those of rank ``s`` are appended to its lower neighbours' rows."""
+    """Fill the rows with neighbours of higher rank, ascending."""
     for s in range(len(rank)):
         u = order[s]
         for v, _ in neighbors(g, u):
@@ -57,9 +57,9 @@ def orient(g, rank, order, starts, lengths, rows):
 
 @kernel
 def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
-    """Write to ``out[0]`` the sum over the triangles whose lowest rank is one of every ``stride`` from ``begin_rank``.
+    """Write to ``out[0]`` the sum over triangles whose lowest rank is ``begin_rank + k * stride``.
 
-    ``marked`` is ``uint8[n]``, zero before and after.
+    ``marked`` is scratch, ``uint8[n]``, zero before and after.
     """
     total = cast(0)
     for r in range(begin_rank, len(order), stride):
@@ -81,7 +81,7 @@ def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride,
 
 @kernel
 def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
-    """Write to ``sums`` the sum over those triangles (see ``sum_triangles``) at each vertex, by rank."""
+    """Add the value of those triangles (see ``sum_triangles``) to ``sums`` at each corner, by rank."""
     sums[:] = cast(0)
     for r in range(begin_rank, len(order), stride):
         low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])
@@ -107,7 +107,7 @@ def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, 
 
 @kernel
 def put_back(order, sums, out):
-    """Write to ``out`` by vertex what ``sums``, of which each row is one part, has by rank."""
+    """Write to ``out``, by vertex, the total of ``sums[part, rank]`` over the parts."""
     for r in range(len(order)):
         total = sums[0, r]
         for p in range(1, len(sums)):

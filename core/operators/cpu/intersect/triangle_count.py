@@ -26,7 +26,7 @@ def sum_degrees(g, first_vertex, last_vertex):
 
 @kernel
 def list_lower(g, at, begins, ends, rows, first_vertex, last_vertex):
-    """Write what lies below each vertex of a range to ``rows[at:]``, row by row in ascending order; return the end."""
+    """Write the smaller neighbours of each vertex of a range to ``rows[at:]``, ascending; return the end."""
     for u in range(first_vertex, last_vertex):
         if degree(g, u) > SHORT:
             return np.int64(-1)

@@ -11,7 +11,7 @@ from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers cal
 
 @inner
 def map_row(g, i, u, without_loop, place, low, high, *args):
-    """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is that of the first of them."""
+    """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is the place of its first edge."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue

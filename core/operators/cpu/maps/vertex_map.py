@@ -10,9 +10,9 @@ from suricate.operators.cpu.bindings import visit_vertex
 
 @kernel
 def vertex_map(num_vertices, vertices, everything, begin, end, kept, *args):
-    """Write those of ``vertices[begin:end]`` for which the function is true to ``kept``, from ``begin`` on.
+    """Write the vertices of ``vertices[begin:end]`` for which the function is true to ``kept[begin:]``.
 
-    Returns where they end.
+    Returns the index behind the last one.
     """
     passed = begin
     for i in range(begin, end):

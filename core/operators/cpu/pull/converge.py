@@ -33,7 +33,10 @@ def queue_row(g, u, stamp, now, queue, queued):
 
 @inner
 def stamp_row(g, u, shared, stamp, now):
-    """Stamp the neighbours of ``u`` in one view; ``shared``: other threads stamp, too, and few should write."""
+    """Stamp the neighbours of ``u`` in one view; with ``shared``, only where the stamp is another one.
+
+    So threads that stamp the same vertices write little.
+    """
     for v, _ in neighbors(g, u):
         if not shared or stamp[v] != now:
             stamp[v] = now
@@ -58,7 +61,7 @@ def gather_range(begin, end, stamp, now, queue, queued):
 
 @inner
 def soon(active, i, count, num_vertices):
-    """Return a vertex that comes soon after the ``i``-th of the active set; of ids out of range the last vertex."""
+    """Return the vertex :data:`AHEAD` places after the ``i``-th of the active set, at most the last vertex."""
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
@@ -66,9 +69,13 @@ def soon(active, i, count, num_vertices):
 def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args):
     """Compute the vertices from ``begin`` to ``end`` of the active set, and activate those of the next round.
 
-    ``by``: whether they are activated by stamps alone, and whether several threads do so; else they are queued, too.
-    Return the length of the queue of these, and the work: the vertices, and the edges over which they wake others if
-    that is limited by ``most``. No vertex wakes others when there is more.
+    Args:
+        views, wakers: the views to pull over, and over which vertices activate neighbours.
+        by: whether vertices are activated by stamps alone, and whether several threads do so; else also by ``queue``.
+        most: limit of the work, above which no vertex activates its neighbours.
+
+    Returns:
+        The length of the queue, and the work: vertices, plus, if limited by ``most``, the edges to activate over.
     """
     g, h, num_vertices = views
     waking, also_waking, wakes = wakers
@@ -117,13 +124,19 @@ def publish_range(num_vertices, vertices, begin, end, *args):
 
 @kernel
 def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue, buffer, tables, *args):
-    """Compute rounds until the active set is empty, or a round has more than ``most`` vertices and edges to wake over.
+    """Compute rounds until the active set is empty, or until the work of a round exceeds ``most``.
 
-    Return the number of rounds, of vertices computed, of those active, and whether there was such a round.
+    Args:
+        views: the views to pull over.
+        wakers: two views, and over how many of them vertices activate neighbours.
+        vertices: the active set, ``Listed``.
+        stamp, step: round ``i`` stamps with ``step + i``.
+        most: limit of the vertices and of the edges over which they would activate others.
+        share: a round with more edges is left to several threads, unless this is ``MANY``.
+        queue, buffer: ``uint32[num_vertices]``; ``buffer`` may hold the active set.
 
-    ``wakers`` are two views, and over how many of them vertices wake others; ``vertices``: the active set, ``Listed``.
-    Round ``i`` stamps with ``step + i``. ``queue`` and ``buffer`` are ``uint32[num_vertices]``; ``buffer`` may hold the
-    active set. A round with more than ``share`` edges is left to several threads, unless ``share`` is ``MANY``.
+    Returns:
+        The numbers of rounds, of vertices computed and of vertices still active, and whether ``most`` was exceeded.
     """
     g, h, num_vertices = views
     active, everything, count = vertices
@@ -164,5 +177,5 @@ def publish(num_vertices, vertices, begin, end, *args):
 
 @kernel
 def gather(begin, end, stamp, now, queue):
-    """Write the vertices of a part that have the stamp to ``queue``, from its begin on; return where they end."""
+    """Write the vertices of a part that have the stamp ``now`` to ``queue[begin:]``; return the index behind them."""
     return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

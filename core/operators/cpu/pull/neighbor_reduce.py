@@ -16,7 +16,7 @@ SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the 
 
 @inner
 def put_those_with_edges_first(g, begin, size, order):
-    """Write the vertices from ``begin`` on, less ``begin``, to ``order``; return how many of ``size`` have edges."""
+    """Write ``0 .. size - 1`` to ``order``, offsets of vertices with edges first; return how many have edges."""
     some, none = 0, size
     for i in range(size):
         has = degree(g, np.uint32(begin + i)) > 0
@@ -30,8 +30,8 @@ def put_those_with_edges_first(g, begin, size, order):
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
     """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue.
 
-    The queue is in the order of the list. Where no vertex joins it, of all vertices those without edges come last in
-    their block, if they are many: a branch that is hard to predict costs more.
+    The queue has the order of the list. Without a queue, vertices without edges are handled last in each block of all
+    vertices, if there are many, since a branch that is hard to predict costs more.
     """
     g, h, num_vertices = views
     out, place, kept = target
@@ -61,15 +61,15 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
 
 @kernel
 def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tables, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue of those that join.
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue of those that ``then`` keeps.
 
     Args:
         views: the data of both views, and the number of vertices.
-        vertices, everything: the list, or that it is all vertices.
+        vertices, everything: a list, or all vertices if ``everything``.
         begin, end: the part of the list.
-        target: the array of values; whether they go to it by position (1), by vertex (2), or nowhere (0); the queue.
+        target: the array of values; how it is indexed: by position (1), by vertex (2), not at all (0); the queue.
         queued: the length of the queue before.
-        tables: values and counts, of modes and h-indices.
+        tables: scratch of modes and h-indices: values and counts.
         args: the arguments of the functions.
     """
     return reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args)

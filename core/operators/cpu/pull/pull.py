@@ -103,7 +103,7 @@ class _Pull:
 
 
 def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
-    """Return the tables, values and counts, that modes and h-indices of ``vertices`` need; for others empty ones."""
+    """Return the scratch tables, values and counts, that modes and h-indices of ``vertices`` need; else empty ones."""
     if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES
     most = int(module.largest_degree(*views, *vertices))
@@ -113,9 +113,9 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
-    """Return tables like ``tables`` for each part, and the parts: a single one if tables take too much memory.
+    """Return the parts and a copy of the scratch tables for each; a single part if that takes too much memory.
 
-    The memory of ``tables`` is theirs then.
+    ``tables`` itself must not be used afterwards.
     """
     number, listed, size, array = len(ranges), len(tables[0]), len(tables[1]), graph.workspace.array
     if call.reduce not in AT_ONCE:
@@ -144,7 +144,7 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set; where a number says when to stop, each round is one call of the loop."""
+    """Pull in rounds over an active set; with ``until`` each round is one call of the loop."""
     if after is not None:
         max_steps = max(0, max_steps - after.steps) if after.crowded else 0
     walk, g, h = walk_over(graph, over, swapped=over != "out")
@@ -189,7 +189,7 @@ def converge(
 
 
 def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
-    """Return the values with pairs of them exchanged."""
+    """Return the values with the pairs in ``swap`` swapped."""
     other = {a: b for pair in swap for a, b in (pair, pair[::-1])}
     return tuple(values[other.get(i, i)] for i in range(len(values)))
 

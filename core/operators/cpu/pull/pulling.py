@@ -49,7 +49,7 @@ def reduce_keys(u, keys, count, without_loop, total, *args):
 
 @inner
 def reduce_copied(g, u, without_loop, total, *args):
-    """Do as :func:`reduce_row`, in one loop over copied spans: the CPU has no ends of spans to predict."""
+    """Do as :func:`reduce_row`, in one loop over a copy of the spans, so that no ends of spans must be predicted."""
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
         c = first(g, u, k)
@@ -63,7 +63,7 @@ def reduce_copied(g, u, without_loop, total, *args):
 
 @inner
 def asks_ahead(g, num_vertices, everything, *args):
-    """Return whether a pull asks for what it reads: large arrays, far apart in a third of a sample of rows."""
+    """Return whether to prefetch what a pull reads: arrays are large, and in a sample of rows a third is far apart."""
     apart, step = 0, max(1, num_vertices // SAMPLES)
     if looks_ahead and everything and far(g, *args):
         for i in range(0, num_vertices, step):

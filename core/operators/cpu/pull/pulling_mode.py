@@ -42,7 +42,7 @@ def list_row(g, u, without_loop, values, listed, *args):
 
 @inner
 def count_in_table(values, counts, begin, listed, shift, best, most):
-    """Count the values that are in a place of their own; return the end of the list of the others, and the best."""
+    """Count the values that own their place in the table; return the end of the list of others, and the best value."""
     mask = ONE
     while mask < listed - begin:
         mask = mask << ONE
@@ -72,7 +72,7 @@ def ordered(a, b):
 
 @inner
 def mode_of_four(values, begin, count, best):
-    """Return the mode of ``count`` values, at most four, or ``best``, which none is above, if there are none."""
+    """Return the mode of at most four values, or ``best``, the neutral value, if there are none."""
     a, b = values[begin] if count > 0 else best, values[begin + ONE] if count > 1 else best
     c, d = values[begin + TWO] if count > 2 else best, values[begin + THREE] if count > 3 else best
     a, b = ordered(a, b)
@@ -87,7 +87,7 @@ def mode_of_four(values, begin, count, best):
 
 @inner
 def majority_of(values, begin, listed, other):
-    """Return the value of more than half of the list, if two of three places have it; else perhaps ``other``."""
+    """Return the value at two of three sampled places of the list, which more than half may have; else ``other``."""
     head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
     candidate, times = middle if middle == last else head, np.uint64(0)
     for i in range(begin, listed):
@@ -97,7 +97,7 @@ def majority_of(values, begin, listed, other):
 
 @inner
 def mode_of(values, counts, begin, listed, best, most):
-    """Return the mode of the values in the list, which has its places from ``begin`` to ``listed``."""
+    """Return the mode of the values in ``values[begin:listed]``."""
     if listed - begin <= FOUR:
         return mode_of_four(values, begin, np.int64(listed - begin), best)
     if listed - begin > FEW:

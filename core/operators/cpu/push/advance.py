@@ -32,5 +32,5 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
 
 @kernel
 def second_phase(queue, queued, number, *args):
-    """Second phase of step ``number``: keep the vertices for which ``then`` says true; return how many there are."""
+    """Keep the vertices of the queue for which ``then`` returns true in step ``number``; return how many there are."""
     return second_phase_of(queue, queued, number, *args)

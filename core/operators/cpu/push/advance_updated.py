@@ -23,7 +23,7 @@ from suricate.operators.cpu.bindings import (
 
 @kernel
 def advance(g, num_vertices, out, stamp, step, changed, *args):
-    """Push along the inserted edges; return how many vertices were written to ``changed``.
+    """Push along the inserted edges; write changed vertices to ``changed``, and return how many there are.
 
     ``stamp`` and ``step`` are those of ``advance.py``.
     """

@@ -9,9 +9,9 @@ from suricate.cpu.jit import inner
 
 @inner
 def append_layer(layers, ends, number, frontier, everything, count):
-    """Append ``count`` vertices as layer ``number``; return whether there are places for them.
+    """Append ``count`` vertices as layer ``number``; return whether they fit.
 
-    ``layers`` is ``uint32[capacity]``, without places if layers are not kept; ``ends[i]`` is the begin of layer i.
+    ``layers`` is ``uint32[capacity]``, empty if layers are not kept; layer ``i`` begins at ``ends[i]``.
     """
     if len(ends) == 0:
         return True

@@ -15,21 +15,22 @@ from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 @kernel
 def propagate(views, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
-    """Push until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
-
-    Step ``i``, of which the first is ``number + 1``, stamps with ``step + i``. If a layer does not fit, the vertices
-    left are -1.
+    """Push until no vertex joins the frontier.
 
     Args:
         views: the data of both views, and the number of vertices.
         vertices: the frontier, ``Listed``.
-        target: the array of values, the stamps, and ``step``.
-        number: of the last step before.
+        target: the array of values, the stamps, and ``step``: step ``i`` stamps with ``step + i``.
+        number: number of the last step made before.
         max_steps: the greatest number of a step.
         share: a step with more edges is left to several threads, unless this is ``MANY``.
         queue, buffer: ``uint32[num_vertices]``; ``buffer`` may hold the frontier.
         kept: ``layers`` and ``ends``, see above.
         args: the arguments of the functions.
+
+    Returns:
+        The number of the last step, the number of vertices that pushed, and the size of the frontier left, -1 if a
+        layer did not fit.
     """
     g, h, num_vertices = views
     frontier, everything, count = vertices

@@ -21,12 +21,14 @@ PULLED = 14  #: a larger one is pulled if its edges are more than this part of a
 
 @kernel
 def propagate(views, reverse, equal, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
-    """Push or pull until no vertex joins; return the number of the last step, of vertices that pushed, of those left.
+    """Push or pull until no vertex joins the frontier; arguments and results are those of ``propagate.py``.
 
-    ``reverse`` are the views of the reverse direction. The other parameters are those of
-    ``propagate.py``; the vertices that joined in step i have the stamp ``step + i + 1``. Edges are counted only
-    while the frontier is a large part of all vertices. What is left of a propagation before a step with so large a
-    frontier, or with more than ``share`` edges, is left to several threads, unless ``share`` is ``MANY``.
+    Vertices that join in step ``i`` get the stamp ``step + i + 1``. Unless ``share`` is ``MANY``, the loop ends before
+    a step for several threads: one whose frontier is a large part of all vertices, or has more than ``share`` edges.
+
+    Args:
+        reverse: the views of the reverse direction.
+        equal: whether all offers to a vertex in one step are equal.
     """
     g, h, num_vertices = views
     back, also_back = reverse

@@ -10,7 +10,7 @@ from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, 
 
 @inner
 def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Take the offers of the neighbours of ``v`` whose stamp is ``joined``; return whether one altered it."""
+    """Apply the offers of the neighbours of ``v`` whose stamp is ``joined``; return whether ``out[v]`` changed."""
     altered = False
     for u, slot in neighbors(g, v):
         if stamp[u] != joined or (without_loop and u == v):
@@ -24,9 +24,9 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
 
 @inner
 def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
-    """Pull for the vertices from ``begin`` to ``end`` that were not altered yet, those with stamps below ``step``.
+    """Pull for the vertices from ``begin`` to ``end`` that the search has not reached: their stamps are below ``step``.
 
-    Those that this alters are written from ``queue[at]`` on; the place behind the last is returned.
+    Those that it reaches now are written to ``queue[at:]``; returns the index behind the last one.
     """
     for v in range(begin, end):
         if stamp[v] >= step:
@@ -42,9 +42,9 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
 
 @inner
 def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
-    """Stamp those of ``queue[begin:end]`` that ``then`` keeps with ``joined``, the others with ``refused``.
+    """Stamp the vertices of ``queue[begin:end]`` that ``then`` keeps with ``joined``, the others with ``refused``.
 
-    Return the place behind the last of those, which come first then.
+    The former are moved to the front; returns the index behind the last one.
     """
     at = begin
     for i in range(begin, end):

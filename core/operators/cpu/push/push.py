@@ -32,7 +32,7 @@ def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start``; return what changed, or what of that ``then`` lets join.
+    """Push once from ``start``; return the vertices that changed, with ``then`` those for which it returned true.
 
     There are two loops: over the edges inserted since the mark, and one for all other schemes.
     """

@@ -40,10 +40,10 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, 
 
 @kernel
 def gather(begin, end, stamp, step, refused, number, queue, *args):
-    """Write the vertices from ``begin`` to ``end`` with the stamp ``step`` that join step ``number`` to ``queue``.
+    """Write the vertices from ``begin`` to ``end`` (exclusive) with the stamp ``step`` to ``queue[begin:]``.
 
-    They are written from ``queue[begin]`` on; the place behind the last is returned. Those that ``then`` keeps out get
-    the stamp ``refused``.
+    A vertex that ``then`` keeps out of step ``number`` gets the stamp ``refused`` instead. Returns the index behind
+    the last one written.
     """
     at = begin
     for v in range(begin, end):
@@ -58,17 +58,17 @@ def gather(begin, end, stamp, step, refused, number, queue, *args):
 
 @kernel
 def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *args):
-    """Pull for the vertices from ``begin`` to ``end`` that were not altered yet; write those that were to ``queue``.
+    """Pull for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
 
-    They are written from ``queue[begin]`` on; the place behind the last is returned. Stamps are as in
-    ``propagate_once.py``, and are not written: other parts read them.
+    Those that it reaches now are written to ``queue[begin:]``; returns the index behind the last one. ``stamp`` is
+    only read, since other threads read it, too; ``propagate_once.py`` explains the stamps.
     """
     return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 
 
 @kernel
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
-    """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``, and return where they end."""
+    """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``; return the index behind them."""
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 
 

@@ -39,7 +39,10 @@ class Push(NamedTuple):
 
 
 def shared_from(graph: Graph, out: np.ndarray) -> int:
-    """Return the number of edges above which a step that alters ``out`` is for several threads; ``MANY`` if none is."""
+    """Return the least number of edges of a step that several threads share; ``MANY`` if one thread makes all steps.
+
+    ``out`` is the array that the push changes.
+    """
     if threads.limit() == 1 or bounds.CHECKED:
         return int(MANY)
     if out.ndim == 2 and (not WORDS_OF_128_BITS or out.ctypes.data % 16):
@@ -66,23 +69,27 @@ class SharedSteps:
         return given > least
 
     def push(self, vertices: Listed, step: int) -> None:
-        """Offer along the edges of ``vertices``; what is altered gets the stamp ``step``."""
+        """Offer along the edges of ``vertices``; vertices that change get the stamp ``step``."""
         push = self._push
         ranges = cut(push.graph, self._walk, push.over, self._module, self._views, vertices)
         given = (*self._views, vertices.ids, vertices.everything)
         self._run(self._module.push, [(*given, *part, push.out, push.stamps.array, step) for part in ranges])
 
     def push_arcs(self, arcs: ArcList, step: int) -> None:
-        """Offer along arcs; what is altered gets the stamp ``step``."""
+        """Offer along arcs; vertices that change get the stamp ``step``."""
         push, (*given, size) = self._push, arcs_of(arcs)
         target = push.out, push.stamps.array, step
         ranges = threads.ranges(size, threads.parts(size))
         self._run(self._module.push_arcs, [(self._views[2], *given, *part, *target) for part in ranges])
 
     def gather(self, step: int, refused: int, number: int, queue: np.ndarray) -> int:
-        """Write those of the vertices stamped ``step`` that join step ``number`` to ``queue``; return how many do.
+        """Build the frontier of step ``number`` from the vertices that the last offers changed; return its size.
 
-        The others get the stamp ``refused``.
+        Args:
+            step: the stamp of the changed vertices.
+            refused: the stamp given to those that the function ``then`` keeps out.
+            number: the step, as ``then`` sees it.
+            queue: ``uint32[num_vertices]``; the frontier is written to its beginning.
         """
         size = self._views[2]
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))

@@ -8,7 +8,7 @@ from suricate.operators.cpu.bindings import edge, neighbors, store, weight
 
 @inner
 def stamp_row(g, u, without_loop, out, stamp, step, *args):
-    """Offer along the edges of ``u`` in one view; stamp what is altered."""
+    """Offer along the edges of ``u`` in one view; stamp the vertices that change."""
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue

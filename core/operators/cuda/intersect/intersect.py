@@ -128,10 +128,12 @@ def _pair_list(graph: Graph, capacity: int) -> np.void:
 class Rows(NamedTuple):
     """Copied rows, see ``orient.cu``.
 
-    ``row`` is ``uint32[2 n]``, where each row begins, in groups of four ids, and its length; ``ids`` ``uint32``, where
-    the rows of all vertices lie; ``ends`` ``uint32[n]``, where the space for each vertex ends; ``lower``
-    ``uint32[n]``, how many neighbours of lower rank lie before that, or None; ``sources`` like ``ids``, ``EMPTY`` at
-    places that hold no arc, or None.
+    Attributes:
+        row: ``uint32[2 n]``: where each row begins, in groups of four ids, and its length.
+        ids: ``uint32``, the neighbours of all vertices.
+        ends: ``uint32[n]``: where the space of each vertex ends.
+        lower: ``uint32[n]``: how many neighbours of lower rank precede that end, or None.
+        sources: like ``ids``: the source of each arc, ``EMPTY`` in unused places; or None.
     """
 
     row: Array
@@ -200,7 +202,7 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: 
 
 
 def corners_of(call: Call, length: int) -> int:
-    """Return how ``oriented.cu`` sums: 0 the total, 1 how many triangles each vertex has, 2 values at each vertex."""
+    """Return what ``oriented.cu`` sums: 0: the total; 1: the number of triangles, 2: the values at each vertex."""
     if length == 1:
         return 0
     return 1 if call.function.numba_source("f") == _counted().numba_source("f") else 2

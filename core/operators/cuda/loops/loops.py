@@ -89,7 +89,7 @@ class LoopMemory:
         return self._packed
 
     def with_frontier(self, graph: Graph, queue: Array) -> np.void:
-        """Return the struct with ``queue`` (``uint32[num_vertices]``) as the frontier that is left at the end."""
+        """Return the struct with ``queue`` (``uint32[num_vertices]``) for the final frontier."""
         self.of(graph)
         values = self._values.copy()
         values[NEAR] = queue.data.ptr
@@ -110,7 +110,7 @@ class LoopMemory:
 
 
 class Outcome:
-    """What a launch reports: a row of zeros on the device until then."""
+    """What a launch reports, on the device: zeros until the kernel has written it."""
 
     __slots__ = ("_all", "_row", "address")
 
@@ -134,7 +134,7 @@ class Outcomes:
         self._next = self.SIZE
 
     def take(self) -> Outcome:
-        """Return an outcome for one user."""
+        """Return an unused outcome."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
             self._next, self._start = 0, self._all.data.ptr
@@ -144,7 +144,7 @@ class Outcomes:
 
 
 def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
-    """Return what a loop did, to be read from ``outcome`` when it is first asked for."""
+    """Return the result of a loop, read from ``outcome`` when first used."""
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool, bool]:

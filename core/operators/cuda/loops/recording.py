@@ -46,7 +46,7 @@ def is_recording() -> bool:
 
 
 def by_host() -> None:
-    """Have the loop that records this thread's operators, if there is one, call its body in every round."""
+    """If a loop records this thread's operators, make it call its Python body in every round instead."""
     recording = current()
     if recording is not None:
         recording.leave()
@@ -78,7 +78,7 @@ def _within_view(frame: FrameType | None) -> bool:
 
 
 def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``operator`` such that it is recorded while a body runs."""
+    """Wrap ``operator`` so that its calls are recorded while a body runs."""
 
     @wraps(operator)
     def call(*args: Any) -> Any:
@@ -89,7 +89,7 @@ def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Flag(NamedTuple):
-    """What is known of the flag, the last argument of a guarded function."""
+    """Describes the flag, the last argument of a guarded function."""
 
     kind: str = "flag"
 
@@ -99,7 +99,7 @@ class Flag(NamedTuple):
 
 
 class Guarded:
-    """A typed function whose kernels begin by looking at a flag, their last parameter."""
+    """A typed function whose kernels first read a flag, their last parameter, and return if it is set."""
 
     def __init__(self, function: TypedFunction) -> None:
         self._function = function
@@ -120,11 +120,11 @@ class Guarded:
 
 
 class Recording:
-    """The calls of one body.
+    """The calls of one body of ``iterate``.
 
     Args:
         flag: ``uint32[1]``: kernels return at once when it is not 0.
-        swap: arrays that are exchanged in every second round.
+        swap: arrays that are swapped in every second round.
         cleared: counters that the loop clears after every round.
     """
 
@@ -140,7 +140,7 @@ class Recording:
 
     @contextmanager
     def body(self) -> Iterator[None]:
-        """Record what operators of this thread do; reading a device value and allocating arrays raise meanwhile."""
+        """A context that records this thread's operators; reading device values or allocating arrays in it raises."""
         from cupy.cuda import get_allocator, using_allocator
 
         outer, _local.recording = current(), self
@@ -161,7 +161,7 @@ class Recording:
             _local.recording = outer
 
     def leave(self) -> None:
-        """Record nothing more: the loop is to call the body in every round."""
+        """Stop recording: the loop will call the body in every round."""
         self.left, _local.recording = True, None
         allow_reading()
 
@@ -186,13 +186,16 @@ class Recording:
         return result
 
     def replay(self, turned: list[tuple[Any, int, int]]) -> Replay | None:
-        """Return the launches, to be made again; None where the calls have to be."""
+        """Return the launches for repetition; None if the calls must be made again instead.
+
+        ``turned``: scalars with their turn before the round, and the number of turns in it.
+        """
         if not self._steady or self.cleared.used > WORDS:
             return None
         return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
-        """Make all calls again."""
+        """Make all calls again; ``exchanged``: with the arrays of ``swap`` swapped."""
         results: dict[int, Any] = {}
         with self._inside():
             for operator, args, first in self._calls:

@@ -32,7 +32,7 @@ _local = threading.local()
 
 
 class Cleared:
-    """Counters that are zero at the beginning of each round, ``uint64[WORDS]``."""
+    """Counters, ``uint64[WORDS]``, that are zero at the beginning of each round."""
 
     def __init__(self, words: Array) -> None:
         self.words, self.used = words, 0
@@ -40,7 +40,7 @@ class Cleared:
 
     @contextmanager
     def given(self) -> Iterator[None]:
-        """Let operators of this thread take these counters."""
+        """A context in which this thread's operators use these counters."""
         before, _local.cleared = getattr(_local, "cleared", None), self
         try:
             yield
@@ -64,12 +64,12 @@ def cleared_counters() -> Cleared | None:
 
 
 class Replay:
-    """The launches of a round, and what takes the place of their arguments in another one.
+    """The launches of a round, and how their arguments change from round to round.
 
     Args:
-        launches: of the first round.
-        scalars: that they have as arguments, with the turn before the round and the number of turns in it.
-        other: the array that takes the place of another one in every second round, by place.
+        launches: the launches of the first round.
+        scalars: the scalars among their arguments, with their turn before the round and the number of turns in it.
+        other: by address and length of an array, the array that replaces it in every second round.
     """
 
     def __init__(
@@ -108,5 +108,5 @@ class Replay:
 
 
 def place(array: Array) -> tuple[int, int]:
-    """Return what tells arrays apart: where they lie and how long they are."""
+    """Return the address and the length of an array, which identify it."""
     return array.data.ptr, array.nbytes

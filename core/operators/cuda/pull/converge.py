@@ -91,7 +91,7 @@ def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") ->
 def converge_program(
     walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, scans: bool
 ) -> Program:
-    """Return the program of a call, made once; ``symmetric``: a vertex pulls from those that may wake it, no others."""
+    """Return the program of a call, made once; ``symmetric``: vertices pull over the edges that activate them."""
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
     key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans)
@@ -188,7 +188,7 @@ class RoundStates:
         self._next = self.SIZE
 
     def take(self) -> np.uint64:
-        """Return the address of ``uint64[ROUND_WORDS]``, all zero, for one user."""
+        """Return the address of an unused ``uint64[ROUND_WORDS]`` of zeros."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, ROUND_WORDS), np.uint64)
             self._next, self._start = 0, self._all.data.ptr
