@@ -36,7 +36,7 @@ from suricate.state.edges import edge_set_cuda
 from suricate.store import fallbacks
 from suricate.testing.nvrtc import compile_program, cursor_program
 from suricate.testing.programs import forests, intersections, operators
-from suricate.windows.ring import device_ring
+from suricate.windows.ring import arrivals, device_ring
 
 ARCHES = ("sm_70", "compute_80", "sm_90")
 VARIED = ("compute_70",)
@@ -63,6 +63,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         clock.STAMP,
         revive.PROGRAM,
         device_ring.PROGRAM,
+        *arrivals.programs(),
     ):
         yield "core", program, ARCHES
     for values in (None, *map(np.dtype, ("float32", "uint64"))):

@@ -51,6 +51,7 @@ FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
 SMALL = 1 << 15  # edges; scratch buffers of batches up to this size are cached,
 CACHED_SHARE = 4  # and larger ones of at most this share of the pool
+TRIM_LIST = 1 + 64 * 5  # words of a List of trim.cu
 NULL = np.uint64(0)
 
 
@@ -83,6 +84,7 @@ class CudaKernels:
         # What insertions send (see insert.cu), each in the lower half of a word; above it the ticket of the batch.
         self._pinned = PinnedCounters(device, 3)
         self._ticket = 0  # of the last insertion
+        self._trim_list = cupy.zeros(TRIM_LIST, np.uint32)  # of trim.cu
         self._cached = NO_SCRATCH
 
     @property
@@ -322,10 +324,11 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free what deletions have left behind; two launches, behind the deletion."""
-        view, part = self._packed(slabs)[0], (np.int64(begin), np.int64(end))
-        self._launch("trim_vertices", end - begin, view, np.float64(self._per_bucket), np.uint32(quota), *part)
-        self._launch("trim_chains", end - begin, view, *part)
+        """Free what deletions have left behind; three launches, behind the deletion."""
+        view, part, listed = self._packed(slabs)[0], (np.int64(begin), np.int64(end)), self._trim_list
+        self._launch("trim_vertices", end - begin, view, np.float64(self._per_bucket), np.uint32(quota), listed, *part)
+        self._launch("trim_listed", FILL_THREADS, view, listed)
+        self._launch("trim_chains", end - begin, view, listed, *part)
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 

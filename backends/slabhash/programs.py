@@ -119,7 +119,7 @@ KERNELS = {
         "maintain.cu": (
             "move_edges", "forget_touched", "count_sections", "free_sections", "forget_vertices", "list_free",
         ),
-        "trim.cu": ("trim_vertices", "trim_chains"),
+        "trim.cu": ("trim_vertices", "trim_listed", "trim_chains"),
         "gather.cu": ("gather", "gather_all", "gather_touched"),
     }.items()
     for name in names

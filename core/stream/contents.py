@@ -10,13 +10,14 @@ import numpy as np
 from suricate.base.archives import prefixed, state_in
 from suricate.base.devices import CPU, Device
 from suricate.base.errors import ParameterError, RequirementError
+from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
 from suricate.stream.intake import Intake
 from suricate.stream.naming import VertexNames
-from suricate.windows.events import Events, joined, nothing
-from suricate.windows.options import COUNT, STEP, TIME, WindowOptions
+from suricate.windows.events import Events, joined, nothing, number_before, times_of
+from suricate.windows.options import STEP, TIME, WindowOptions
 from suricate.windows.ring import Change
 from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
@@ -84,7 +85,7 @@ class Contents:
     @property
     def memory(self) -> int:
         """Bytes of the events, and of the tables of names and texts."""
-        waiting = sum(column.nbytes for part in self._waiting for column in part if column is not None)
+        waiting = sum(getattr(column, "nbytes", 0) for part in self._waiting for column in part)
         parts = [each.memory for each in (self.intake.attributes, self.names, self.ring) if each is not None]
         return waiting + sum(parts)
 
@@ -92,7 +93,7 @@ class Contents:
 
     def take(self, chunk: Mapping[str, Any]) -> None:
         """Store the valid events of a chunk that are not late, until their slide closes."""
-        events = self.intake.events(chunk)
+        events = self.intake.events(chunk, None if self.ring is None else self.ring.arrivals)
         if self.ring is None:
             self._begin()
         verdict = self.rule.judge(events.time)
@@ -111,8 +112,8 @@ class Contents:
             self.rule = self._options.rule(self.intake.has_unit)
         rules = self._options.attributes
         values = EdgeValues(rules, attributes.dtype, attributes.texts) if rules else None
-        device, counted = CPU if self.names is not None else self._device(), self._options.mode == COUNT
-        self.ring = ring_on(device, combine, dtype, values, directed=self._directed, counted=counted)
+        device = CPU if self.names is not None else self._device()
+        self.ring = ring_on(device, combine, dtype, values, directed=self._directed)
         return self.ring
 
     def _in_time(self, events: Events, verdict: np.ndarray) -> Events:
@@ -144,7 +145,7 @@ class Contents:
         end = self.rule.next_end(int(waiting.time[0]) if waiting.number else None, self.ring.oldest)
         if end is None:
             return None
-        number = int(np.searchsorted(waiting.time, end))
+        number = number_before(waiting.time, end)
         change, free = self._change(self.ring, waiting.taken(slice(0, number)), end)
         self._sorted = waiting.taken(slice(number, None))
         self._waiting = [self._sorted] if number < waiting.number else []
@@ -159,8 +160,10 @@ class Contents:
         if self._sorted is None:
             none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
             events = joined(self._waiting or [none])
-            if self._options.mode == TIME and (events.time[1:] < events.time[:-1]).any():  # other times ascend
-                events = events.taken(np.argsort(events.time, kind="stable"))
+            if self._options.mode == TIME:  # other times ascend
+                times = times_of(events.time)
+                if (times[1:] < times[:-1]).any():
+                    events = events.taken(np.argsort(times, kind="stable"))
             self._waiting = [events] if events.number else []
             self._sorted = events
         return self._sorted
@@ -175,7 +178,8 @@ class Contents:
         change = ring.slide(events, None if size is None else end - size)
         if self.names is None:
             return change, np.empty(0, np.uint32)
-        free = self.names.close_slide(change.new[:, change.fresh], change.gone)
+        came = change.new if change.fresh is None else change.new[:, change.fresh]
+        free = self.names.close_slide(came, change.gone)
         return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -195,7 +199,9 @@ class Contents:
         if self.names is not None:
             arrays |= self.names.save()
         if self.ring is not None:
-            waiting = {name: part for name, part in self._by_time()._asdict().items() if part is not None}
+            waits = self._by_time()
+            waits = waits._replace(time=times_of(waits.time), src=on_host(waits.src), dst=on_host(waits.dst))
+            waiting = {name: part for name, part in waits._asdict().items() if part is not None}
             arrays |= prefixed("ring.", self.ring.save()) | prefixed("waiting.", waiting)
         return about, arrays
 

@@ -14,7 +14,8 @@ from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment, ticks_of
 from suricate.stream.naming import VertexNames
-from suricate.windows.events import Events, bad_id, checked_ids, checked_weights
+from suricate.windows.events import Events, bad_id, checked_ids, checked_weights, times_of
+from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import AttributeIntake
 
 
@@ -44,15 +45,17 @@ class Intake:
         self.position = 0  #: valid events, or steps, so far
         self.begun = False  #: whether a chunk has said which columns there are
 
-    def events(self, chunk: Mapping[str, Any]) -> Events:
+    def events(self, chunk: Mapping[str, Any], arrivals: Arrivals | None = None) -> Events:
         """Return the valid events of a chunk; invalid rows are handled as ``refusals`` says.
+
+        ``arrivals`` takes ids to the device on which the window's events are.
 
         Raises:
             RequirementError: a column is missing, or was not there in earlier chunks.
             DTypeError, VertexRangeError, WeightError, ParameterError: values are invalid, and ``refusals`` raises.
         """
         time, bad_times = self._times(chunk)
-        (src, bad_src), (dst, bad_dst) = (self._ends(chunk[label], label) for label in ("src", "dst"))
+        (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
         self._demand_same(weight)
         weight = weight if weight is None else weight.astype(self.weight_dtype, copy=False)
@@ -74,7 +77,7 @@ class Intake:
             bad = np.logical_or.reduce(found)
             refused, events = events.taken(bad), events.taken(~bad)
             if self._mode != "time":  # only valid events have a number
-                refused = refused._replace(time=np.zeros_like(refused.time))
+                refused = refused._replace(time=np.zeros(refused.number, np.int64))
                 events = events._replace(time=self._numbers(events.number))
             why = "missing, infinite or out of range"
             self.refuse(self._refusals, refused, why)
@@ -87,7 +90,7 @@ class Intake:
         if refusals.writes and events.number:
             weights = [""] * events.number if events.weight is None else events.weight.tolist()
             kinds = [INSERT] * events.number if events.kind is None else events.kind.tolist()
-            times = [moment(ticks, has_unit=self.has_unit) for ticks in events.time.tolist()]
+            times = [moment(ticks, has_unit=self.has_unit) for ticks in times_of(events.time).tolist()]
             rows = [*zip(times, *self._ends_of(events), weights, kinds, [reason] * events.number, strict=True)]
         if self._names is not None:
             self._names.drop(events)
@@ -106,6 +109,13 @@ class Intake:
         """Return sources and destinations as users know them."""
         return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
+    def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
+        """Return sources and destinations, as ids or tokens of names, each with which of them are none."""
+        taken = None if arrivals is None else arrivals.take(chunk["src"], chunk["dst"])
+        if taken is not None:
+            return [(ids, None) for ids in taken]
+        return [self._ends(chunk[label], label) for label in ("src", "dst")]
+
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return ids, or tokens of names, and which of them are none."""
         if self._names is not None:
@@ -114,7 +124,7 @@ class Intake:
             raise DTypeError(f"{label}: ids are texts; names=True takes them")
         return checked_ids(column, label)
 
-    def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | range, np.ndarray | None]:
         if self._mode != "time":
             return self._numbers(len(chunk["src"])), None
         if "time" not in chunk:
@@ -141,8 +151,8 @@ class Intake:
         elif dtype == np.float64 and self.weight_dtype == np.int64:
             raise WeightError("weights were whole numbers so far: give them as floats from the beginning")
 
-    def _numbers(self, count: int) -> np.ndarray:
+    def _numbers(self, count: int) -> np.ndarray | range:
         """Return the times of the next events where positions or steps are counted."""
         if self._mode == "step":
             return np.full(count, self.position, np.int64)
-        return np.arange(self.position, self.position + count, dtype=np.int64)
+        return range(self.position, self.position + count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,14 +21,14 @@ class Events(NamedTuple):
     """Checked events, as columns.
 
     Attributes:
-        time: ``int64[n]``, ticks (see ``times``).
+        time: ``int64[n]``, ticks (see ``times``); or a range of consecutive positions.
         src, dst: ``uint32[n]``, ids of vertices; on a CUDA device if they were given there.
         weight: ``float64[n]`` or ``int64[n]``, or None.
         kind: ``int8[n]`` (see ``suricate.io.sources.kinds``); None if all are insertions.
         attributes: a structured array ``[n]`` with a field, ``int64`` or ``float64``, per attribute; or None.
     """
 
-    time: np.ndarray
+    time: np.ndarray | range
     src: np.ndarray
     dst: np.ndarray
     weight: np.ndarray | None = None
@@ -41,7 +42,20 @@ class Events(NamedTuple):
 
     def taken(self, which: Any) -> Events:
         """Return the events selected by an array of positions, a slice or a mask."""
-        return Events(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
+        time = self.time if isinstance(which, slice) else times_of(self.time)
+        return Events(time[which], *(None if column is None else column[which] for column in self[1:]))  # type: ignore[arg-type]
+
+
+def times_of(time: np.ndarray | range) -> np.ndarray:
+    """Return times as an array."""
+    return np.arange(time.start, time.stop, dtype=np.int64) if isinstance(time, range) else time
+
+
+def number_before(time: np.ndarray | range, end: int) -> int:
+    """Return how many of ascending times are below ``end``."""
+    if isinstance(time, range):
+        return min(max(end - time.start, 0), len(time))
+    return int(np.searchsorted(time, end))
 
 
 def joined(parts: Sequence[Events]) -> Events:
@@ -51,8 +65,16 @@ def joined(parts: Sequence[Events]) -> Events:
     if any(part.kind is not None for part in parts):
         parts = [part._replace(kind=np.full(part.number, INSERT, np.int8)) if part.kind is None else part
                  for part in parts]  # fmt: skip
-    columns = zip(*parts, strict=True)
-    return Events(*(None if column[0] is None else _concatenated(column) for column in columns))  # type: ignore[arg-type]
+    times, *columns = zip(*parts, strict=True)
+    return Events(_one_time(times), *(None if column[0] is None else _concatenated(column) for column in columns))  # type: ignore[arg-type]
+
+
+def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
+    """Return times as one: a range if they are ranges, each of which goes on from the one before."""
+    ranges = [time for time in times if isinstance(time, range)]
+    if len(ranges) == len(times) and all(after.start == before.stop for before, after in pairwise(ranges)):
+        return range(ranges[0].start, ranges[-1].stop)
+    return np.concatenate([times_of(time) for time in times])
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.cpu.jit import inner, kernel
+from suricate.windows.events import times_of
 
 NEVER = np.iinfo(np.int64).min  #: a watermark before the first event
 FAR = np.iinfo(np.int64).max  #: no oldest event
@@ -111,13 +112,14 @@ class Rule:
         newest = int(self.state[_NEWEST])
         return None if newest == NEVER else newest
 
-    def judge(self, time: np.ndarray) -> np.ndarray | None:
+    def judge(self, time: np.ndarray | range) -> np.ndarray | None:
         """Return the verdict of each event, ``uint8[n]``; None: all are taken."""
+        grid = self.grid.origin, self.grid.slide
         if self.delay < 0 and len(time):  # positions: all are in time, so the first and the last one say everything
-            judge(time[[0, -1]], self.delay, -1, self.grid.origin, self.grid.slide, self.state, np.empty(2, np.uint8))
+            judge(np.array((time[0], time[-1])), self.delay, -1, *grid, self.state, np.empty(2, np.uint8))
             return None
         verdict = np.empty(len(time), np.uint8)
-        judge(time, self.delay, self.ahead, self.grid.origin, self.grid.slide, self.state, verdict)
+        judge(times_of(time), self.delay, self.ahead, *grid, self.state, verdict)
         return verdict if verdict.any() else None
 
     def load(self, state: np.ndarray, last: int | None) -> None:

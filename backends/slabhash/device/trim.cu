@@ -1,9 +1,22 @@
-// Trimming: storage that deletions have left behind is freed, of a range of the slabs; the CUDA twin of trim.py. Two launches
-// after a deletion: trim_vertices, then trim_chains. No kernel synchronises with the host, nor blocks with each other. `end` is
-// at most what BUMP was before the launch, so that no slab that is taken meanwhile is in the range.
+// Trimming: storage that deletions have left behind is freed, of a range of the slabs; the CUDA twin of trim.py. Three launches
+// after a deletion: trim_vertices, trim_listed, trim_chains. No kernel synchronises with the host, nor blocks with each other. `end`
+// is at most what BUMP was before the launch, so that no slab that is taken meanwhile is in the range.
 #include "move.cuh"
 
+constexpr uint32_t MANY_BUCKETS = 256;  // from here on all warps share the work for a vertex, which is listed
+constexpr uint32_t MOST_LISTED = 64;  // the others are served by a warp each
 constexpr uint32_t MOST_LINKED = 64;  // slabs of a chain that a thread closes up; longer ones are left as they are
+
+// A vertex that all warps empty, its buckets before and after; EMPTY as target: none.
+struct Listed {
+    uint32_t vertex, head, count, target, code;
+};
+
+// The vertices of a round of trimming; `count` is zero before it, and may exceed their number.
+struct List {
+    uint32_t count;
+    Listed entries[MOST_LISTED];
+};
 
 // Slab `slab`, if it is the first of a bucket: the buckets of its vertex, and whether it is.
 struct Place {
@@ -31,22 +44,37 @@ __device__ __forceinline__ uint32_t carve(const View& g, uint32_t count) {
     return EMPTY;
 }
 
-// Warp: move the edges of u, if it has any and is given `heads` buckets from `target` on, and free its old slabs, a mover per
-// chain. Returns how many slabs were freed.
-__device__ __forceinline__ uint32_t empty_buckets(const View& g, uint32_t u, const Buckets& old, uint32_t target,
-                                                  uint32_t heads) {
+// Warp `warp` of `warps`: move the edges of v, if it is given buckets, and free its old slabs, a mover per chain. Returns how many slabs
+// were freed.
+__device__ __forceinline__ uint32_t empty_buckets(const View& g, const Listed& v, uint32_t warp, uint32_t warps) {
     const Mover m;
+    const uint32_t heads = bucket_count(v.code);
     uint32_t freed = 0;
-    for (uint32_t first = 0; first < old.count; first += MOVERS)
-        freed +=
-            move_chain(g, m, first + m.index() < old.count ? old.head + first + m.index() : EMPTY, u, target, heads);
+    for (uint32_t first = warp * MOVERS; first < v.count; first += warps * MOVERS) {
+        const uint32_t chain = first + m.index();
+        freed += move_chain(g, m, chain < v.count ? v.head + chain : EMPTY, v.vertex, v.target, heads);
+    }
     return freed;
+}
+
+// One thread: give v its buckets.
+__device__ __forceinline__ void place_buckets(const View& g, const Listed& v) {
+    *head_word(g, v.vertex) = bucket_count(v.code) > 1 ? v.target | SEVERAL : v.target;
+    g.buckets[v.vertex] = (unsigned short)v.code;
+}
+
+// Warp: put v on the list if it has many buckets; returns whether it is there.
+__device__ __forceinline__ bool is_listed(List* list, const Listed& v) {
+    if (v.count < MANY_BUCKETS) return false;
+    uint32_t at = MOST_LISTED;
+    if ((threadIdx.x & 31) == 0 && (at = atomicAdd(&list->count, 1u)) < MOST_LISTED) list->entries[at] = v;
+    return __shfl_sync(WARP, at, 0) < MOST_LISTED;
 }
 
 // Warp: free the storage of vertex u if it has no edges; give it fewer buckets if it has few for those it has, and `quota`, of
 // which g.counters[SPENT] was used, allows what that may take. Returns how many slabs were freed.
 __device__ __forceinline__ uint32_t trim_vertex(const View& g, uint32_t u, const Buckets& old, double per_bucket,
-                                                uint32_t quota) {
+                                                uint32_t quota, List* list) {
     const uint32_t edges = *degree_word(g, u);
     uint32_t code = 1, target = EMPTY, heads = 1;
     if (edges) {
@@ -62,17 +90,16 @@ __device__ __forceinline__ uint32_t trim_vertex(const View& g, uint32_t u, const
         if (target == EMPTY) return 0;
         for (uint32_t k = threadIdx.x & 31; k < heads; k += 32) g.owner[target + k] = u;
     }
-    const uint32_t freed = empty_buckets(g, u, old, target, heads);
-    if ((threadIdx.x & 31) == 0) {
-        *head_word(g, u) = heads > 1 ? target | SEVERAL : target;
-        g.buckets[u] = (unsigned short)code;
-    }
+    const Listed v = {u, old.head, old.count, target, code};
+    if (is_listed(list, v)) return 0;
+    const uint32_t freed = empty_buckets(g, v, 0, 1);
+    if ((threadIdx.x & 31) == 0) place_buckets(g, v);
     return freed;
 }
 
 // The vertices whose first heads are in [begin, end). A thread per slab finds them, a warp serves them one after the other.
 // SPENT is zero before it; trim_chains clears it.
-extern "C" __global__ void __launch_bounds__(BLOCK) trim_vertices(View g, double per_bucket, uint32_t quota,
+extern "C" __global__ void __launch_bounds__(BLOCK) trim_vertices(View g, double per_bucket, uint32_t quota, List* list,
                                                                   long long begin, long long end) {
     uint32_t freed = 0;
     for (long long base = begin + warp_index() * 32; base < end; base += warp_count() * 32) {
@@ -89,10 +116,20 @@ extern "C" __global__ void __launch_bounds__(BLOCK) trim_vertices(View g, double
             const uint32_t u = __shfl_sync(WARP, place.vertex, from);
             const Buckets old = {
                 __shfl_sync(WARP, place.buckets.head, from), __shfl_sync(WARP, place.buckets.count, from)};
-            freed += trim_vertex(g, u, old, per_bucket, quota);
+            freed += trim_vertex(g, u, old, per_bucket, quota, list);
         }
     }
     count_freed(g, freed);
+}
+
+// Empty the old buckets of the vertices on the list: all warps share those of each. Threads that append to the same chains do so by
+// compare-and-swap.
+extern "C" __global__ void __launch_bounds__(BLOCK) trim_listed(View g, const List* list) {
+    const uint32_t count = min(list->count, MOST_LISTED), warps = uint32_t(warp_count());
+    uint32_t freed = 0;
+    for (uint32_t k = 0; k < count; ++k)
+        freed += empty_buckets(g, list->entries[k], (uint32_t(warp_index()) + k * (warps / 8 + 1)) % warps, warps);
+    if (freed) count_freed(g, freed);
 }
 
 // -- chains: a thread each, which no other one touches --------------------------------------------------------------------
@@ -158,9 +195,14 @@ __device__ uint32_t close_up(const View& g, uint32_t head) {
     return length - kept;
 }
 
-// The chains whose heads are in [begin, end): a thread per slab, one atomic per warp that frees any.
-extern "C" __global__ void __launch_bounds__(BLOCK) trim_chains(View g, long long begin, long long end) {
-    if (thread_index() == 0) g.counters[SPENT] = g.counters[SPENT + 1] = 0;
+// The chains whose heads are in [begin, end): a thread per slab, one atomic per warp that frees any. First the vertices on the list, none of
+// whose heads are there any more, are given their buckets, and the list is emptied, by block 0.
+extern "C" __global__ void __launch_bounds__(BLOCK) trim_chains(View g, List* list, long long begin, long long end) {
+    if (blockIdx.x == 0) {
+        if (threadIdx.x < min(list->count, MOST_LISTED)) place_buckets(g, list->entries[threadIdx.x]);
+        __syncthreads();
+        if (threadIdx.x == 0) list->count = g.counters[SPENT] = g.counters[SPENT + 1] = 0;
+    }
     uint32_t freed = 0;
     for (long long slab = begin + thread_index(); slab < end; slab += grid_size()) {
         if (!place_of(g, slab, end).is_head || *link_of(g, uint32_t(slab)) == EMPTY) continue;

@@ -10,7 +10,7 @@ import numpy as np
 from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights, on_host
-from suricate.windows.events import Events
+from suricate.windows.events import Events, times_of
 from suricate.windows.ring import loops
 from suricate.windows.ring.attributes import EdgeValues
 from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
@@ -28,7 +28,7 @@ class Change(NamedTuple):
         gone: ``uint32[2, k]``, sources and destinations of pairs whose last live event left.
         new: ``uint32[2, m]``, of pairs that are new or have another weight.
         value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None if edges have none.
-        fresh: ``bool[m]``, which of ``new`` had no live event before.
+        fresh: ``bool[m]``, which of ``new`` had no live event before; None: all of them.
         left: number of live events that left by time. taken: of those that deletions and sets removed.
         unmatched: number of deletions and sets that found no event.
         top: an upper bound of the ids in ``new``; -1 if it is empty.
@@ -38,7 +38,7 @@ class Change(NamedTuple):
     gone: np.ndarray
     new: np.ndarray
     value: np.ndarray | None
-    fresh: np.ndarray
+    fresh: np.ndarray | None
     left: int
     taken: int
     unmatched: int
@@ -55,6 +55,8 @@ class Ring:
         attributes: the attributes of the edges, or None.
         directed: whether a pair has an order; else the smaller id becomes the source.
     """
+
+    arrivals = None  #: ids stay on the host
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class Ring:
             entering = events.attributes if not len(kind) else events.attributes[kind >= 0]
             places = np.arange(state[BACK], state[BACK] + len(entering)) & (len(kept.time) - 1)
             self.attributes.events[places] = entering
-        loops.enter(kept, pairs, events.time, keys, weight, kind, self._slide, self._exact, state)
+        loops.enter(kept, pairs, times_of(events.time), keys, weight, kind, self._slide, self._exact, state)
         if state[loops.OVERFLOW]:
             key = int(pairs.row[state[loops.OVERFLOW] - 1, loops.KEY])
             ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"
@@ -229,8 +231,8 @@ class Ring:
         value = self._pairs.held[: len(rows)][which] if self._weighted else None
         further = self.attributes
         attributes = None if further is None else further.columns(further.held[: len(rows)][which])
-        fresh, top = np.ones(new.shape[1], bool), int(new.max()) if new.size else -1
-        return Change(new[:, :0], new, value, fresh, 0, 0, 0, top, attributes)
+        top = int(new.max()) if new.size else -1
+        return Change(new[:, :0], new, value, None, 0, 0, 0, top, attributes)
 
 
 def _rows(count: int) -> np.ndarray:

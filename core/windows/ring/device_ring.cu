@@ -1,96 +1,144 @@
 // The events of a window on the device, and the net change of a slide (see device_ring.py).
-// A table with linear probing has the pairs: table uint64[2 * slots], slots a power of two. Slot s holds the key of a
-// pair, source << 32 | destination, and then two words: how many live events it has (low), and what the slide adds to
-// that so far (high, signed; 0 between slides). Keys stay until the table is made again. No kernel synchronises.
+// A table with linear probing has the pairs: table uint64[2 * slots], slots a power of two. Slot s holds the key of a pair,
+// source << 32 | destination, and then the number of its live events. Keys stay until the table is made again. Lists are uint32[2 * capacity],
+// sources, then destinations. No kernel synchronises with the host, nor blocks with each other.
 #include "lists.cuh"
 
 constexpr uint64_t FREE = ~0ull;
-constexpr int TOUCHED = 0, GAINED = 1, LOST = 2, LARGEST = 3, USED = 4;  // counters uint32[5]
+constexpr int GAINED = 0, LOST = 1, LARGEST = 2, USED = 3;  // counters uint32[4]
+constexpr int BLOCK = 256, ITEMS = 4, TILE = BLOCK * ITEMS;  // events that a block handles at a time
+constexpr uint32_t UNLISTED = ~0u;
 
 __device__ __forceinline__ uint64_t first_place(uint64_t key) {
     key = (key ^ (key >> 32)) * 0x9E3779B97F4A7C15ull;
     return key ^ (key >> 32);
 }
 
-// The slot of a key, which is put into the table if it is not there; a slot is taken by compare-and-swap.
-__device__ __forceinline__ uint64_t slot_of(uint64_t* table, uint64_t mask, uint64_t key, uint32_t* counters) {
+// The slot of a key; `taken` says whether it is new in the table, whose slot was taken by compare-and-swap.
+__device__ __forceinline__ uint64_t slot_for(uint64_t* table, uint64_t mask, uint64_t key, bool& taken) {
     for (uint64_t at = first_place(key) & mask;; at = (at + 1) & mask) {
         uint64_t found = fresh(table[2 * at]);
         if (found == FREE) {
             found = atomicCAS((unsigned long long*)&table[2 * at], (unsigned long long)FREE, (unsigned long long)key);
-            if (found == FREE) {
-                next_place(counters + USED);
-                return at;
-            }
+            taken = found == FREE;
+            if (taken) return at;
         }
         if (found == key) return at;
     }
+}
+
+// The slot of a key that is in the table.
+__device__ __forceinline__ uint64_t slot_of(const uint64_t* table, uint64_t mask, uint64_t key) {
+    uint64_t at = first_place(key) & mask;
+    while (table[2 * at] != key) at = (at + 1) & mask;
+    return at;
 }
 
 __device__ __forceinline__ uint32_t* live_of(uint64_t* table, uint64_t slot) {
     return (uint32_t*)(table + 2 * slot + 1);
 }
 
-// Count the events that enter and those that leave; keys uint64[mask + 1] is a ring of the keys of events. Thread per event,
-// grid-stride: the first `entering` of them, src and dst uint32[entering], are written to the ring from `back` on, the others
-// are read from `front` on. An atomic per event on the pair. touched uint32[entering + leaving]: slots of pairs, some repeatedly.
-extern "C" __global__ void count_events(uint64_t* keys, long long front, long long back, long long mask,
-                                        const uint32_t* src, const uint32_t* dst, long long entering, long long leaving,
-                                        int undirected, uint64_t* table, uint64_t table_mask, uint32_t* touched,
-                                        uint32_t* counters) {
-    for (long long i = wide_thread_id(); i < entering + leaving; i += wide_thread_count()) {
-        uint64_t key;
-        if (i < entering) {
+// What the threads of a block list of a tile: one atomic on the list's counter for all of them. In shared memory; `count` is 0 between tiles.
+struct TileList {
+    uint32_t count, begin;
+
+    // All threads of the block: write the keys whose place is not UNLISTED to a list.
+    __device__ void write(const uint64_t (&keys)[ITEMS], const uint32_t (&places)[ITEMS], uint32_t* list,
+                          long long capacity, uint32_t* counter) {
+        __syncthreads();
+        if (threadIdx.x == 0) begin = atomicAdd(counter, count);
+        __syncthreads();
+        if (threadIdx.x == 0) count = 0;
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            if (places[k] == UNLISTED) continue;
+            list[begin + places[k]] = uint32_t(keys[k] >> 32);
+            list[capacity + begin + places[k]] = uint32_t(keys[k]);
+        }
+        __syncthreads();
+    }
+};
+
+// Let events enter: src and dst uint32[entering] are written to keys uint64[mask + 1], a ring, from `back` on; pairs without live events
+// before are listed in `come`. Four events per thread, grid-stride; an atomic per event on its pair, three per block, one per tile.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src, const uint32_t* dst,
+             long long entering, int undirected, uint64_t* table, uint64_t table_mask, uint32_t* come,
+             long long capacity, uint32_t* counters) {
+    __shared__ TileList list;
+    __shared__ uint32_t used, largest;
+    if (threadIdx.x == 0) list.count = used = largest = 0;
+    __syncthreads();
+    uint32_t claimed = 0, top = 0;
+    for (long long tile = (long long)blockIdx.x * TILE; tile < entering; tile += (long long)gridDim.x * TILE) {
+        uint64_t key[ITEMS];
+        uint32_t place[ITEMS];
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            const long long i = tile + k * BLOCK + threadIdx.x;
+            if (i >= entering) continue;
             const uint32_t u = src[i], v = dst[i];
-            key = undirected && v < u ? uint64_t(v) << 32 | u : uint64_t(u) << 32 | v;
-            keys[(back + i) & mask] = key;
-        } else {
-            key = keys[(front + i - entering) & mask];
+            key[k] = undirected && v < u ? uint64_t(v) << 32 | u : uint64_t(u) << 32 | v;
+            keys[(back + i) & mask] = key[k];
         }
-        const uint64_t slot = slot_of(table, table_mask, key, counters);
-        // 0 before: nobody has listed the pair, or it was listed and all of it was undone; to list it twice is harmless
-        if (atomicAdd(live_of(table, slot) + 1, i < entering ? 1u : ~0u) == 0)
-            append(touched, counters + TOUCHED, uint32_t(slot));
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            place[k] = UNLISTED;
+            if (tile + k * BLOCK + threadIdx.x >= entering) continue;
+            bool taken = false;
+            const uint64_t slot = slot_for(table, table_mask, key[k], taken);
+            claimed += taken;
+            if (atomicAdd(live_of(table, slot), 1u) != 0) continue;
+            place[k] = next_place(&list.count);
+            top = max(top, max(uint32_t(key[k] >> 32), uint32_t(key[k])));
+        }
+        list.write(key, place, come, capacity, counters + GAINED);
+    }
+    if (claimed) atomicAdd(&used, claimed);
+    if (top) atomicMax(&largest, top);
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (used) atomicAdd(counters + USED, used);
+    if (largest > fresh(counters[LARGEST])) atomicMax(counters + LARGEST, largest);
+}
+
+// Let the `leaving` events from `front` on leave, behind enter_events: pairs whose last live event they are, are listed in `gone`. A pair that
+// gets an event in the same slide has one more by now, so no pair is in both lists. Threads and atomics as there.
+extern "C" __global__ void __launch_bounds__(BLOCK)
+leave_events(const uint64_t* keys, long long front, long long mask, long long leaving, uint64_t* table,
+             uint64_t table_mask, uint32_t* gone, long long capacity, uint32_t* counters) {
+    __shared__ TileList list;
+    if (threadIdx.x == 0) list.count = 0;
+    __syncthreads();
+    for (long long tile = (long long)blockIdx.x * TILE; tile < leaving; tile += (long long)gridDim.x * TILE) {
+        uint64_t key[ITEMS];
+        uint32_t place[ITEMS];
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            const long long i = tile + k * BLOCK + threadIdx.x;
+            if (i < leaving) key[k] = keys[(front + i) & mask];
+        }
+#pragma unroll
+        for (int k = 0; k < ITEMS; ++k) {
+            place[k] = UNLISTED;
+            if (tile + k * BLOCK + threadIdx.x >= leaving) continue;
+            if (atomicSub(live_of(table, slot_of(table, table_mask, key[k])), 1u) == 1)
+                place[k] = next_place(&list.count);
+        }
+        list.write(key, place, gone, capacity, counters + LOST);
     }
 }
 
-// List the pairs whose last live event left, gone uint32[2 * gone_capacity] (sources, then destinations), and those that are new, and
-// make their counts current. Thread per entry of touched, grid-stride; of repeated entries the first to take the sum counts.
-extern "C" __global__ void net_change(uint64_t* table, const uint32_t* touched, uint32_t* gone, long long gone_capacity,
-                                      uint32_t* come, long long come_capacity, uint32_t* counters) {
-    const uint32_t count = counters[TOUCHED];
-    for (uint32_t i = thread_id(); i < count; i += thread_count()) {
-        const uint64_t slot = touched[i], key = table[2 * slot];
-        uint32_t* live = live_of(table, slot);
-        const uint32_t change = atomicExch(live + 1, 0u);
-        if (!change) continue;
-        const uint32_t before = *live, after = before + change;
-        *live = after;
-        const uint32_t u = uint32_t(key >> 32), v = uint32_t(key);
-        if (!before) {
-            const uint32_t at = next_place(counters + GAINED);
-            come[at] = u;
-            come[come_capacity + at] = v;
-            const uint32_t larger = u < v ? v : u;
-            if (larger > fresh(counters[LARGEST])) atomicMax(counters + LARGEST, larger);
-        } else if (!after) {
-            const uint32_t at = next_place(counters + LOST);
-            gone[at] = u;
-            gone[gone_capacity + at] = v;
-        }
-    }
-}
-
-// Put the pairs with live events of one table into another, `counts` with their counts; thread per slot, grid-stride.
-extern "C" __global__ void move_pairs(uint64_t* from, long long slots, uint64_t* table, uint64_t table_mask,
-                                      uint32_t* counters) {
+// Put the pairs with live events of one table into another, an empty one, with their counts; thread per slot, grid-stride.
+extern "C" __global__ void move_pairs(uint64_t* from, long long slots, uint64_t* table, uint64_t table_mask) {
     for (long long s = wide_thread_id(); s < slots; s += wide_thread_count()) {
         const uint32_t live = *live_of(from, s);
-        if (live) *live_of(table, slot_of(table, table_mask, from[2 * s], counters)) = live;
+        bool taken;
+        if (live) *live_of(table, slot_for(table, table_mask, from[2 * s], taken)) = live;
     }
 }
 
-// List the pairs with live events, come uint32[2 * capacity] (sources, then destinations); thread per slot, grid-stride.
+// List the pairs with live events in `come`; thread per slot, grid-stride.
 extern "C" __global__ void list_pairs(uint64_t* table, long long slots, uint32_t* come, long long capacity,
                                       uint32_t* counters) {
     for (long long s = wide_thread_id(); s < slots; s += wide_thread_count()) {

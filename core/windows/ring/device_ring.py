@@ -1,9 +1,10 @@
 """The events of a window on a CUDA device, unweighted insertions only, and the net change of edges per slide.
 
 The device holds a key for each live event, ``source << 32 | destination``, in a ring in the order in which they leave,
-and a table with the number of live events of each key, a pair; the host keeps the times. A slide is one copy of sources
-and destinations to the device and two launches: one counts the events that enter and leave, the other lists the pairs
-that came or went. The host reads how many these are. Kernels: ``device_ring.cu``.
+and a table with the number of live events of each key, a pair; the host keeps the times. Sources and destinations come
+to the device by ``arrivals``. A slide is two launches: one lets events enter and lists the pairs
+that are new, the other lets events leave and lists the pairs that are gone. The host reads how many these are. Kernels:
+``device_ring.cu``.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
 from suricate.intake.arrays import on_host
 from suricate.state.locks import capacity_error
-from suricate.windows.events import Events
+from suricate.windows.events import Events, number_before, times_of
 from suricate.windows.ring import Change, Ring, loops
+from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import EdgeValues
 
 PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
-TOUCHED, GAINED, LOST, LARGEST, USED = range(5)  #: places in the array of counters
+GAINED, LOST, LARGEST, USED = range(4)  #: places in the array of counters
 LEAST = 1024  #: entries of a new ring
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
 SPARSENESS = 3  #: slots per pair in a new table, at least
-_BLOCK, _MAX_BLOCKS = 256, 1 << 16
+_BLOCK, _TILE, _MAX_BLOCKS = 256, 1024, 1 << 13
 
 
 def ring_on(
@@ -40,11 +42,10 @@ def ring_on(
     attributes: EdgeValues | None,
     *,
     directed: bool,
-    counted: bool,
 ) -> AnyRing:
     """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host."""
     if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
-        return DeviceRing(device, directed=directed, counted=counted)
+        return DeviceRing(device, directed=directed)
     return Ring(combine, weight_dtype, attributes, directed=directed)
 
 
@@ -54,19 +55,19 @@ class DeviceRing:
     Args:
         device: a CUDA device.
         directed: whether (u, v) and (v, u) are two pairs.
-        counted: whether times are consecutive positions, kept as ranges.
     """
 
     attributes = None
 
-    def __init__(self, device: Device, *, directed: bool, counted: bool) -> None:
-        self._device, self._xp, self._directed, self._counted = device, device.xp, directed, counted
+    def __init__(self, device: Device, *, directed: bool) -> None:
+        self._device, self._xp, self._directed = device, device.xp, directed
+        self.arrivals = Arrivals(device)
         self._times: deque[Any] = deque()  # arrays, or ranges of positions, of live events
         self._keys = self._xp.empty(LEAST, np.uint64)
         self._front = self._back = 0  # numbers of the oldest live event, the next to enter
         self._table, self._pairs = self._new_table(LEAST), 0
-        self._counters = self._xp.zeros(5, np.uint32)
-        self._read = PinnedCounters(device, 5, np.uint32)
+        self._counters = self._xp.zeros(4, np.uint32)
+        self._read = PinnedCounters(device, 4, np.uint32)
         self._slide = 0
 
     def __len__(self) -> int:
@@ -86,8 +87,7 @@ class DeviceRing:
     @property
     def memory(self) -> int:
         """Bytes of all arrays, most of them on the device."""
-        times = 0 if self._counted else 8 * len(self)
-        return times + self._keys.nbytes + self._table.nbytes
+        return sum(getattr(part, "nbytes", 0) for part in self._times) + self._keys.nbytes + self._table.nbytes
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Remove events with times below ``cutoff``, add ``events``, and return the net change, in device memory.
@@ -106,14 +106,16 @@ class DeviceRing:
             self._reserve(entering)
             gone, new = (self._xp.empty((2, size), np.uint32) for size in (leaving, entering))
             ends = tuple(self._uploaded(column) for column in (events.src, events.dst))
-            touched = self._xp.empty(entering + leaving, np.uint32)
         except MemoryError as error:
             raise capacity_error(self._device, error) from error
         self._counters[:USED] = 0
-        if len(touched):
-            args = self._keys, self._front, self._back, len(self._keys) - 1, *ends, entering, leaving
-            self._launch("count_events", len(touched), *args, np.int32(not self._directed), *self._place, touched)
-            self._launch("net_change", len(touched), self._table, touched, gone, leaving, new, entering)
+        keys, mask, blocks = self._keys, len(self._keys) - 1, -(-max(entering, leaving) // _TILE)
+        if entering:
+            args = *ends, entering, np.int32(not self._directed), *self._place, new, entering, self._counters
+            self._launch("enter_events", blocks, keys, self._back, mask, *args)
+        if leaving:
+            args = leaving, *self._place, gone, leaving, self._counters
+            self._launch("leave_events", blocks, keys, self._front, mask, *args)
         counts = self._counts()
         self._forget(leaving)
         self._keep(events.time)
@@ -121,7 +123,7 @@ class DeviceRing:
         gained, lost, self._slide = int(counts[GAINED]), int(counts[LOST]), self._slide + 1
         self._pairs += gained - lost
         top = int(counts[LARGEST]) if gained else -1
-        return Change(gone[:, :lost], new[:, :gained], None, self._xp.ones(gained, bool), leaving, 0, 0, top)
+        return Change(gone[:, :lost], new[:, :gained], None, None, leaving, 0, 0, top)
 
     def used_attributes(self) -> Collection[np.ndarray]:
         """Return nothing: events have no attributes."""
@@ -145,16 +147,18 @@ class DeviceRing:
         alive = saved["alive"].astype(bool) if "alive" in saved else np.empty(0, bool)
         if alive.any():
             keys = saved["row"][saved["pair"][alive], loops.KEY].astype(np.uint64)
-            self.slide(Events(saved["time"][alive], *ends_of(keys)), None)
+            self.slide(Events(_as_range(saved["time"][alive]), *ends_of(keys)), None)
         self._slide = int(saved["slide"])
 
     def held(self) -> Change:
         """Return a change with all pairs as new ones."""
         new = self._xp.empty((2, self._pairs), np.uint32)
         self._counters[:USED] = 0
-        self._launch("list_pairs", self._slots, self._table, self._slots, new, self._pairs)
+        self._launch(
+            "list_pairs", -(-self._slots // _BLOCK), self._table, self._slots, new, self._pairs, self._counters
+        )
         top = int(new.max()) if self._pairs else -1
-        return Change(new[:, :0], new, None, self._xp.ones(self._pairs, bool), 0, 0, 0, top)
+        return Change(new[:, :0], new, None, None, 0, 0, 0, top)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -181,9 +185,8 @@ class DeviceRing:
         if 2 * (int(self._read.array[USED]) + more) > self._slots:
             old, slots = self._table, 1 << (SPARSENESS * (self._pairs + more) - 1).bit_length()
             self._table = self._new_table(slots)
-            self._counters[USED] = 0
-            self._launch("move_pairs", len(old) // 2, old, len(old) // 2, *self._place)
-            self._counts()
+            self._counters[USED] = self._read.array[USED] = self._pairs
+            self._launch("move_pairs", -(-len(old) // (2 * _BLOCK)), old, len(old) // 2, *self._place)
 
     def _uploaded(self, column: Any) -> Array:
         """Return ids as a device array; contiguous host arrays are copied there directly."""
@@ -199,29 +202,26 @@ class DeviceRing:
         self._read.wait()
         return self._read.array
 
-    def _launch(self, name: str, size: int, *args: Any) -> None:
+    @staticmethod
+    def _launch(name: str, blocks: int, *args: Any) -> None:
         numbers = (np.int64(arg) if isinstance(arg, int) else arg for arg in args)
-        PROGRAM.kernel(name)((min(-(-size // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (*numbers, self._counters))
+        PROGRAM.kernel(name)((min(blocks, _MAX_BLOCKS),), (_BLOCK,), (*numbers,))
 
     def _live_keys(self) -> Array:
         return self._keys[self._xp.arange(self._front, self._back) & (len(self._keys) - 1)]
 
     # -- times ---------------------------------------------------------------------------------------------------------
 
-    def _keep(self, time: np.ndarray) -> None:
+    def _keep(self, time: np.ndarray | range) -> None:
         if len(time):
-            first, last = int(time[0]), int(time[-1])
-            counted = self._counted and last - first + 1 == len(time)
-            self._times.append(range(first, last + 1) if counted else time.copy())
+            self._times.append(time if isinstance(time, range) else time.copy())
 
     def _number_before(self, cutoff: int | None) -> int:
         number = 0
         for part in self._times:
             if cutoff is None or part[0] >= cutoff:
                 break
-            number += (
-                min(cutoff - part[0], len(part)) if isinstance(part, range) else int(np.searchsorted(part, cutoff))
-            )
+            number += number_before(part, cutoff)
         return number
 
     def _forget(self, number: int) -> None:
@@ -231,7 +231,13 @@ class DeviceRing:
             self._times[0] = self._times[0][number:]
 
     def _all_times(self) -> np.ndarray:
-        return np.concatenate([np.empty(0, np.int64), *(np.asarray(part, np.int64) for part in self._times)])
+        return np.concatenate([np.empty(0, np.int64), *map(times_of, self._times)])
+
+
+def _as_range(times: np.ndarray) -> np.ndarray | range:
+    """Return consecutive times as a range, others as they are."""
+    consecutive = len(times) and (np.diff(times) == 1).all()
+    return range(int(times[0]), int(times[-1]) + 1) if consecutive else times
 
 
 AnyRing: TypeAlias = Ring | DeviceRing

@@ -15,6 +15,7 @@ from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.types import EMPTY
 
+MANY_BUCKETS, TRIM_LIST = 256, 1 + 64 * 5  # of trim.cu, and of its list
 EMULATED = pytest.param("cuda", marks=pytest.mark.skipif(GXX is None, reason="g++ is not installed"))
 
 
@@ -32,8 +33,11 @@ def trim_by_kernels(kernels: CpuKernels, slabs: Slabs, quota: int, begin: int, e
     shape = geometry(4 * slabs.words, np.dtype(f"V{4 * slabs.weight_words}") if slabs.weight_words else None)
     code, view, part = backend_programs(shape)["trim.cu"], VIEW.pack(arrays), (np.int64(begin), np.int64(end))
     numbers = np.float64(kernels._per_bucket), np.uint32(quota)
-    launch(code, "trim_vertices", end - begin, view, *numbers, *part, block=BLOCK)
-    launch(code, "trim_chains", end - begin, view, *part, block=BLOCK)
+    listed = np.zeros(TRIM_LIST, np.uint32).view(EmulatedArray)
+    launch(code, "trim_vertices", end - begin, view, *numbers, listed, *part, block=BLOCK)
+    launch(code, "trim_listed", 4 * BLOCK, view, listed, block=BLOCK)
+    launch(code, "trim_chains", end - begin, view, listed, *part, block=BLOCK)
+    assert listed[0] == 0
 
 
 def trim(store: SlabHashStore, quota: int = 1 << 20) -> None:
@@ -60,6 +64,22 @@ def test_a_vertex_without_edges_gives_up_its_storage(trimmed_by: str) -> None:
     assert store.num_edges == 301
 
 
+def test_more_large_vertices_than_the_list_holds_are_trimmed(trimmed_by: str) -> None:
+    store = SlabHashStore(2000, slab_bytes=32)
+    store.reserve(100_000)
+    src, dst = np.repeat(np.arange(70), 1300), np.tile(np.arange(1300), 70)
+    store.insert(ids(store, src), ids(store, dst))
+    assert bucket_counts(store)[:70].min() >= MANY_BUCKETS
+    gone = (dst >= 100) | (src % 2 == 0)
+    store.delete(ids(store, src[gone]), ids(store, dst[gone]))
+    trim(store)
+    assert (head_words(store)[:70:2] == EMPTY).all()
+    assert bucket_counts(store)[:70].max() <= 40
+    edges = store.edges()
+    held = src[~gone] * 2000 + dst[~gone]
+    assert np.array_equal(np.sort(edges.src.astype(np.int64) * 2000 + edges.dst), held)
+
+
 def test_a_chain_is_closed_up(trimmed_by: str) -> None:
     """One bucket of 70 keys in 10 slabs: 15 that are left take three."""
     store = SlabHashStore(100, slab_bytes=32, hashing=False)
@@ -82,6 +102,7 @@ def test_a_vertex_with_few_edges_for_its_buckets_gets_fewer(trimmed_by: str, quo
     used = store.memory()["slabs"][0]
     trim(store, quota)
     after = bucket_counts(store)[1]
+    assert before >= MANY_BUCKETS
     assert after == before if quota == 0 else after <= 40
     assert store.memory()["slabs"][0] < used
     found, _ = store.find(src, dst)

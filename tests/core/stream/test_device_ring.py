@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import suricate.stream as st
 from suricate.base.devices import resolve_device
 from suricate.errors import CapacityError, VertexRangeError
 from suricate.intake.arrays import on_host
-from suricate.windows.ring import Ring, device_ring
+from suricate.windows.ring import Ring, arrivals, device_ring
 
 pytestmark = [pytest.mark.gpu, pytest.mark.plain]
 EVENTS = hs.lists(
@@ -72,11 +73,15 @@ def test_slides_are_those_of_the_rule(events, cut, size, slide, lateness, direct
 
 @pytest.mark.parametrize("directed", [True, False])
 @pytest.mark.parametrize("on_device", [True, False])
-def test_counts_of_events_equal_those_on_the_host(directed: bool, on_device: bool, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("dtypes", [("int64", "int64"), ("uint32", "int64"), ("int32", "uint32")])
+def test_counts_of_events_equal_those_on_the_host(
+    directed: bool, on_device: bool, dtypes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The table is made again and the ring grows many times; hubs and repeated pairs; ids on the device, too."""
     monkeypatch.setattr(device_ring, "LEAST", 4)
+    monkeypatch.setattr(arrivals, "LEAST", 100)  # the last chunk has fewer
     rng = np.random.default_rng(3)
-    src, dst = (rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000) for _ in range(2))
+    src, dst = ((rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000)).astype(dtype) for dtype in dtypes)
     xp = resolve_device("cuda").xp if on_device else np
 
     def slides(device: str, xp: Any) -> list[Any]:
@@ -90,6 +95,25 @@ def test_counts_of_events_equal_those_on_the_host(directed: bool, on_device: boo
         ]
 
     assert slides("cuda", xp) == slides("cpu", np)
+
+
+@pytest.mark.parametrize("on_device", [True, False])
+@pytest.mark.parametrize(("dtype", "bad"), [("int64", -1), ("int32", -1), ("uint32", 2**32 - 1), ("uint64", 2**40)])
+def test_ids_that_are_none_are_found_on_the_device(
+    dtype: str, bad: int, on_device: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "LEAST", 2)
+    xp = resolve_device("cuda").xp if on_device else np
+
+    def chunks() -> Iterator[dict[str, Any]]:
+        for first in ([0, 1, 2], [1, bad, 0]):
+            yield {"src": xp.asarray(np.array(first, dtype)), "dst": xp.asarray(np.array([1, 2, 3], dtype))}
+
+    skipping = st.Window(chunks(), size=4, slide=1, on_error="skip", graph={"device": "cuda"})
+    assert [pairs_of(w.graph) for w in skipping][-1] == {(1, 2), (2, 3), (1, 1), (0, 3)}
+    assert skipping.skipped == 1
+    with pytest.raises(VertexRangeError, match=f"src: {bad} is no id of a vertex"):
+        list(st.Window(chunks(), size=4, slide=1, graph={"device": "cuda"}))
 
 
 def test_a_job_goes_on_from_a_checkpoint_of_either_device(tmp_path: Path) -> None:
@@ -120,7 +144,7 @@ def test_a_job_goes_on_from_a_checkpoint_of_either_device(tmp_path: Path) -> Non
 
 def test_the_saved_ring_is_that_of_the_host() -> None:
     device = resolve_device("cuda")
-    ring = device_ring.DeviceRing(device, directed=False, counted=False)
+    ring = device_ring.DeviceRing(device, directed=False)
     host = Ring("last", None, directed=False)
     for at in range(5):
         time = np.arange(7, dtype=np.int64) + 7 * at
