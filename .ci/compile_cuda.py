@@ -31,6 +31,7 @@ from suricate.cuda.program import Program
 from suricate.graph import revive
 from suricate.graph.edge_columns.weighing import by_row
 from suricate.intake import id_checks, ingest
+from suricate.placement import split
 from suricate.state import union_find, words
 from suricate.state.edges import edge_set_cuda
 from suricate.store import fallbacks
@@ -62,6 +63,7 @@ def all_programs(backends: list[str]) -> Iterator[tuple[str, Program, tuple[str,
         *id_checks.programs(),
         clock.STAMP,
         revive.PROGRAM,
+        *split.programs(),
         device_ring.PROGRAM,
         *arrivals.programs(),
     ):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,12 @@ class Metered(Comm):
         """Join arrays."""
         found: Array = self._timed(lambda: self.inner.joined(array))
         self.spent.received += found.nbytes - array.nbytes
+        return found
+
+    def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+        """Join columns."""
+        found = self._timed(lambda: self.inner.joined_columns(columns, sizes))
+        self.spent.received += sum(whole.nbytes - own.nbytes for whole, own in zip(found, columns, strict=True))
         return found
 
     def exchange(self, parts: list[Array]) -> list[Array]:

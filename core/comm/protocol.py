@@ -10,7 +10,7 @@ import builtins
 import hashlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -68,6 +68,15 @@ class Comm(ABC):
         """Return the arrays of all ranks, concatenated in rank order; lengths may differ, the dtype may not."""
         parts = self.allgatherv(bits(array))  # kernels of CuPy take subnormal floats for zero
         return (module_of(array).concatenate(parts) if len(parts) > 1 else parts[0]).view(array.dtype)
+
+    def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
+        """Return columns of all ranks, each as :meth:`joined` does.
+
+        Args:
+            columns: arrays of one length; those of other ranks have the same dtypes.
+            sizes: the lengths on all ranks, which all know.
+        """
+        return [self.joined(column) for column in columns]
 
     def exchange(self, parts: list[Array]) -> list[Array]:
         """Send ``parts[r]`` to each rank ``r``, one dtype on all; return the arrays received, in rank order."""

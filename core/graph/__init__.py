@@ -129,7 +129,8 @@ class Graph(hints.Hinted):
         self._lock: Lock = graph_lock(self.device, options.threads, self)
         with self._lock:
             self.ingest = Ingest(self.device, options) if self.device.is_cuda else None  #: checks arrays on the device
-        self._updater = Updater(stores, options, self.ingest, self._lock)
+        updater = partial(Updater, stores) if partition is None else partition.updater
+        self._updater = updater(options, self.ingest, self._lock)
         self._views: dict[str, StoreView] = {}
         self._walked = as_stored  # what operators walk in place of the view of a store
         self._names: Any = None  # ``names``, or a function that makes them

@@ -400,13 +400,19 @@ class Ingest:
         self.launch_copy(batch, (src.data.ptr, dst.data.ptr, 0 if weight is None else weight.data.ptr))
         return EdgeList(src, dst, weight)
 
-    def checked(self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0) -> EdgeList:
-        """Return checked copies of arrays as :meth:`prepare` returns them; waits. Arguments, errors: as below."""
+    def checked(
+        self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0, wait: bool = True
+    ) -> EdgeList:  # fmt: skip
+        """Return checked copies of arrays as :meth:`prepare` returns them. Arguments, errors: as below.
+
+        Without ``wait`` errors are left to :meth:`raise_pending`; invalid edges become (0, 0).
+        """
         # A launch of a part that others may follow does not answer the host.
         batch = self._unvalidated("insert" if inserting else "delete", *edges, False, loops, part | MORE_PARTS)
         assert batch is not None
         copies = self.copied(batch)
-        self.raise_pending()
+        if wait:
+            self.raise_pending()
         return copies
 
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:

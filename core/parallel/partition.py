@@ -27,6 +27,7 @@ from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
 from suricate.placement.batches import gathered
+from suricate.placement.changes import DividedUpdater
 from suricate.placement.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.placement.store import PartitionedStore
 from suricate.plugins.clock import clock_on
@@ -55,6 +56,7 @@ class Partition:
         xp: NumPy or CuPy.
         memory_limit: bytes; determines the slices in which data comes from other ranks. None: no limit.
         table: rows of edges with columns, or None.
+        held: number of arcs of each rank, of all its stores; None: not known.
         stores: the stores of the divided graph.
         local: a graph of all vertices and the arcs of this rank.
     """
@@ -86,6 +88,8 @@ class Partition:
         self._graph = weakref.ref(graph)
         self._own: Frontier | None = None
         self.table: DividedTable | None = None
+        self.held: list[int] | None = None
+        self._bounds_there: tuple[Array, Array] | None = None  # bounds, and a copy on the device
         self._weighed: list[Partition] = []  # of the graph with columns of edges for weights
 
     @property
@@ -132,8 +136,13 @@ class Partition:
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
+        other._bounds_there = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other
+
+    def updater(self, *given: Any) -> DividedUpdater:
+        """Return what applies batches to the graph; arguments as those of ``Updater`` behind the stores."""
+        return DividedUpdater(self, *given)
 
     def clock(self) -> AgreedClock:
         """Return a clock whose measurements are the same on every rank."""
@@ -149,6 +158,13 @@ class Partition:
     @bounds.setter
     def bounds(self, bounds: Array) -> None:
         self._ranges[0] = bounds
+
+    @property
+    def bounds_on_device(self) -> Array:
+        """:attr:`bounds` on the device of the graph."""
+        if self._bounds_there is None or self._bounds_there[0] is not self.bounds:
+            self._bounds_there = self.bounds, self.xp.asarray(self.bounds)
+        return self._bounds_there[1]
 
     @property
     def holds_both(self) -> bool:
@@ -224,7 +240,9 @@ class Partition:
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
-        held = self.comm.allgather(sum(store.local.num_edges for store in self.stores))
+        if self.held is None:
+            self.held = self.comm.allgather(sum(store.held for store in self.stores))
+        held = self.held
         most, mean = max(held), sum(held) / self.comm.size
         if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
             self._reached = min(self._reached, most / max(mean, 1))
@@ -239,6 +257,9 @@ class Partition:
         most = min(self.comm.allgather(NO_LIMIT if self.memory_limit is None else at_a_time(self)))
         if move_rows(tuple(store.local for store in self.stores), self.comm, bounds, self.table, most):
             self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
+            self.held = None
+            for store in self.stores:
+                store.held = None
             self.follow()._updater._count_arcs()
 
     def degrees(self) -> Array:

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.errors import ParameterError
+from suricate.base.errors import ParameterError, SuricateError
 from suricate.base.types import EdgeList
 from suricate.graph.edge_columns.divided import GivenColumns, with_places
 from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.upload import lies_on_host
+from suricate.placement.changes import GatheredEdges
+from suricate.placement.split import count_owners
 from suricate.state.edge_table import ROW
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import Ingest
 
 Given = tuple[Any, Any, Any]
+Facts = tuple[
+    str | None, int, list[tuple[int, int]] | None
+]  # what the part of a rank is, its edges, those of each owner
 IDS, NAMES = "ids", "names"
 
 
@@ -38,6 +43,7 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None
     problem: Exception | None = None
+    facts: list[Facts] = [(None, 0, None)] * 2
     try:
         if graph.ingest is not None:
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
@@ -46,12 +52,12 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         mine = _checked(graph, delete, parts[0], False), _checked(graph, insert, parts[1], True)
         if columns is not None:
             columns.at(np.empty(0, ROW) if mine[1] is None else mine[1][2])
+        facts = _facts(graph, mine)
     except Exception as error:
-        problem = error
-    kinds = [None if one is None else IDS if isinstance(one, EdgeList) else NAMES for one in mine]
-    everybody = comm.together(problem, (kinds, [] if columns is None else list(columns.values)))
+        problem = _first_problem(graph, error)
+    everybody = comm.together(problem, (facts, [] if columns is None else list(columns.values)))
     found = [
-        _joined(comm, graph, mine[k], {one[k] for one, _ in everybody} - {None}, PARTS[parts[k]], inserting=k == 1)
+        _joined(comm, graph, mine[k], [one[k] for one, _ in everybody], PARTS[parts[k]], inserting=k == 1)
         for k in (0, 1)
     ]
     if graph.edge_table is not None and found[1] is not None:
@@ -60,6 +66,36 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         values = given.joined(comm, set().union(*(names for _, names in everybody)), count)
         found[1] = (*found[1][:2], values)
     return found
+
+
+def _first_problem(graph: Graph, error: Exception) -> Exception:
+    """Return what is wrong with a deletion that a launch has checked; else ``error``, met behind that launch."""
+    try:
+        if graph.ingest is not None:
+            graph.ingest.raise_pending()
+    except SuricateError as first:
+        return first
+    return error
+
+
+def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
+    """Return what other ranks have to know about the parts of this rank; waits for checks on the device.
+
+    Raises:
+        SuricateError: what these have found.
+    """
+    xp, partition = graph.device.xp, graph.partition
+    assert partition is not None
+    counts = [
+        count_owners(xp, part, partition.bounds_on_device) if isinstance(part, EdgeList) else None for part in parts
+    ]
+    known = [None if each is None else each.get().tolist() for each in counts]
+    if graph.ingest is not None:
+        graph.ingest.raise_pending()
+    kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
+    return [
+        (kind, 0 if part is None else len(part[0]), each) for kind, part, each in zip(kinds, parts, known, strict=True)
+    ]
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
@@ -87,11 +123,10 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
 
 
 def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
-    if not inserting:
-        return ingest.checked(edges, part, inserting=False)
-    return (
-        ingest.without_loops(edges, part) if self_loops == "drop" else ingest.checked(edges, part, loops=ingest.loops)
-    )
+    """Return copies; what is wrong with them is pending, unless self-loops are dropped."""
+    if inserting and self_loops == "drop":
+        return ingest.without_loops(edges, part)
+    return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)
 
 
 def _texts(column: Any) -> Any:
@@ -99,9 +134,10 @@ def _texts(column: Any) -> Any:
 
 
 def _joined(
-    comm: Comm, graph: Graph, part: Given | None, kinds: set[Any], prefix: str, *, inserting: bool
+    comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
-    """Return the parts of all ranks as one batch; ``kinds`` are those of the parts that there are."""
+    """Return the parts of all ranks as one batch; ``facts`` are what is known about each part."""
+    kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
     if kinds == {NAMES}:
@@ -112,7 +148,12 @@ def _joined(
     empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
-    return EdgeList(*columns).each(comm.joined)
+    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, _ in facts])
+    edges = GatheredEdges(*whole)
+    if graph.device.is_cuda:
+        out, into = (sum(each[end][comm.rank] for _, _, each in facts if each is not None) for end in (0, 1))
+        edges.counts = (out, into) if graph.directed else (out + into, 0)
+    return edges
 
 
 def _column(columns: tuple[Any, ...]) -> Any:

@@ -44,8 +44,8 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     several = [row for row in rows_of(path, "--ranks", "2") if row["workload"] != "scaling collective"]
     assert [row["detail"] for row in several] == ["strong, 2 ranks"] * len(alone) + ["weak, 2 ranks"] * len(alone)
     build = several[0]
-    # a rank gets half of the edges, 8 bytes each, and a byte per edge and store that says what became of it
-    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 2)
+    # a rank gets half of the edges, 8 bytes each, and a byte per edge that says what became of it
+    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 1)
     assert build["extra"]["model_s"] > 0
     assert several[len(alone)]["items"] == 2 * build["items"]
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
@@ -54,7 +54,7 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
 def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workloads, "MOST_AT_ONCE", 100)
     row = rows_of(tmp_path / "rows.jsonl", "--ranks", "2", "--workload", "build")[-2]
-    assert row["extra"]["collectives"] == 3 * 10  # 256 edges
+    assert row["extra"]["collectives"] == 3 * 5  # 256 edges
 
 
 def test_a_graph_that_does_not_fit_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,6 +37,20 @@ def test_equal_parts_are_gathered_and_unequal_ones_sent(gpus: Any) -> None:
     assert [call[1] for call in gpus.CALLS if call[0] == 1].count("send") == 2
 
 
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 0, 1), (0, 0, 0)])
+def test_columns_of_known_sizes_are_joined_in_one_group(gpus: Any, sizes: tuple[int, ...]) -> None:
+    def job(host: Comm) -> None:
+        comm, xp, size = by_nccl(host), cupy, sizes[host.rank]
+        columns = xp.full(size, comm.rank, np.uint32), xp.full(size, 10.0 * comm.rank, np.float64)
+        first, second = comm.joined_columns(columns, sizes)
+        assert first.dtype == np.uint32
+        assert first.get().tolist() == [rank for rank in range(3) for _ in range(sizes[rank])]
+        assert second.get().tolist() == [10.0 * rank for rank in first.get().tolist()]
+
+    run(job, 3)
+    assert sum(call[1] == "allGather" for call in gpus.CALLS) == (6 if sizes == (2, 2, 2) else 0)
+
+
 def test_parts_are_sent_to_each_rank(gpus: Any) -> None:
     def job(host: Comm) -> None:
         comm, xp = by_nccl(host), cupy

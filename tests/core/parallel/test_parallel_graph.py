@@ -462,3 +462,17 @@ def test_names_and_ids_in_one_batch_are_refused() -> None:
         assert graph.insert_edges(*((["a"], ["b"]) if comm.rank else ([], []))).num_inserted == 1
 
     run(job, 2)
+
+
+def test_self_loops_of_one_rank_count_on_all() -> None:
+    """As an undirected edge they are one arc; what is deleted again counts no more."""
+
+    def job(comm: Comm) -> None:
+        graph = made(comm, directed=False)
+        loops = ([3, 5, 3], [3, 6, 3]) if comm.rank else ([39], [39])
+        assert graph.insert_edges(*loops).num_inserted == graph.num_edges == 3
+        assert graph.delete_edges(*([3], [3]) if comm.rank else (None, None)).num_deleted == 1
+        assert graph.num_edges == 2
+        assert len(graph.edges().src) == 2
+
+    run(job, 2)

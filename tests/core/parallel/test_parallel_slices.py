@@ -14,7 +14,7 @@ import suricate as su
 from suricate.errors import CapacityError
 from suricate.graph.exchange import parts
 from suricate.parallel import Comm, run
-from suricate.placement import store
+from suricate.placement import changes
 
 pytestmark = pytest.mark.plain
 
@@ -73,7 +73,7 @@ def test_a_batch_that_takes_too_much_memory_at_once_goes_by_slices(
     backend: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stores reserve for every edge of a batch, also for those that they have, or that come twice."""
-    monkeypatch.setattr(store, "LEAST", 64)
+    monkeypatch.setattr(changes, "LEAST", 64)
     options = {"backend": backend, "in_edges": True, "weight_dtype": "int32"}
 
     def job(comm: Comm) -> None:

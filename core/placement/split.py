@@ -1,0 +1,188 @@
+"""Which edges of a batch a rank holds, and what became of them.
+
+On CUDA one launch counts and one writes the edges of all stores of the rank, in the order of the batch.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from suricate.base.types import EdgeList
+from suricate.cuda.program import Program
+from suricate.cuda.structs import Struct
+from suricate.intake.arrays import picked
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+
+OWN = Struct("Own", {
+    "src": "const uint32_t*",  # [n], of the whole batch
+    "dst": "const uint32_t*",
+    "weight": "const WEIGHT_T*",
+    "counts": "uint32_t*",  # [2][blocks]: edges that the rank holds by source and by destination, of each part
+    "at": "uint32_t*",  # places of those by source
+    "out_src": "uint32_t*",
+    "out_dst": "uint32_t*",
+    "out_weight": "WEIGHT_T*",
+    "in_src": "uint32_t*",  # those by destination, turned round
+    "in_dst": "uint32_t*",
+    "in_weight": "WEIGHT_T*",
+    "n": "long long",
+    "part": "long long",  # edges of a block
+    "low": "uint32_t",  # the rank owns the vertices from here on,
+    "size": "uint32_t",  # so many
+})  # fmt: skip
+OWNERS = Struct("Owners", {
+    "src": "const uint32_t*",  # [n]
+    "dst": "const uint32_t*",
+    "bounds": "const long long*",  # [ranks + 1]
+    "counts": "unsigned long long*",  # [2][ranks], added to
+    "n": "long long",
+    "ranks": "uint32_t",
+})  # fmt: skip
+REPORT = Struct("Report", {
+    "at": "const uint32_t*",  # [n]: places in the batch
+    "status": "const uint8_t*",
+    "src": "const uint32_t*",  # null: self-loops are not counted
+    "dst": "const uint32_t*",
+    "whole": "uint8_t*",  # statuses of the whole batch, or null
+    "counts": "unsigned long long*",  # [2], added to: changed edges, self-loops among them
+    "n": "long long",
+    "wanted": "uint32_t",  # status of changed edges
+})  # fmt: skip
+THREADS, TILE, MAX_BLOCKS = 256, 1024, 2048
+MOST = 1 << 32  #: edges of a batch whose places are words
+
+
+class OwnEdges(NamedTuple):
+    """The edges of a batch that a rank holds in one store.
+
+    Attributes:
+        edges: as the store takes them, in the order of the batch.
+        at: their places in the batch; None in a second store.
+    """
+
+    edges: EdgeList
+    at: Array | None
+
+
+@cache
+def program(width: int, *, both: bool) -> Program:
+    """Return the kernels for weights of ``width`` bytes (0: none), and for one store or two."""
+    weight = "unsigned long long" if width == 8 else "uint32_t"
+    macros: dict[str, int | str] = {"WEIGHT_T": weight, "WEIGHTED": int(width > 0), "BOTH": int(both)}
+    text = "\n".join(struct.declaration for struct in (OWN, OWNERS, REPORT))
+    return Program(Path(__file__).with_name("split.cu"), text, tuple(macros.items()))
+
+
+def programs() -> list[Program]:
+    """Return all programs, for the compile check."""
+    return [program(width, both=both) for width in (0, 4, 8) for both in (False, True)]
+
+
+def own_edges(
+    xp: Any, edges: EdgeList, low: int, high: int, counts: tuple[int, int] | None, *, both: bool
+) -> list[OwnEdges]:
+    """Return the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds.
+
+    Args:
+        xp: NumPy or CuPy, of the arrays.
+        edges: the batch.
+        low: the first vertex.
+        high: that behind the last one.
+        counts: how many edges these are by source and by destination, if known; else this waits on CUDA.
+        both: whether a second store has the edges by destination, turned round.
+    """
+    src, dst, weight = edges
+    if xp is np or len(src) >= MOST:
+        return _by_masks(xp, edges, low, high, both=both)
+    empty, width = xp.empty, 0 if weight is None else weight.dtype.itemsize
+    blocks = max(1, min(-(-len(src) // TILE), MAX_BLOCKS))
+    part = -(-len(src) // (blocks * TILE)) * TILE
+    found, kernels = empty((2, blocks), np.uint32), program(width, both=both)
+    given = {
+        "src": _address(src), "dst": _address(dst), "weight": _address(weight), "counts": _address(found),
+        "n": len(src), "part": part, "low": low, "size": high - low,
+    }  # fmt: skip
+    _launch(kernels, "count_own", OWN, blocks, **given)
+    if counts is None:
+        out, into = found.sum(axis=1, dtype=np.int64).tolist()
+        counts = out, into
+    own: list[OwnEdges] = []
+    for count in counts[: 1 + both]:
+        weights = weight if weight is None else empty(count, weight.dtype)
+        held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
+        own.append(OwnEdges(held, None if own else empty(count, np.uint32)))
+    names = (f"{name}_{column}" for name in ("out", "in") for column in ("src", "dst", "weight"))
+    columns = (_address(column) for each in own for column in each.edges)
+    given.update(zip(names, columns, strict=False), at=_address(own[0].at))
+    _launch(kernels, "write_own", OWN, blocks, **given)
+    return own
+
+
+def _by_masks(xp: Any, edges: EdgeList, low: int, high: int, *, both: bool) -> list[OwnEdges]:
+    turned = EdgeList(edges.dst, edges.src, edges.weight)
+    places = [xp.flatnonzero((one.src >= low) & (one.src < high)) for one in (edges, turned)[: 1 + both]]
+    return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
+
+
+def count_owners(xp: Any, edges: EdgeList, bounds: Array) -> Array | None:
+    """Return how many edges each rank holds by source and by destination, ``uint64[2, ranks]``; None on the CPU.
+
+    Args:
+        xp: NumPy or CuPy, of the arrays.
+        edges: edges of valid ends.
+        bounds: ``int64[ranks + 1]`` on the device: where the ranges of the owners begin and end.
+    """
+    if xp is np:
+        return None
+    ranks, size = len(bounds) - 1, len(edges.src)
+    counts: Array = xp.zeros((2, ranks), np.uint64)
+    _launch(
+        program(0, both=True), "count_owners", OWNERS, min(-(-size // THREADS), MAX_BLOCKS), src=_address(edges.src),
+        dst=_address(edges.dst), bounds=_address(bounds), counts=_address(counts), n=size, ranks=ranks,
+    )  # fmt: skip
+    return counts
+
+
+def report(
+    xp: Any, own: OwnEdges, status: Array, wanted: int, whole: Array | None, counts: Array, *, loops: bool
+) -> None:
+    """Write the statuses of edges of this rank to their places in the batch, and add up what they changed.
+
+    Args:
+        xp: NumPy or CuPy, of the arrays.
+        own: the edges.
+        status: ``uint8``, what became of each.
+        wanted: the status of those that were changed.
+        whole: ``uint8``, the statuses of the batch, or None.
+        counts: ``uint64[2]``: the number of changed edges is added, and that of the self-loops among them.
+        loops: whether self-loops are counted.
+    """
+    edges, size = own.edges, len(status)
+    if xp is np or (own.at is not None and own.at.dtype != np.uint32):
+        if whole is not None:
+            whole[own.at] = status
+        changed = status == wanted
+        counts[:1] += changed.sum(dtype=np.uint64)
+        if loops:
+            counts[1:] += (changed & (edges.src == edges.dst)).sum(dtype=np.uint64)
+    elif size:
+        _launch(
+            program(0, both=True), "report_own", REPORT, min(-(-size // THREADS), MAX_BLOCKS), at=_address(own.at),
+            status=_address(status), src=_address(edges.src) if loops else 0, dst=_address(edges.dst),
+            whole=_address(whole), counts=_address(counts), n=size, wanted=wanted,
+        )  # fmt: skip
+
+
+def _address(array: Any) -> int:
+    return 0 if array is None else int(array.data.ptr)
+
+
+def _launch(kernels: Program, name: str, struct: Struct, blocks: int, **given: int) -> None:
+    packed = struct.packed(*(given.get(field, 0) for field in struct.fields))
+    kernels.kernel(name)((blocks,), (THREADS,), (packed,))
