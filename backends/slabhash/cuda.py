@@ -51,7 +51,7 @@ FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred
 SMALL = 1 << 15  # edges; scratch buffers of batches up to this size are cached,
 CACHED_SHARE = 4  # and larger ones of at most this share of the pool
-TRIM_LIST = 1 + 64 * 5  # words of a List of trim.cu
+TRIM_LIST = 1 + 2048 * 5  # words of a List of trim.cu
 NULL = np.uint64(0)
 
 

@@ -3,8 +3,8 @@
 // is at most what BUMP was before the launch, so that no slab that is taken meanwhile is in the range.
 #include "move.cuh"
 
-constexpr uint32_t MANY_BUCKETS = 256;  // from here on all warps share the work for a vertex, which is listed
-constexpr uint32_t MOST_LISTED = 64;  // the others are served by a warp each
+constexpr uint32_t MANY_BUCKETS = 64;  // from here on all warps share the work for a vertex, which is listed
+constexpr uint32_t MOST_LISTED = 2048;  // the others are served by a warp each
 constexpr uint32_t MOST_LINKED = 64;  // slabs of a chain that a thread closes up; longer ones are left as they are
 
 // A vertex that all warps empty, its buckets before and after; EMPTY as target: none.
@@ -199,7 +199,8 @@ __device__ uint32_t close_up(const View& g, uint32_t head) {
 // whose heads are there any more, are given their buckets, and the list is emptied, by block 0.
 extern "C" __global__ void __launch_bounds__(BLOCK) trim_chains(View g, List* list, long long begin, long long end) {
     if (blockIdx.x == 0) {
-        if (threadIdx.x < min(list->count, MOST_LISTED)) place_buckets(g, list->entries[threadIdx.x]);
+        for (uint32_t k = threadIdx.x; k < min(list->count, MOST_LISTED); k += BLOCK)
+            place_buckets(g, list->entries[k]);
         __syncthreads();
         if (threadIdx.x == 0) list->count = g.counters[SPENT] = g.counters[SPENT + 1] = 0;
     }

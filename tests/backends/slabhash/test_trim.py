@@ -15,7 +15,7 @@ from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.types import EMPTY
 
-MANY_BUCKETS, TRIM_LIST = 256, 1 + 64 * 5  # of trim.cu, and of its list
+MANY_BUCKETS, TRIM_LIST = 64, 1 + 2048 * 5  # of trim.cu, and of its list
 EMULATED = pytest.param("cuda", marks=pytest.mark.skipif(GXX is None, reason="g++ is not installed"))
 
 
@@ -64,7 +64,7 @@ def test_a_vertex_without_edges_gives_up_its_storage(trimmed_by: str) -> None:
     assert store.num_edges == 301
 
 
-def test_more_large_vertices_than_the_list_holds_are_trimmed(trimmed_by: str) -> None:
+def test_many_large_vertices_are_trimmed(trimmed_by: str) -> None:
     store = SlabHashStore(2000, slab_bytes=32)
     store.reserve(100_000)
     src, dst = np.repeat(np.arange(70), 1300), np.tile(np.arange(1300), 70)
