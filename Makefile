@@ -66,7 +66,7 @@ compile-cuda-all: $(VENV)/.dev
 	$(BIN)/python .ci/compile_cuda.py
 
 gpu-test: $(VENV)/.dev
-	$(BIN)/pytest -m gpu $(ARGS)
+	$(QUICK) $(BIN)/pytest -n auto --dist worksteal -m gpu $(ARGS)
 
 gpu-test-all: $(VENV)/.dev
 	$(BIN)/pytest -m gpu --tier=all $(ARGS)

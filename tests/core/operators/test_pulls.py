@@ -334,7 +334,7 @@ def lower(v, value, label, new):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("over", ["in", "both"])
-@pytest.mark.parametrize("limit", [2, 3, 100])
+@pytest.mark.parametrize("limit", [pytest.param(2, marks=pytest.mark.slow), 3, 100])
 def test_rounds_of_many_vertices_equal_those_of_the_cpu(over, limit):
     """Where most vertices wake their neighbours, these see it when they pull."""
     n = 1 << 18

@@ -76,7 +76,7 @@ def test_columns_of_edges_follow_changes(directed: bool) -> None:
     run(lambda comm: follow_changes(comm, batches=2, device="cuda", directed=directed, in_edges=directed), 2)
 
 
-@pytest.mark.parametrize(("dtype", "directed"), [("float64", True), (None, False)])
+@pytest.mark.parametrize(("dtype", "directed"), [pytest.param("float64", True, marks=pytest.mark.slow), (None, False)])
 def test_searches_are_repaired(dtype: str | None, directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in (BFS, SSSP):
         monkeypatch.setattr(kind, "recompute_share", 1e9)

@@ -342,7 +342,11 @@ def test_what_is_not_known_ahead_is_refused() -> None:
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("operation", [intersections, triangles, questions])
+@pytest.mark.parametrize(
+    "operation",
+    [pytest.param(intersections, marks=pytest.mark.slow), triangles, questions],
+    ids=lambda each: each.__name__,
+)
 def test_cuda_does_the_same(operation: Callable[[su.Graph], list[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "SLICE", FEW)
     options = {"directed": False} if operation is triangles else {"in_edges": True}
