@@ -26,10 +26,10 @@ def as_member(fields: Mapping[str, Any]) -> np.ndarray:
 
 
 def read_archive(file: IO[bytes], member: str, format: str) -> tuple[int, dict[str, Any], dict[str, np.ndarray]]:
-    """Return the version, the other fields of the member that is JSON, and the arrays of the other members.
+    """Return the version, the other fields of the JSON member, and the arrays of the other members.
 
     Raises:
-        OSError: the file cannot be read. One of :data:`DAMAGE`: it is no such archive, or a damaged one.
+        OSError: the file cannot be read. One of :data:`DAMAGE`: it is not such an archive, or damaged.
     """
     try:
         if not zipfile.is_zipfile(file):  # NumPy would advise to unpickle it

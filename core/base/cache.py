@@ -83,10 +83,9 @@ def put(name: str, content: bytes) -> None:
 
 @contextlib.contextmanager
 def alone(name: str) -> Iterator[None]:
-    """Wait while another thread or process is in this context for the same entry, at most :data:`PATIENCE` seconds.
+    """A context that one thread or process at a time enters per entry; others wait, at most :data:`PATIENCE` seconds.
 
-    Whoever waited should look for the entry again. Where no folder can be written, or files cannot be locked, nobody
-    waits.
+    After a wait, look for the entry again. If no folder can be written, or files cannot be locked, nobody waits.
     """
     base = named_folder() if is_kept() else None
     with contextlib.ExitStack() as stack:

@@ -21,10 +21,10 @@ def _refuse(name: str) -> NoReturn:
 
 
 class Atomic:
-    """Changes of one element of an array, each as a whole, whatever other edges do at the same time.
+    """Atomic changes of one array element each, while other edges may change the same element.
 
     The array has 32 or 64 bits per element; ``or_`` takes integers and bools. ``value`` is converted to the dtype of
-    the array and wraps to its width; a float does not fit an array of integers.
+    the array and wraps to its width; a float is refused for an array of integers.
     """
 
     @staticmethod

@@ -28,7 +28,7 @@ _DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 
 
 def as_path(path: Any) -> Path:
-    """Return the path that an argument ``path`` names.
+    """Return ``path`` as a ``Path``.
 
     Raises:
         ParameterError: it is neither text nor a path, or has a zero character.
@@ -44,11 +44,11 @@ def as_path(path: Any) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Open ``path`` for writing bytes; a regular file takes its place when the block ends without an exception.
+    """Open a new file for writing bytes, which replaces ``path`` when the block ends without an exception.
 
-    The new file lies beside its target until then; one that a killed process left is removed by the next that writes
-    the same target. It has the permissions (and, where that is allowed, the owner) of
-    the file it replaces, or those of a file made by ``open``. It is on the disk (``fsync``) before it is renamed.
+    Until then it is beside ``path``; one left by a killed process is removed by the next call for the same path. It
+    gets the permissions (and, if allowed, the owner) of the file it replaces, or those of a file made by ``open``. It
+    is flushed to disk (``fsync``) before it is renamed. If ``path`` is not a regular file, it is written directly.
 
     Raises:
         OSError: ``path`` cannot be written, or a write failed; ``filename`` is ``path``.

@@ -27,7 +27,7 @@ _in_child: list[Action] = []
 
 
 def renewed(lock: Lock, then: Action | None = None) -> Lock:
-    """Return ``lock`` (of ``threading``), which will be free in a child if another thread held it at the fork.
+    """Return ``lock`` (of ``threading``), released in a forked child if another thread held it at the fork.
 
     ``then`` is called in such a child. A bound method is held weakly.
     """
@@ -36,9 +36,9 @@ def renewed(lock: Lock, then: Action | None = None) -> Lock:
 
 
 def awaited(acquire: Callable[[float], bool], release: Action) -> None:
-    """Have every fork call ``acquire``, with the seconds it may wait, and ``release`` after it in both processes.
+    """Have every fork call ``acquire``, with the seconds it may wait, and after it ``release`` in both processes.
 
-    To be called in the order in which a thread acquires several of them.
+    Register locks in the order in which threads acquire them.
     """
     _awaited.append((acquire, release))
 

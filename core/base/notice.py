@@ -31,10 +31,10 @@ def tell(line: str) -> None:
 
 
 class CompilationNotice:
-    """Adds up the time spent compiling; writes :data:`LINE` when it passes :data:`PATIENCE`.
+    """Adds up the time spent compiling; writes :data:`LINE` when it exceeds :data:`PATIENCE`.
 
-    Compilations may nest (a kernel compiles the functions it calls), and run in several threads; what overlaps counts
-    once.
+    Compilations may nest (a kernel compiles the functions it calls) and run in several threads; overlapping time
+    counts once.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ LONGEST = 60  #: characters of a value that a message shows
 def shown(value: Any) -> str:
     """Return ``repr(value)`` for a message, in one line and shortened.
 
-    Python writes no integers of thousands of digits at all, and a class may have a ``__repr__`` that fails.
+    It also works for integers of thousands of digits, and for classes whose ``__repr__`` fails.
     """
     try:
         text = " ".join(repr(value).split())

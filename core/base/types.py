@@ -71,7 +71,7 @@ class ArcList(NamedTuple):
 
 
 class PlacedArcs:
-    """An :class:`ArcList` on a CUDA device for launches that take addresses; its arrays are made on first use.
+    """An :class:`ArcList` on a CUDA device given by addresses, for launches; its arrays are made on first use.
 
     Attributes:
         addresses: of ``src``, ``dst``, ``weight`` and ``status``, 0 for None.

@@ -60,15 +60,15 @@ class _Names(NamedTuple):
 
 
 def digest_of(dispatcher: Dispatcher, signature: Any, target: tuple[Any, ...]) -> str:
-    """Return the hex digest of what the machine code of a function for a signature is made from.
+    """Return a hex digest of everything that determines a function's machine code for a signature.
 
     Args:
         dispatcher: the compiled function.
-        signature: types of the arguments, as Numba hands them to a cache.
+        signature: types of the arguments, as Numba passes them to a cache.
         target: what Numba compiles for: triple, processor and its features.
 
     Raises:
-        NoKeyError: the signature has a type that does not say what it stands for.
+        NoKeyError: the signature has a type whose text does not identify it.
     """
     walk = _Walk()
     walk.add("target", *map(str, target), *_versions())

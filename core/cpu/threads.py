@@ -50,7 +50,7 @@ def default() -> int:
     """Return ``SURICATE_THREADS``, else the number of cores.
 
     Raises:
-        ParameterError: the variable is no integer from 1 to 1024.
+        ParameterError: the variable is not an integer from 1 to 1024.
     """
     text = os.environ.get(VARIABLE)
     if not text:
@@ -64,7 +64,7 @@ def checked(threads: Any) -> int | None:
     """Return the ``threads`` of a graph: an integer from 1 to 1024, or None for the default, which is checked too.
 
     Raises:
-        ParameterError: it is none of these, or ``SURICATE_THREADS`` cannot be used.
+        ParameterError: ``threads`` or ``SURICATE_THREADS`` is invalid.
     """
     default()
     return None if threads is None else integer("threads", threads, low=1, high=MOST)
@@ -117,9 +117,9 @@ def ranges(size: int, number: int) -> list[Range]:
 
 
 def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float = 1) -> list[Any]:
-    """Return ``function(*arguments, begin, end)`` of ranges that make up ``[0, size)``, one if that is little work.
+    """Return the results of ``function(*arguments, begin, end)`` for ranges that divide ``[0, size)``, in threads.
 
-    ``unit`` is the work per entry: less than 1 for what vector instructions do, or NumPy.
+    One range if that is little work. ``unit`` is the work per entry: less than 1 for vector instructions, or NumPy.
     """
     if size * unit < 2 * GRAIN:
         return [function(*arguments, 0, size)]
@@ -129,7 +129,7 @@ def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float =
 def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """Return ``[function(*call) for call in calls]``, computed by as many threads as are allowed and free.
 
-    ``function`` releases the GIL. If calls raise, one of their exceptions is raised when all threads are through.
+    ``function`` releases the GIL. If calls raise, one of their exceptions is raised when all threads have ended.
     """
     wanted = min(limit(), len(calls)) - 1
     if wanted <= 0:

@@ -102,8 +102,9 @@ def one_bits(typing_context, value):
 
 @intrinsic_or(lambda condition, one, other: np.int64(one if condition else other))
 def choose(typing_context, condition, one, other):
-    """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch; LLVM would make one of a test of
-    what was just read.
+    """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch.
+
+    LLVM would make a branch of a test of a value that was just read.
     """
 
     def codegen(context, builder, signature, arguments):

@@ -47,9 +47,9 @@ class Workers:
         self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
 
     def submit(self, name: str, function: Callable[..., None], *given: Any) -> None:
-        """Have ``function(*given)`` called in one of the processes, unless this was asked under that name before.
+        """Call ``function(*given)`` in one of the processes, unless a call with this name was submitted before.
 
-        Both are pickled: what cannot be, or cannot be imported by a new process, is not called.
+        Both are pickled. If that fails, or a new process cannot import them, nothing is called.
         """
         folder, most = cache.cache_folder(), min(MOST, cores() - 1)
         if folder is None or not can_work():

@@ -8,11 +8,11 @@ WRAP = (1 << 32) - 1
 
 
 class GridBarrier:
-    """A word on which the blocks of cooperative launches arrive, all of them in one stream.
+    """A word on which the blocks of cooperative launches synchronise; all launches are in one stream.
 
     Attributes:
-        address: of the word, ``uint32``.
-        arrived: what it will be when the launches so far have ended.
+        address: address of the word, ``uint32``.
+        arrived: its value when all launches so far have ended.
     """
 
     def __init__(self, device: Device) -> None:

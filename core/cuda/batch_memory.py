@@ -24,9 +24,9 @@ def offsets_of(*sizes: int) -> tuple[int, ...]:
 
 @lru_cache(MOST_PLANS)
 def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[int, ...]:
-    """Return where the copies and outcomes of a change lie in one block of memory, and the size of that.
+    """Return the offsets of a change's copies and outcomes in one block of memory, and last the size of the block.
 
-    They are src, dst, weights, status, old weights, and status and old weights of a second store. Weights have
+    In order: src, dst, weights, status, old weights, and status and old weights of a second store. Weights have
     ``width`` bytes, or 0; ``paired`` is 1 if there is a second store, else 0.
     """
     size = deletes + inserts
@@ -36,10 +36,10 @@ def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[
 
 @dataclass(slots=True, eq=False)
 class LazyChange:
-    """Makes the arrays of the copies and the outcome of a batch when it is called.
+    """When called, returns the copies and the outcome of a batch as arrays.
 
     ``addresses`` in ``memory`` are those of the copies of src, dst and weight, of the status and the old weights, and
-    of the status and the old weights that a second store reports.
+    of the status and the old weights for a second store.
     """
 
     size: int

@@ -41,12 +41,12 @@ PATIENCE = 10.0  #: seconds that the end of this process waits for a build in on
 
 
 class Compilation:
-    """The machine code of one program text.
+    """The machine code of one program.
 
     Args:
-        text: the program, headers included.
-        name: what messages call it.
-        options: of NVRTC, without the architecture.
+        text: the program, including headers.
+        name: name of the program in messages.
+        options: options of NVRTC, without the architecture.
     """
 
     def __init__(self, text: str, name: str, options: tuple[str, ...]) -> None:
@@ -81,7 +81,7 @@ class Compilation:
         return self._final
 
     def final(self) -> bytes:
-        """Return the final build; waits until it is made.
+        """Return the final build; waits for its compilation.
 
         Raises:
             CompileError: the program has errors.
@@ -102,7 +102,7 @@ class Compilation:
             return found or self._compiled()
 
     def soon(self, on_final: Callable[[], None]) -> tuple[bytes, bool]:
-        """Return the build that is available first, and whether it is the final one.
+        """Return the first build that becomes available, and whether it is the final one.
 
         If it is not, ``on_final`` is called once, later, in another thread.
 
@@ -282,9 +282,9 @@ def nvrtc_version() -> tuple[int, int]:
 
 @functools.cache
 def target_options() -> tuple[str, ...]:
-    """Return the options for the devices of this machine: machine code if all are of one kind, else PTX for the oldest.
+    """Return the NVRTC options for the devices of this machine: machine code if all are of one kind, else PTX.
 
-    Like CuPy's own kernels, programs take subnormal floats for zero in arithmetic.
+    PTX is for the oldest device. As in CuPy's own kernels, arithmetic treats subnormal floats as zero.
     """
     from cupy.cuda import Device, runtime
     from cupy.cuda import nvrtc as library

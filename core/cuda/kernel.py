@@ -22,11 +22,11 @@ SLOT = 16  #: bytes; parameters begin at multiples of it
 class Module:
     """The kernels of one program, loaded on each device that calls them.
 
-    While the final build of the program is being made (see ``suricate.cuda.compiler``), launches take the quick one; a
-    build that was replaced stays loaded, as launches of it may be under way.
+    Until the final build of the program exists (see ``suricate.cuda.compiler``), launches use the quick one. A
+    replaced build stays loaded, since launches of it may be running.
 
     Args:
-        compilation: where the builds come from.
+        compilation: makes the builds.
         cooperative: whether its kernels are launched cooperatively.
     """
 
@@ -91,11 +91,11 @@ class Module:
 
 
 class Kernel:
-    """A kernel that packs its arguments in one step and hands them to the driver.
+    """A kernel that packs its arguments in one step and passes them to the driver.
 
     Args:
         module: its program.
-        name: its name there.
+        name: its name in the program.
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -175,9 +175,9 @@ class _Known(threading.local):
 
 
 class Parameters:
-    """The parameters of a kernel as the driver takes them: ``address`` is that of an array of their addresses.
+    """The parameters of a kernel as the driver takes them; ``address`` is that of an array of their addresses.
 
-    Each place keeps the type of number that its argument has in ``arguments``; addresses are unsigned, of 64 bits.
+    A parameter keeps the number type that it has in ``arguments``; addresses are unsigned, of 64 bits.
     """
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:
@@ -213,16 +213,16 @@ class Parameters:
 
 
 class PreparedKernel:
-    """A kernel that is launched again and again: its arguments stay, and a launch is told only those that changed.
+    """A kernel that is launched repeatedly: arguments are kept, and a launch passes only those that changed.
 
-    It belongs to one device; its user sees to it that one thread at a time uses it, and keeps the arrays alive.
-    ``function`` is the address of the kernel, which a better build may change.
+    It belongs to one device. Use it in one thread at a time, and keep the arrays alive. ``function`` is the address of
+    the kernel, which the final build may change.
 
     Args:
         kernel: the kernel.
-        blocks: of the grid.
-        threads: of a block.
-        arguments: all of them, as a :class:`Kernel` takes them.
+        blocks: blocks of the grid.
+        threads: threads of a block.
+        arguments: all arguments, as a :class:`Kernel` takes them.
     """
 
     def __init__(self, kernel: Kernel, blocks: int, threads: int, arguments: tuple[Any, ...]) -> None:

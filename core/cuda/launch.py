@@ -20,9 +20,9 @@ def wait_for(device: Device) -> None:
 
 
 class StructKernel:
-    """A kernel whose one argument is a struct, launched with less work for the host than CuPy's own launch takes.
+    """A kernel whose only argument is a struct, launched with less host time than CuPy's own launch takes.
 
-    The struct is packed into ``buffer`` before each launch; ``prefix`` is what it begins with, if known.
+    The struct is packed into ``buffer`` before each launch; ``prefix`` is the known beginning of it, if any.
     """
 
     def __init__(self, program: Program, name: str, size: int) -> None:

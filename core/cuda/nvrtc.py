@@ -30,13 +30,13 @@ def library(path: str) -> ctypes.CDLL:
 
 
 def compile_text(path: str, text: str, name: str, options: tuple[str, ...]) -> bytes:
-    """Return the binary of a program: machine code, or PTX if ``-arch`` among the options is a ``compute_`` one.
+    """Return the binary of a program: machine code, or PTX if the option ``-arch`` names a ``compute_`` architecture.
 
     Args:
-        path: of the NVRTC library.
+        path: path of the NVRTC library.
         text: the program; it includes nothing.
-        name: what messages call it.
-        options: of the compiler, ``-arch=...`` among them.
+        name: name of the program in messages.
+        options: options of the compiler, including ``-arch=...``.
 
     Raises:
         CompileError: the text has errors, or an option is unknown.

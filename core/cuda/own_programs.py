@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def own_programs(store: Store) -> list[Program]:
-    """Return the CUDA programs of a backend: ``programs(store)`` of the module ``programs`` or ``cuda`` beside its own.
+    """Return the CUDA programs of a backend: the result of ``programs(store)`` in its module ``programs`` or ``cuda``.
 
-    That module must be importable without CuPy. A backend without kernels of its own has neither, or no such function.
+    That module is beside the backend's own and must be importable without CuPy. Without it, or without the function,
+    there are none.
     """
     package = type(store).__module__.rpartition(".")[0]
     for name in ("programs", "cuda"):

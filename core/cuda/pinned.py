@@ -15,20 +15,20 @@ from suricate.cuda.launch import wait_for
 class PinnedCounters:
     """Counters that the device writes to host memory, where the host polls them without waiting.
 
-    Either kernels store to ``address``, or :meth:`copy_from` queues a copy of counters that lie on the device. ``busy``
-    says that such work may be under way: whoever launches a kernel that writes here sets it, and clears it when all of
-    them are known to have ended. The memory of a busy object is given back only after a wait for the device.
+    Either kernels store to ``address``, or :meth:`copy_from` queues a copy of counters on the device. The memory is
+    freed only after a wait for the device if ``busy`` is set.
 
     Args:
         device: the CUDA device that writes the counters.
-        size: how many there are.
+        size: number of counters.
         dtype: their dtype.
 
     Attributes:
         array: the counters, ``dtype[size]``, zero at first.
         words: the same as a ``memoryview``: indexing gives plain ints, a whole counter at a time.
-        address: where they lie, for kernels.
-        busy: whether work that writes to them may be under way.
+        address: their address, for kernels.
+        busy: whether work that writes to them may be running. Set it when you launch such a kernel; clear it when all
+            of them are known to have ended.
     """
 
     __slots__ = ("_copied", "_device", "address", "array", "busy", "words")

@@ -50,7 +50,7 @@ class Program:
 
     Attributes:
         source: the ``.cu`` file with the ``extern "C"`` kernels.
-        prelude: text put in front of it, after the macros.
+        prelude: text inserted before it, after the macros.
         defines: macros.
         include: folders searched for headers, besides the source's own and :data:`HEADERS`.
         cooperative: whether kernels are launched cooperatively (all blocks resident, grid-wide barriers allowed).
@@ -64,10 +64,7 @@ class Program:
 
     @cached_property
     def text(self) -> str:
-        """The source text handed to NVRTC, headers included.
-
-        So the cache on disk notices a changed header.
-        """
+        """The source text passed to NVRTC, headers included, so that the disk cache notices a changed header."""
         macros = (f"#define {name} {value}" for name, value in self.defines)
         before = "\n".join(
             [

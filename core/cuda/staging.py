@@ -16,7 +16,7 @@ SMALLEST = 1 << 14  #: bytes of a buffer
 
 
 class Staging:
-    """Buffers in pinned memory that kernels or copies read: one is used again when the work queued behind it is done.
+    """Buffers in pinned memory that kernels or copies read; each is reused when the work queued with it is done.
 
     Args:
         device: the CUDA device that reads them.

@@ -189,9 +189,9 @@ def _view_struct(data: Any) -> ViewStruct:
 
 
 def view_prelude(view: StoreView) -> str:
-    """Return what a kernel template needs before it can walk ``view``: macros, ``weight_t``, ``View``, the cursor.
+    """Return the text before a kernel template that walks ``view``: macros, ``weight_t``, ``View``, the cursor.
 
-    Macros say what the view says its cursor can do; a header that says otherwise does not compile.
+    Macros give the capabilities that the view declares; a header that contradicts them does not compile.
     """
     macros: Mapping[str, Any] = {
         "WEIGHTED": int(view.weight_dtype is not None),

@@ -60,7 +60,7 @@ joins = True  #: whether it has ``common``, and finds edges by less than a pass
 def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
     """Yield destination and slot of every edge of ``u``.
 
-    Modules that are made from a template have the loops in place of ``for v, slot in neighbors(g, u):``.
+    In modules made from a template, ``for v, slot in neighbors(g, u):`` is replaced by the loops of the cursor.
     """
     for k in range(buckets(g, u)):
         c = first(g, u, k)

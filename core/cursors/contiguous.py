@@ -19,10 +19,11 @@ SPARSE = 256  # an adjacency more than this times as long as the keys that are l
 
 
 class ContiguousView(NamedTuple):
-    """Arrays of the view: the edges of ``u`` lie in slots ``begin[u]`` to ``end[u]``.
+    """Arrays of the view: the edges of ``u`` are in slots ``begin[u]`` to ``end[u]`` (exclusive).
 
-    ``begin`` and ``end`` are int64[num_vertices], ``dst`` uint32, ``weight`` the weight dtype (uint8[0] if unweighted);
-    ``ascending`` is 1 where every adjacency is ordered by destination (edge queries are then binary searches).
+    ``begin`` and ``end`` are int64[num_vertices], ``dst`` uint32, ``weight`` the weight dtype (uint8[0] if
+    unweighted); ``ascending`` is 1 if every adjacency is ordered by destination (edge queries are then binary
+    searches).
     """
 
     begin: Array

@@ -21,18 +21,18 @@ from suricate.edgefn.typed import TypedFunction
 
 
 class EdgeFunction:
-    """An edge function given as CUDA C++ with its Numba twin, for what the translation cannot do.
+    """An edge function given as CUDA C++ with an equivalent Numba function, for what the translation cannot do.
 
     Args:
-        cuda: an expression, or a body with ``return`` statements. Parameters are named as the twin's: vertex ids are
-            ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights), arrays are pointers to their
-            dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or ``double``.
-        numba: the same as a plain Python function that Numba can compile in nopython mode. Its outer names may
-            be ``numpy``, ``math``, built-ins, and numbers, which are read once, now.
+        cuda: an expression, or a body with ``return`` statements. Parameters have the names of ``numba``'s: vertex ids
+            are ``unsigned int``, the weight has the weight dtype (``int`` 1 without weights), arrays are pointers to
+            their dtype, scalars ``bool``, ``long long``, ``unsigned long long``, ``float`` or ``double``.
+        numba: the same as a plain Python function that Numba can compile in nopython mode. Outside names that it uses
+            may be ``numpy``, ``math``, built-ins, and numbers, which are read once, now.
         result: dtype of the value: bool, int64, uint64, float32 or float64; None for a function without a value.
 
     Raises:
-        EdgeFunctionError: the source of ``numba`` is not available, or it uses another outer name.
+        EdgeFunctionError: the source of ``numba`` is not available, or it uses another outside name.
     """
 
     def __init__(self, *, cuda: str, numba: Callable[..., Any], result: Any = None) -> None:

@@ -36,16 +36,17 @@ def compile_function(
     """Translate ``fn`` for the given types; a repeated call costs about two microseconds.
 
     Args:
-        fn: a function of the leading parameters and one more per argument (those left out take their default value), or
+        fn: a function of the leading parameters and one more per argument (missing ones take their default value), or
             an :class:`EdgeFunction`; ``*others`` takes arguments that the function does not use.
-        arguments: what comes after the leading parameters (see :func:`argument_of`).
+        arguments: what follows the leading parameters (see :func:`argument_of`).
         weight_dtype: dtype of the weights, None if there are none.
         leading: the leading parameters: ``"w"`` is the weight, ``"i"`` and ``"step"`` are int64, ``"value"`` has
             ``value_dtype``, any other name is a vertex id.
-        role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or an
-            integer, False if it returns nothing. ``"effect"``: it may have effects, and returns nothing or a number.
-        value_dtype: dtype of the leading parameter ``"value"``. With a layout the function takes the fields of the word
-            one by one, while generated code passes the word.
+        role: ``"edge"``: it reads and returns a value. ``"vertex"``: it may write ``array[v]`` and returns a bool or
+            an integer, False if it returns nothing. ``"effect"``: it may have effects, and returns nothing or a
+            number.
+        value_dtype: dtype of the leading parameter ``"value"``. With a layout the function takes the fields of a word
+            as separate parameters, while generated code passes the word.
         result_layout: the function returns a tuple of the values of these fields, which generated code returns as a
             word.
 

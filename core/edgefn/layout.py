@@ -95,7 +95,7 @@ class Layout:
 
     @cached_property
     def cuda_source(self) -> str:
-        """C++: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, and ``word_FIELD(word)`` for every field.
+        """C++ text: the type ``word_t``, ``PAYLOAD_BITS``, ``identity_word()``, ``word_FIELD(word)`` for every field.
 
         ``words.cuh`` has the functions of words.
         """

@@ -15,10 +15,10 @@ MISSING = object()
 
 
 class Name(NamedTuple):
-    """A value from outside that the translation relies on: attribute ``path`` of ``name``, as ``owner`` sees it.
+    """A value from outside a function that the translation relies on: attribute ``path`` of ``name``.
 
-    ``owner`` is None for the edge function itself, else a function it calls. A ``name`` that is an int is the number of
-    a default value.
+    ``owner`` is the function that uses it, None for the edge function itself. A ``name`` that is an int is the index
+    of a default value.
     """
 
     owner: Any

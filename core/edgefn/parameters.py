@@ -25,15 +25,15 @@ _COUNTS = ("i", "step")  # leading parameters that are int64
 
 
 class Argument(NamedTuple):
-    """What is known of an argument of a call, or of a leading parameter.
+    """The type of an argument of a call, or of a leading parameter.
 
     Attributes:
         kind: ``"array"``, ``"scalar"`` (a number), ``"words"``, ``"accumulator"`` (``su.Scalar``), ``"sets"``
-            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"`` (those of a graph of several
-            processes, see ``suricate.state.edges.answers``); of leading parameters ``"vertex"``,
-            ``"weight"``, ``"count"`` or ``"value"``.
-        dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. The
-            weight of an unweighted graph has none, nor has what is not of one type.
+            (``su.UnionFind``), ``"edges"`` (``su.EdgeSet``), ``"graph"`` or ``"answers"``
+            (``suricate.state.edges.answers``); of leading parameters ``"vertex"``, ``"weight"``, ``"count"`` or
+            ``"value"``.
+        dtype: that of the array; for a scalar the one it is passed as: bool, int64, uint64, float32 or float64. None
+            for the weight of an unweighted graph, and for kinds without a single type.
         layout: the fields of words, or of a value that is a word.
         op: how an accumulator reduces.
     """
@@ -106,9 +106,9 @@ class Argument(NamedTuple):
         return value.data if self.kind == "words" else value if self.kind == "array" else self.packed(value)
 
     def bindings(self, label: str) -> list[Binding]:
-        """Return what it stands for inside the function, ``label`` being its name in the generated code.
+        """Return the parameters that it becomes in generated code, where it is called ``label``.
 
-        A value that is a word stands for several parameters, one per field.
+        A value that is a word becomes several parameters, one per field.
         """
         if self.layout is not None:
             if self.kind == "words":
@@ -137,12 +137,12 @@ _METHODS = ("accumulator", *_OBJECTS)
 
 
 class Owner(NamedTuple):
-    """What serves the arguments of a kind.
+    """Where the functions for arguments of a kind are defined.
 
     Attributes:
-        module: name of the module of the CPU; it is imported late, since it needs Numba.
-        functions: those of its functions that the Numba source calls.
-        header: that of the CUDA source.
+        module: name of the CPU module, imported late since it needs Numba.
+        functions: its functions that the Numba source calls.
+        header: the header of the CUDA source.
     """
 
     module: str
@@ -289,9 +289,9 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
 
 
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
-    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and the arguments.
+    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and all arguments.
 
-    One with ``*others`` takes more than ``most``.
+    With ``*others`` it takes more than ``most``.
     """
     given = [*signature.names, *map(str, signature.arguments)]
     if least <= len(given) and (source.rest or len(given) <= most):

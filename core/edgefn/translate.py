@@ -17,11 +17,11 @@ from suricate.edgefn.types import BOOL, is_float, storage
 
 
 def translate(source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> Tree:
-    """Return the typed tree of ``source``, whose parameters stand for ``bindings``.
+    """Return the typed tree of ``source``.
 
     Args:
         source: the function.
-        bindings: what its parameters stand for.
+        bindings: the types of its parameters, by name.
         role: what it may do besides reading.
         layout: the fields of the word that it returns, None if it returns a number or nothing.
     """

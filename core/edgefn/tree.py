@@ -141,13 +141,13 @@ class Tree:
     """A translated function.
 
     Attributes:
-        statements: what it does.
+        statements: its statements.
         locals: types of its local variables.
         result: type of its value, None if it returns nothing.
-        names: what it takes from outside.
+        names: the outside names that it uses.
         writes: positions of the arguments that it writes to.
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex.
-        indexed: positions of the arguments that it uses at a leading parameter, by the name of that.
+        indexed: by leading parameter, positions of the arguments that it indexes by that.
         effects: kind of the effects by position of the argument.
     """
 

@@ -44,9 +44,10 @@ class TypedFunction:
         effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex; None:
             not known.
-        indexed: positions of the arguments that it uses at a leading parameter, by the name of that, as far as known.
-        asks: what it asks graphs.
-        by_hand: whether it is an :class:`EdgeFunction`, whose Numba twin may allocate; what is translated does not.
+        indexed: by leading parameter, positions of the arguments that it indexes by that, as far as known.
+        asks: which edges and degrees it looks up in graphs.
+        by_hand: whether it is an :class:`EdgeFunction`, whose Numba function may allocate; translated functions do
+            not.
     """
 
     result: np.dtype | None

@@ -36,9 +36,10 @@ def mixed(x: Any) -> Any:
 
 
 class Permutation:
-    """A permutation of the integers below ``2**bits``, of ``uint64`` arrays, that ``seed`` and ``purpose`` choose.
+    """A pseudo-random permutation of the integers below ``2**bits``, applied to ``uint64`` arrays.
 
-    Rounds of exclusive or, multiplication by an odd number, and a shift of the upper half onto the lower one.
+    It depends on ``seed`` and ``purpose``. Each round is an exclusive or, a multiplication by an odd number, and a
+    shift of the upper half onto the lower one.
     """
 
     def __init__(self, bits: int, seed: int, purpose: str) -> None:
@@ -65,7 +66,7 @@ class Permutation:
 
 
 class EdgeStream(ABC):
-    """A stream of ``length`` edges between ``num_vertices`` vertices; ``distinct`` says that none comes twice.
+    """A stream of ``length`` random edges between ``num_vertices`` vertices; ``distinct``: no edge occurs twice.
 
     Args:
         scale: binary logarithm of the number of vertices, 1 to 31.
@@ -84,10 +85,10 @@ class EdgeStream(ABC):
         self.num_vertices = 1 << self.scale
 
     def piece(self, begin: int, end: int, xp: Any = np) -> EdgeList:
-        """Return the edges of numbers ``begin`` to ``end`` (exclusive), in arrays of ``xp`` (NumPy or CuPy).
+        """Return the edges ``begin`` to ``end`` (exclusive) of the stream, in arrays of ``xp`` (NumPy or CuPy).
 
         Raises:
-            ParameterError: the stream is not so long.
+            ParameterError: the stream is shorter.
         """
         begin = integer("edge stream: begin", begin, low=0, high=self.length)
         end = integer("edge stream: end", end, low=begin, high=self.length)
@@ -144,7 +145,7 @@ class RMATStream(EdgeStream):
 
 
 class LevelTable:
-    """The ``4**levels`` outcomes of some levels of R-MAT with their bits, drawn by Walker's alias method.
+    """The ``4**levels`` outcomes of several levels of R-MAT with their bits, drawn by Walker's alias method.
 
     ``quarters``: probability of the upper left, upper right, lower left and lower right quarter.
     """
@@ -164,9 +165,9 @@ class LevelTable:
         self._arrays = whole, alias, row, column
 
     def draw(self, random: Any, xp: Any = np) -> tuple[Any, Any]:
-        """Return the bits of rows and columns, ``uint32``, for numbers that are uniform in ``uint64``.
+        """Return the bits of rows and columns, ``uint32``, for random numbers ``uint64`` that are uniform.
 
-        The upper bits of a number choose a place of the table, the others one of its two outcomes.
+        The upper bits of a number choose an entry of the table, the others one of its two outcomes.
         """
         threshold, alias, row, column = (xp.asarray(array) for array in self._arrays)
         place = (random >> self._bits).astype(np.int64)

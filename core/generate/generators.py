@@ -255,11 +255,11 @@ def uniform_pairs(num_vertices: int, size: int, *, seed: Seed = 0, weights: Weig
 
 
 def existing_edges(edges: EdgeList, size: int, *, seed: Seed = 0) -> EdgeList:
-    """Return ``size`` random ones of ``edges`` (each place at most once, in random order), with their weights.
+    """Return a random sample of ``size`` of ``edges``, without replacement, in random order, with their weights.
 
     Raises:
         ParameterError: there are fewer edges.
-        ShapeError: ``edges`` is no list of edges.
+        ShapeError: ``edges`` is not a list of edges.
     """
     edges = _edges_of(edges)
     count, size = len(edges.src), integer("size", size, low=0)
@@ -325,13 +325,13 @@ def sliding_window(
     """Yield batches that keep a graph equal to the last ``window`` edges of a stream (the protocol of GPMA).
 
     The first batch inserts the first ``window`` edges; each further one inserts the next ``slide`` edges (the last one
-    what is left) and deletes those that fall out. An edge that falls out but comes again inside the window stays.
-    So after every batch the graph has exactly the distinct edges of the window, each with its last weight.
+    what is left) and deletes those that leave the window, except edges that occur again inside it. So after every
+    batch the graph has exactly the distinct edges of the window, each with its last weight.
 
     Args:
         src, dst: the stream, in order of arrival.
         weight: weights of the stream, or None.
-        time: if given, the stream is put in the order of time first; edges of equal time keep their order.
+        time: if given, the stream is sorted by time first; edges of equal time keep their order.
         window: number of edges, at least 1. slide: number of edges, from 1 to ``window``.
         directed: False for an undirected graph, in which ``(u, v)`` and ``(v, u)`` are one edge.
 

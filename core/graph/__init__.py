@@ -170,7 +170,7 @@ class Graph(hints.Hinted):
 
     @property
     def weight_dtype(self) -> np.dtype | None:
-        """Dtype of the weights, None for an unweighted graph; with columns of edges that of rows."""
+        """Dtype of the weights, None for an unweighted graph; with columns of edges, that of their row numbers."""
         return self._options.weight_dtype
 
     self_loops = property(lambda self: self._options.self_loops, doc="How self-loops are treated, see ``Graph``.")
@@ -179,7 +179,7 @@ class Graph(hints.Hinted):
 
     @property
     def has_in_edges(self) -> bool:
-        """Whether in-edges can be walked."""
+        """Whether operators can walk in-edges."""
         return len(self._stores) > 1 or not self.directed
 
     most_arcs = property(most_arcs)
@@ -235,12 +235,12 @@ class Graph(hints.Hinted):
     def exclusive(self) -> Lock:
         """Return a context manager: inside it other threads wait for the graph, and its CUDA device is current.
 
-        It may be entered again by the same thread; every call on the graph does so.
+        It is reentrant: the thread that holds it may enter it again, as every call on the graph does.
         """
         return self._lock
 
     def alike(self) -> AbstractContextManager[None]:
-        """Return a context for checks of what is passed: of a graph of several processes an error raises on all."""
+        """Return a context for checks of arguments; on a graph of several processes an error in it is raised on all."""
         return nullcontext() if self.partition is None else self.partition.comm.alike()
 
     @on_graph_device
@@ -287,8 +287,8 @@ class Graph(hints.Hinted):
     def apply(self, batch: Batch) -> Delta:
         """Delete the edges of ``batch.delete``, then insert those of ``batch.insert``, as one change with one delta.
 
-        The delta is net: an edge that is deleted and inserted again is listed as replaced if its weight differs, else
-        not at all. Raises as :meth:`insert_edges` does.
+        An edge that is deleted and inserted again is listed as replaced if its weight differs, else not at all. Raises
+        as :meth:`insert_edges` does.
         """
         if not isinstance(batch, Batch):
             kind = type(batch).__name__
@@ -382,9 +382,10 @@ class Graph(hints.Hinted):
     def delete_vertices(self, ids: Any) -> Delta:
         """Delete vertices with all their edges, in both directions; the delta lists those edges.
 
-        Deleted vertices are in no answer, but their ids stay valid: a vertex is live again once an edge is inserted at
-        it, or ``insert_vertices(recycle=True)`` reuses its id. Deleted ids are passed over. A directed graph without
-        in-edges finds the edges that lead to the vertices by one pass over all edges. Waits for the device.
+        Results contain no deleted vertices, but their ids stay valid: a vertex is live again once an edge is inserted
+        at it, or ``insert_vertices(recycle=True)`` reuses its id. Ids of deleted vertices are ignored. A directed
+        graph without in-edges finds the edges that lead to the vertices by one pass over all edges. Waits for the
+        device.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError: the ids are invalid.
@@ -420,7 +421,7 @@ class Graph(hints.Hinted):
 
     @on_graph_device
     def updated(self) -> EdgeList:
-        """Return the edges inserted since :meth:`mark` that are still stored; all edges without a mark. Waits.
+        """Return the edges inserted since :meth:`mark` that are still stored; without a mark, all edges. Waits.
 
         An edge that was stored at the mark, deleted and inserted again may be missing.
         """

@@ -266,7 +266,7 @@ _local = _Local()
 
 @contextmanager
 def rehearsing() -> Iterator[None]:
-    """Start no rehearsal for the graphs and trackers that this thread makes."""
+    """A context in which graphs and trackers made by this thread start no rehearsal."""
     before, _local.rehearsing = _local.rehearsing, True
     try:
         yield
@@ -280,7 +280,7 @@ in_child(REHEARSALS.begin_again)
 
 
 def rehearse_updates(graph: Graph) -> None:
-    """Have what batches of ``graph`` need compiled beside the program; returns at once."""
+    """Start to compile, in the background, what batches of ``graph`` need; returns at once."""
     if not graph.device.is_cuda:
         kind = Kind(type(graph), graph.options, graph.device)
         _rehearse_elsewhere(f"updates of {kind}", (updates, (kind,)), (updates, (kind, BULK, BULK)))
@@ -292,7 +292,7 @@ def rehearse_updates(graph: Graph) -> None:
 
 
 def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
-    """Have what updates of a tracker need compiled beside the program; returns at once."""
+    """Start to compile, in the background, what updates of a tracker need; returns at once."""
     if not compiler.is_ahead():
         return
     kind = Kind(type(graph), graph.options, graph.device)
@@ -322,7 +322,7 @@ def _rehearse_elsewhere(name: str, *calls: Call) -> None:
 
 
 def rehearse(note: str, calls: tuple[Call, ...]) -> None:
-    """Run rehearsals while the process that asked for them lives; make a note of it on disk."""
+    """Run rehearsals while the process that asked for them lives; ``note``: name of the file that records success."""
     parent = os.getppid()
     with rehearsing():
         for steps, given in calls:

@@ -36,6 +36,8 @@ def uploaded(device: Device, change: Change) -> Change:
 class Batch:
     """Edges to delete and to insert in one step: deletions first, then insertions.
 
+    Ids and weights are checked later, by ``Graph.apply``.
+
     Args:
         insert: ``(src, dst)`` or ``(src, dst, weight)``, each in a form that ``Graph.insert_edges`` takes, or None.
         delete: ``(src, dst)``, or None.
@@ -43,8 +45,6 @@ class Batch:
     Raises:
         ShapeError: not two or three arrays, or arrays of different length.
         WeightError: weights to delete.
-
-    Ids and weights are checked by ``Graph.apply``, against the graph.
     """
 
     __slots__ = ("delete", "insert")
@@ -67,7 +67,7 @@ def edge_list(edges: Any, argument: str) -> EdgeList | None:
     """Return edges given as ``(src, dst)`` or ``(src, dst, weight)``, contents not yet checked; None stays None.
 
     Raises:
-        ShapeError: they are none; ``argument`` names them.
+        ShapeError: not in one of these forms; the message names ``argument``.
     """
     if edges is None:
         return None
@@ -179,7 +179,8 @@ class Delta:
     def switched_vertices(self) -> ReturnedArray:
         """``uint32[k]`` on the device: the vertices that the call deleted or recycled; does not wait.
 
-        Vertices revived by an edge are among the ends of ``edges("inserted")``; on the CPU they are here, too.
+        Vertices revived by an inserted edge are included on the CPU only; on both devices they are ends of
+        ``edges("inserted")``.
         """
         known = [part for part in (self._deleted_vertices, self._revived_vertices) if hasattr(part, "dtype")]
         return self._device.xp.concatenate(known) if known else self.deleted_vertices
@@ -188,7 +189,7 @@ class Delta:
     def live_may_differ(self) -> bool:
         """Whether vertices may have been added, deleted or revived, as far as the host knows without waiting.
 
-        On CUDA an insertion while there may be deleted vertices (``Graph.most_deleted``) may have revived some.
+        On CUDA this includes every insertion while there may be deleted vertices (``Graph.most_deleted``).
         """
         if self.num_vertices_after != self.num_vertices_before or callable(self._revived_vertices):
             return True
@@ -296,9 +297,9 @@ class Delta:
             return self._arc_list(kind)[0]
 
     def placed_arcs(self, kind: str) -> ArcList | PlacedArcs | None:
-        """Return the arcs of :meth:`arc_list` for one launch, with less work for the host; None if there are none.
+        """Return the arcs of :meth:`arc_list` in the cheapest form for one launch; None if there are none.
 
-        For a CUDA batch with one half, only the addresses are passed and no array objects are made.
+        For a CUDA batch that only inserts or only deletes, these are addresses, without array objects.
         """
         _require_kind(kind)
         removed, added, deleted = self._changes  # read before the lists, which are made first

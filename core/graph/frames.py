@@ -75,12 +75,12 @@ class Frame:
 
 
 class Seen(NamedTuple):
-    """What ``Tracker.changed`` compares with.
+    """The copy of a result with which ``Tracker.changed`` compares the next one.
 
     Attributes:
         fields: copies of the result's arrays.
         live: which vertices were live, on the host.
-        version: that of the graph's names.
+        version: the version of the graph's names.
     """
 
     fields: dict[str, Array]
@@ -97,7 +97,7 @@ def fields_of(result: Any) -> dict[str, Any]:
 
 
 def of_fields(result: Any, fields: dict[str, Any]) -> Any:
-    """Return a result with these parts in place of its own, given as :func:`fields_of` returns them."""
+    """Return ``result`` with its parts replaced by ``fields``, in the form that :func:`fields_of` returns."""
     return result._replace(**fields) if hasattr(result, "_asdict") else fields["value"]
 
 
@@ -116,7 +116,7 @@ def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dic
 
 
 def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
-    """Return vertices that ``Tracker.at`` was given, ``int64[k]`` on the graph's device; whether it is a single one."""
+    """Return the vertices given to ``Tracker.at``, ``int64[k]`` on the device, and whether it was a single one."""
     if names is None and not graph.device.is_cuda and (few := few_valid((ids, ids, None), graph.num_vertices)):
         return few.src.astype(np.int64), False
     if (ids is None) == (names is None):
@@ -265,7 +265,7 @@ def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: n
 
 
 def differ(graph: Graph, a: Array, b: Array, atol: float = 0.0) -> Array:
-    """Return where entries differ by more than ``atol``; two NaN, and equal infinities, do not."""
+    """Return a mask of entries that differ by more than ``atol``; NaN equals NaN, and infinities equal themselves."""
     differ = (a != b) & ((a == a) | (b == b))
     if not atol:
         return differ

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class MemoryUsage(NamedTuple):
-    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; the rest are sums over it.
+    """Memory of a graph: ``parts`` is ``{"out.<part>": (bytes used, bytes allocated)}``; other fields are sums over it.
 
-    The part ``live`` is the mask of live vertices, there once a vertex was deleted. ``columns`` and ``edge_columns``
-    are those of vertices and of edges, if there are any; of texts without the bytes of each. Beside all parts,
-    ``workspace`` is the bytes of the scratch arrays that operators keep between calls.
+    The part ``live`` is the mask of live vertices, once a vertex was deleted; ``columns`` and ``edge_columns`` are
+    those of vertices and of edges (texts without their own bytes). ``workspace``, which no part includes, is the bytes
+    of the scratch arrays that operators keep between calls.
     """
 
     parts: dict[str, tuple[int, int]]
@@ -49,7 +49,7 @@ def memory_usage(graph: Graph) -> MemoryUsage:
 
 
 def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
-    """Return the bytes used and allocated by part; edges are not counted, as that takes a time that grows."""
+    """Return the bytes used and allocated by part, without counting edges, which takes longer on larger graphs."""
     updater = graph._updater
     parts = {
         f"{name}.{part}": size

@@ -73,7 +73,7 @@ def from_coo(
         options: options of ``Graph``. With ``comm`` each process passes its part of the edges.
 
     Raises:
-        VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are bad, as for ``Graph.insert_edges``.
+        VertexRangeError, DTypeError, ShapeError, WeightError: the arrays are invalid, as for ``Graph.insert_edges``.
     """
     if getattr(options.get("comm"), "size", 1) > 1:
         from suricate.graph.exchange.parts import from_parts  # whose package needs this module
@@ -138,7 +138,7 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
     symmetric: of two values that differ, the one below the diagonal is taken.
 
     Raises:
-        ParameterError: it is no sparse matrix, or a damaged one.
+        ParameterError: ``matrix`` is not a sparse matrix, or is damaged.
         ShapeError: the matrix is not square.
         WeightError: ``weight_dtype`` cannot hold a value or a sum.
     """
@@ -179,21 +179,21 @@ def from_networkx(
 ) -> Graph:
     """Return a copy of a NetworkX graph, directed if that is; with ``directed=True`` an undirected edge is two arcs.
 
-    Nodes that are exactly the integers ``0 .. n - 1``, of Python or NumPy, keep them as ids; any others are numbered in
-    the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers. Parallel edges
-    become one; the last weight wins.
+    If the nodes are exactly the integers ``0 .. n - 1`` (of Python or NumPy), these are the ids. Other nodes are
+    numbered in the order of ``graph.nodes``, and become :attr:`Graph.names` if all are texts, or all are integers. Of
+    parallel edges the last weight wins.
 
     Args:
         cls: ``Graph``.
         graph: any NetworkX graph.
-        weight: edge attribute that holds the weights (1 where an edge lacks it), or None.
-        edge_columns: edge attributes that become columns of edges, each either there at all edges or at none; or their
-            dtypes by name, as for ``Graph``.
+        weight: edge attribute that holds the weights (1 if an edge lacks it), or None.
+        edge_columns: edge attributes that become columns of edges: a list, of which each exists at all edges or at
+            none; or their dtypes by name, as for ``Graph``.
         options: options of ``Graph``.
 
     Raises:
-        ParameterError: ``graph`` is no graph of NetworkX, or none of its edges has the attribute.
-        DTypeError, WeightError: a weight is no number, or none that a graph can have.
+        ParameterError: ``graph`` is not a NetworkX graph, or no edge has the attribute.
+        DTypeError, WeightError: a weight is not a number, or one that a graph cannot hold.
     """
     _refuse_num_vertices(options, "graph")
     if not all(callable(getattr(graph, name, None)) for name in ("is_directed", "is_multigraph", "adjacency")):
@@ -287,13 +287,17 @@ def from_pandas_edgelist(
 ) -> Graph:
     """Return a graph of the rows of a data frame; ``source``, ``target`` and ``weight`` name its columns.
 
-    ``edge_columns`` names those that become columns of edges: a list, or a dict of dtypes as for ``Graph``. Two columns
-    of texts become the names of the vertices, as in :func:`from_coo`. ``frame`` is a data frame of pandas or polars, or
-    a table of Arrow.
+    Args:
+        cls: ``Graph``.
+        frame: a data frame of pandas or polars, or a table of Arrow.
+        source, target: columns of ids, or of texts, which become the names of the vertices, as in :func:`from_coo`.
+        weight: the column of weights, or None.
+        edge_columns: columns that become columns of edges: a list, or a dict of dtypes as for ``Graph``.
+        options: options of ``Graph``.
 
     Raises:
-        ParameterError, ShapeError: ``frame`` is no data frame, or lacks a column.
-        DTypeError: ids or weights are no numbers, or some are missing.
+        ParameterError, ShapeError: ``frame`` is not a data frame, or lacks a column.
+        DTypeError: ids or weights are not numbers, or some are missing.
         WeightError: ``weight_dtype`` without ``weight``.
     """
     names = None if isinstance(frame, Mapping) else column_names(frame)
@@ -325,14 +329,14 @@ def from_edge_index(cls: type[Graph], edge_index: Any, num_vertices: int, weight
     """Return a graph of a PyTorch Geometric ``edge_index`` (integers, ``[2, edges]``).
 
     Raises:
-        ShapeError: another shape.
+        ShapeError: ``edge_index`` has another shape.
     """
     src, dst = ends_of_index(as_array(edge_index, "edge_index"))
     return from_coo(cls, src, dst, weight, num_vertices=num_vertices, **options)
 
 
 def ends_of_index(index: Array) -> Array:
-    """Return an ``edge_index`` if it has the right shape, two arrays of ids; raises ``ShapeError`` otherwise."""
+    """Return the sources and destinations of an ``edge_index``; ``ShapeError`` unless it is ``[2, edges]``."""
     if index.ndim != 2 or index.shape[0] != 2:
         raise ShapeError(f"edge_index has shape {index.shape}: it must be [2, edges]")
     return index
@@ -353,7 +357,7 @@ def to_csr(graph: Graph) -> Adjacency:
 def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
     """Return the adjacency matrix as ``scipy.sparse.csr_array``: the weights, or ones (float64).
 
-    ``weight`` names a column of edges; if they have columns, the one called ``weight`` is taken else, or ones.
+    ``weight`` names a column of edges; by default it is the one called ``weight``, if there is one.
     """
     import scipy.sparse
 
@@ -371,10 +375,10 @@ def to_scipy_sparse(graph: Graph, weight: str | None = None) -> Any:
 
 @on_graph_device
 def to_networkx(graph: Graph) -> Any:
-    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights are the edge attribute ``weight``.
+    """Return a ``networkx.Graph`` or ``DiGraph`` of the live vertices; weights become the edge attribute ``weight``.
 
-    Columns of edges are attributes, too, and columns of vertices are those of the nodes. Nodes are the names of the
-    vertices, where they have names, else their ids.
+    Columns become attributes of edges and of nodes. Nodes are the names of the vertices, or the ids of those without
+    one.
 
     Raises:
         RequirementError: the id of a vertex without a name is the name of another one.
@@ -405,10 +409,10 @@ def to_networkx(graph: Graph) -> Any:
 def to_pandas_edgelist(graph: Graph, source: str = "source", target: str = "target", weight: str = "weight") -> Any:
     """Return a ``pandas.DataFrame`` with one row per edge; no column ``weight`` if the graph is unweighted.
 
-    Columns of edges are columns under their names, and ``weight`` is not used then.
+    Columns of edges keep their names, and ``weight`` is then not used.
 
     Raises:
-        ParameterError: two columns have the same name, or one is no name.
+        ParameterError: two columns would have the same name, or a name is not a text.
     """
     pandas = library("pandas", "pandas")
     _check_names(source=source, target=target, weight=weight)

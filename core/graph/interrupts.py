@@ -26,7 +26,7 @@ _main = threading.main_thread().ident  #: of this process
 
 
 class Uninterrupted:
-    """A context manager: inside, an interrupt from the keyboard is noted; its handler is called at the end.
+    """A context manager that delays ``KeyboardInterrupt``: the handler of the signal is called at the end.
 
     If interrupts have no Python handler (they are ignored, or end the process), nothing is done.
     """
@@ -55,10 +55,10 @@ class Uninterrupted:
 
 
 class Changing(Uninterrupted):
-    """A context manager in which the stores of a graph are changed: Ctrl-C waits for its end, and a fork can tell.
+    """A context manager around changes of a graph's stores: Ctrl-C waits for its end, and a forked process can tell.
 
     Args:
-        owner: counts in its attribute ``changing`` how many are open.
+        owner: its attribute ``changing`` counts how many are open.
     """
 
     __slots__ = ("_owner",)

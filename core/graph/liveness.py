@@ -53,7 +53,7 @@ class LiveVertices:
     """The live vertices of one graph; used under its lock.
 
     Args:
-        device: the graph's.
+        device: the graph's device.
         num_vertices: its number of vertices, all of them live.
 
     Attributes:
@@ -107,7 +107,7 @@ class LiveVertices:
         return self.num_vertices - self.most_deleted
 
     def deleted_ids(self) -> np.ndarray:
-        """Return the deleted ids, ``uint32``, ascending, in host memory, never changed in place; waits as above."""
+        """Return the deleted ids, ``uint32``, ascending, on the host; the array is never changed. May wait."""
         self.refresh()
         if self._ids is None:
             deleted = self.device.xp.flatnonzero(~self.arrays().mask)
@@ -134,22 +134,26 @@ class LiveVertices:
             self._make(num_vertices)
 
     def resize(self, num_vertices: int) -> None:
-        """Note that live vertices were added, or the last ones removed again."""
+        """Note that live vertices were added, or that the last ones were removed."""
         added, self.num_vertices, self._live = num_vertices - self.num_vertices, num_vertices, None
         if self._count is not None and added:
             self._count += np.uint32(added & 0xFFFFFFFF)
 
     def deletion(self, ids: np.ndarray) -> Edit:
-        """Prepare that ``ids`` (``uint32``, distinct, on the host), all of them live, are deleted.
+        """Prepare the deletion of ``ids`` (``uint32``, distinct, on the host), which are live; :meth:`apply` makes it.
 
         Raises:
-            MemoryError: memory does not suffice.
+            MemoryError: there is not enough memory.
         """
         self.arrays()
         return Edit(self.device.xp.asarray(ids.astype(np.int64)), False, None)
 
     def recycling(self, count: int) -> Edit:
-        """Prepare that the lowest ``count`` deleted ids, or all, are live again; waits as above. Raises likewise."""
+        """Prepare to make the lowest ``count`` deleted ids (or all) live again; :meth:`apply` does so. May wait.
+
+        Raises:
+            MemoryError: there is not enough memory.
+        """
         known = self.deleted_ids()
         self.arrays()
         return Edit(self.device.xp.asarray(known[:count].astype(np.int64)), True, known[count:])
@@ -167,12 +171,12 @@ class LiveVertices:
             self.apply(self.deletion(deleted))
 
     def revival(self, src: Array, dst: Array) -> Any:
-        """Prepare for the insertion of edges while there may be deleted vertices; :meth:`revive` takes what it returns.
+        """Prepare to revive vertices by an insertion of edges; pass the result to :meth:`revive`. Does not wait.
 
-        The edges must be valid on the CPU; on CUDA only their number counts. Does not wait. None: every vertex is live.
+        Returns None if every vertex is live. On the CPU the edges must be valid; on CUDA only their number is used.
 
         Raises:
-            MemoryError: memory does not suffice.
+            MemoryError: there is not enough memory.
         """
         if self._reviver is None:
             mask = self.arrays().mask
@@ -184,11 +188,12 @@ class LiveVertices:
         return self.device.xp.zeros(1 + min(most, self.most_deleted), np.uint32)
 
     def revive(self, revival: Any, inserted: Any, guard: Array | None = None) -> Array | Callable[[], Array]:
-        """Note that the ends of inserted edges are live; return those that were deleted, or what reads them.
+        """Mark the ends of inserted edges as live; return those that were deleted, or a function that reads them.
 
         Args:
             revival: what :meth:`revival` returned.
-            inserted: an ``EdgeList``, or what makes the ``Change``, of valid edges unless ``guard`` says otherwise.
+            inserted: an ``EdgeList``, or a function that returns the ``Change``; the edges are valid unless ``guard``
+                is set.
             guard: ``uint32[1]`` on the device; if not zero, nothing is revived.
         """
         if self._reviver is None:
@@ -248,10 +253,9 @@ def live(graph: Graph) -> ReturnedArray:
 def live_arrays(graph: Graph) -> Live:
     """Mask (``bool[num_vertices]``) and number (``uint32[1]``) of live vertices on the graph's device, for kernels.
 
-    These are the graph's own arrays: they must not be written to. Each later change of the graph changes them, on CUDA
-    in the stream, so that they can be passed to operators and read in functions without a wait. ``count`` stays the
-    same array; ``mask`` is valid until vertices are added. Both are made when they are first asked for, and again by
-    the first deletion: while :attr:`most_deleted` is 0, an algorithm can do without them.
+    These are the graph's own arrays: do not write to them. Later changes of the graph change them, on CUDA in the
+    stream, so that functions of operators can read them without a wait. ``count`` stays the same array; ``mask`` is
+    valid until vertices are added. They are made on first use, so skip them while :attr:`most_deleted` is 0.
     """
     return graph._updater.live.arrays()
 

@@ -37,7 +37,7 @@ def edge_weights(graph: Graph, src: Any, dst: Any, default: float | None = None)
         graph: the graph.
         src: ids or names, ``n``.
         dst: ids or names, ``n``.
-        default: NaN on float weights and 0 on integer weights if None.
+        default: None: NaN for float weights, 0 for integers.
 
     Raises:
         WeightError: the graph is unweighted, or its dtype cannot represent ``default``.
@@ -98,7 +98,7 @@ def adjacency(graph: Graph, vertices: Any, direction: Direction = "out") -> Adja
 
     Raises:
         RequirementError: ``"in"``, and the graph keeps no in-edges.
-        UnknownNameError: a vertex is given as a text, and there is none of this name (see :attr:`names`).
+        UnknownNameError: no vertex has this name (see :attr:`names`).
         VertexRangeError, DTypeError, ShapeError: the ids are invalid.
     """
     graph._updater.raise_found()
@@ -110,7 +110,7 @@ def contains(graph: Graph, item: Any) -> bool:
     """Return whether an edge, ``(u, v)``, is stored, or a vertex is live; vertices are ids or names. Waits.
 
     Raises:
-        ParameterError, DTypeError: it is neither.
+        ParameterError, DTypeError: ``item`` is neither an edge nor a vertex.
     """
     if isinstance(item, tuple):
         if len(item) != 2:
@@ -130,10 +130,10 @@ def _vertex(graph: Graph, vertex: Any) -> int | None:
 
 
 def absent_weight(default: Any, dtype: np.dtype) -> np.ndarray:
-    """Return what stands for the weight of an edge that is not there, ``dtype`` without dimensions.
+    """Return ``default``, checked, as a 0-d array of ``dtype``: the weight reported for edges that are not stored.
 
     Raises:
-        WeightError: ``dtype`` cannot hold it; NaN and infinities are held by floats.
+        WeightError: ``dtype`` cannot hold it (only floats hold NaN and infinities).
         ShapeError, DTypeError: it is not one number.
     """
     if default is None:

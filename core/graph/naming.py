@@ -25,8 +25,8 @@ VERTICES = ("source", "sources", "starts", "nodes")  #: parameters of algorithms
 def names(graph: Graph) -> Names | None:
     """The names of the vertices (``su.Names``, in host memory), or None. Files read with ``relabel`` bring them.
 
-    They are shown in frames, taken in place of ids, copied with the graph, kept in snapshots, and the nodes of
-    ``to_networkx``. Deleting a vertex leaves its name, until its id is recycled; adding one gives it none.
+    Frames show them, calls take them in place of ids, copies and snapshots keep them, and ``to_networkx`` uses them as
+    nodes. A deleted vertex keeps its name until its id is recycled; a new vertex has none.
 
     Raises:
         ParameterError: set to something else, or to names of ids that the graph does not have.
@@ -51,7 +51,7 @@ def set_names(graph: Graph, names: Names | None) -> None:
 def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
     """Return valid ids, on the host, of vertices given as ids, or by names that are texts.
 
-    Integers are ids, also where names are integers.
+    Integers are always ids, even if names are integers.
 
     Raises:
         UnknownNameError: the graph has no names, or no vertex of such a name.
@@ -78,7 +78,7 @@ def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
 
 
 def as_parameters(graph: Graph, params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters of an algorithm with ids where vertices, or the keys of a mapping, are given as texts.
+    """Return parameters of an algorithm with texts that stand for vertices, also as keys of mappings, replaced by ids.
 
     Raises:
         UnknownNameError: there is no vertex of such a name.
@@ -126,7 +126,7 @@ def columns_of(graph: Graph, vertices: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
-    """Return what stands for vertices in other libraries: their names; the id of those without one.
+    """Return vertices as other libraries see them: the names, or the ids of those without one.
 
     Raises:
         RequirementError: such an id is the name of another vertex.
@@ -146,14 +146,14 @@ def nodes_of(graph: Graph, vertices: np.ndarray) -> list[Any]:
 def columns(graph: Graph) -> Columns:
     """Attributes of the vertices by name, a mapping: ``graph.columns["age"] = [...]``; see :class:`Columns`.
 
-    They follow insertions, deletions and recycling of vertices, copies and snapshots. Operators take the name of one as
-    an argument of a function.
+    They follow insertions, deletions and recycling of vertices, copies and snapshots. An operator takes the name of a
+    column as an argument of its function.
     """
     return Columns(graph, vertices_of)
 
 
 def forget_names(graph: Graph, ids: Any) -> None:
-    """Note that ``ids`` are new vertices: they do not have the names of those that had these ids before."""
+    """Remove the names of ``ids``, which now belong to new vertices."""
     if (names := graph.names) is not None:
         host = graph.device.to_numpy(ids)
         names.forget(host[names.has(host)], reuse=False)
@@ -163,10 +163,10 @@ def forget_names(graph: Graph, ids: Any) -> None:
 
 
 def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray | None]:
-    """Return the sources and destinations of edges as ids, where both ends are known, and which edges these are.
+    """Return edges given by names with ids instead, without those that have an unknown name.
 
-    Names that are texts become ids; an edge at an unknown name is left out. The third value is ``bool[n]``, true for
-    the edges that are returned, or None if no texts were given.
+    Returns:
+        Sources, destinations, and a mask ``bool[n]`` of the edges returned; None if no names were given.
 
     Raises:
         ShapeError: ``src`` and ``dst`` differ in length.
@@ -185,9 +185,9 @@ def known_edges(graph: Graph, src: Any, dst: Any) -> tuple[Any, Any, np.ndarray 
 def as_edges(
     graph: Graph, delete: Given | None, insert: Given | None, parts: tuple[int, int]
 ) -> tuple[Given | None, Given | None]:
-    """Return both parts of a batch with ids in place of names; ``parts`` are those of ``Updater.apply``.
+    """Return both parts of a batch with ids in place of names, adding new names of an insertion to the graph.
 
-    Raises as :func:`_insertion` does.
+    ``parts`` names the parts in messages, as for ``Updater.apply``. Raises as ``Graph.insert_edges`` does.
     """
     if delete is not None:
         delete = (*known_edges(graph, *delete[:2])[:2], delete[2])

@@ -46,7 +46,7 @@ class GraphOptions:
     NumPy takes for a dtype, ``memory_limit`` as text with a unit (``"1.5GB"``).
 
     Raises:
-        ParameterError, UnknownNameError, DTypeError: an option of the wrong type, name or value.
+        ParameterError, UnknownNameError, DTypeError: an option has a wrong type, name or value.
     """
 
     backend: type[Store]
@@ -90,9 +90,9 @@ class GraphOptions:
         """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
 
         Raises:
-            DTypeError, VertexRangeError: ``num_vertices`` is no number of vertices.
-            DTypeError, ShapeError, ParameterError: hints that cannot be used; another option that the backend refuses.
-            CapacityError: memory does not suffice for the vertices.
+            DTypeError, VertexRangeError: ``num_vertices`` is not a valid number of vertices.
+            DTypeError, ShapeError, ParameterError: invalid hints; another option that the backend refuses.
+            CapacityError: there is not enough memory for the vertices.
         """
         count = checked_count(num_vertices)
         hints = [_checked_hints(degree_hints, count, "degree_hints")]
@@ -125,9 +125,9 @@ class GraphOptions:
 
 
 def choose_backend(backend: Any, device: str | Device) -> tuple[type[Store], Device]:
-    """Return the class and the device for what a user asked for.
+    """Return the backend's class and the device for the user's ``backend`` and ``device``.
 
-    ``device="auto"`` goes where the backend runs; ``backend=None`` is the default backend of the device.
+    ``device="auto"`` is a device on which the backend runs; ``backend=None`` is the default backend of the device.
 
     Raises:
         UnknownNameError: no backend of this name is installed.

@@ -40,11 +40,11 @@ class Reviver:
         """Mark the ends of edges as live; does not wait.
 
         Args:
-            inserted: an ``EdgeList`` on the device, or what makes a ``Change`` (a ``LazyChange``).
-            guard: ``uint32[1]``, or None.
-            mask: ``bool[num_vertices]`` in memory of whole words.
-            count: ``uint32[1]``.
-            revived: ``uint32``, of which the first is zero, with room for all that the batch can revive.
+            inserted: an ``EdgeList`` on the device, or a ``LazyChange``.
+            guard: ``uint32[1]``; if not zero, nothing is done. Or None.
+            mask: ``bool[num_vertices]``, whose memory is a multiple of 4 bytes.
+            count: ``uint32[1]``, the number of live vertices.
+            revived: ``uint32``: the number of revived vertices, zero before, and their ids; with space for all ends.
         """
         if self._kernel is None:
             self._kernel = StructKernel(PROGRAM, "revive", REVIVE.size)
@@ -68,7 +68,7 @@ def _ends(inserted: Any) -> tuple[int, int, int, Any]:
 
 
 class Revived:
-    """Reads the vertices that a batch has revived, when it is called."""
+    """When called, returns the vertices that a batch has revived."""
 
     def __init__(self, device: Device, found: Array) -> None:
         self._device, self._found = device, found

@@ -16,7 +16,7 @@ Action = Callable[[Store, EdgeList], None]
 
 
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
-    """Do ``action`` with the edges whose status is ``wanted``; in smaller parts where memory does not suffice."""
+    """Apply ``action`` to the edges whose status is ``wanted``, in several parts if memory is short."""
     size = len(edges.src)
     try:
         xp = np if isinstance(status, np.ndarray) else store.device.xp

@@ -30,13 +30,10 @@ LEAST = 1 << 16  #: edges from which on rows are copied; all passes over fewer t
 def copied_rows(graph: Graph) -> Iterator[None]:
     """A context in which operators on the CPU walk copies of the rows; other threads wait for the graph.
 
-    A copy is made when a view is first walked.
-
-    Graphs of fewer than :data:`LEAST` edges are walked as they are stored, so that copying is not compiled for them.
-
-    A copy holds each row in the order of the storage, so results are the same to the last bit. It takes 4 bytes per
-    edge, those of weights, and 8 per vertex; without memory for it operators walk the storage.
-    Functions should not ask ``(u, x) in graph`` meanwhile: it takes the time of a scan of the row.
+    A view is copied when it is first walked, each row in its order in storage, so that results are the same to the
+    last bit. A copy takes 4 bytes per edge, those of weights, and 8 per vertex; without the memory for it, or with
+    fewer than :data:`LEAST` edges, operators walk the storage. Avoid ``(u, x) in graph`` in functions: it scans the
+    row.
     """
     graph = graph if graph.partition is None else graph.partition.follow()
     with graph.exclusive():
@@ -53,12 +50,12 @@ def copied_rows(graph: Graph) -> Iterator[None]:
 
 
 def as_stored(view: StoreView) -> StoreView:
-    """Return the view of a store as it is."""
+    """Return the view of a store itself, uncopied."""
     return view
 
 
 def rows_of(view: StoreView) -> StoreView:
-    """Return a view over a copy of the rows of ``view`` if they lie in segments with gaps between them, else itself."""
+    """Return a view over a copy of the rows of ``view``; ``view`` itself if its rows are contiguous."""
     if view.owner_per != "segment" or not view.can_scan:
         return view
     # these import Numba, which CUDA does without otherwise

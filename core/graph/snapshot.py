@@ -94,12 +94,12 @@ def _demand(name: str, value: Any, holds: bool) -> None:
 
 
 def save(graph: Graph, path: str | Path) -> None:
-    """Write ``graph`` to ``path``; a file that is there is replaced at the end, in one step. Waits for the device.
+    """Write ``graph`` to ``path``, replacing an existing file only when complete. Waits for the device.
 
     Of a graph of several processes each writes a file of its own beside it, and ``path`` names them.
 
     Raises:
-        OSError: the file cannot be written; a file that was at ``path`` is still there, untouched.
+        OSError: the file cannot be written; an existing file is unchanged.
     """
     with graph.exclusive():
         arrays = _arrays(graph)
@@ -148,10 +148,10 @@ def _parts_beside(path: Path) -> set[str]:
 
 
 def to_bytes(graph: Graph) -> bytes:
-    """Return the snapshot of ``graph``.
+    """Return ``graph`` as the bytes of a snapshot file.
 
     Raises:
-        CapacityError: memory does not suffice.
+        CapacityError: there is not enough memory.
     """
     file = io.BytesIO()
     with graph.exclusive():
@@ -175,8 +175,11 @@ def load(
 ) -> Graph:
     """Return the graph of a snapshot, on any device and backend (None: the one that wrote it, with its options).
 
+    ``checks``, ``memory_limit`` and ``options`` are those of ``Graph``.
+
     Raises:
-        FileFormatError: it is no snapshot, of a later version, truncated or damaged, or of a backend that is not there.
+        FileFormatError: not a snapshot, of a later version, truncated or damaged, or of a backend that is not
+            installed.
         OSError: it cannot be read.
     """
     path = as_path(path)
@@ -195,7 +198,7 @@ def load(
 
 
 def reduced(graph: Graph) -> tuple[Any, ...]:
-    """Return what ``pickle`` makes the graph of: :func:`from_bytes` and its arguments.
+    """Return :func:`from_bytes` and its arguments, by which ``pickle`` rebuilds the graph.
 
     Raises:
         RequirementError: the edges are divided among processes.
@@ -206,7 +209,7 @@ def reduced(graph: Graph) -> tuple[Any, ...]:
 
 
 def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes) -> Graph:
-    """Return the graph that :func:`to_bytes` was given (for unpickling), on a device of the same kind.
+    """Return the graph whose :func:`to_bytes` returned ``data``, with ``options``, on a device of the same kind.
 
     Raises:
         DeviceError: there is no such device.

@@ -16,11 +16,11 @@ Steps = list[Callable[[], Any]]  #: what carries a change out that stores have p
 
 
 class Stores:
-    """Changes the stores of a graph.
+    """Changes the stores of a graph, all of them or none.
 
     Args:
         stores: the store of out-edges (of both arcs of undirected edges), and that of in-edges if there is one.
-        symmetric: whether batches hold both arcs of every edge.
+        symmetric: whether batches contain both arcs of every edge.
     """
 
     def __init__(self, stores: tuple[Store, ...], *, symmetric: bool) -> None:
@@ -61,9 +61,10 @@ class Stores:
     # -- changes that stores carry out in their own way ----------------------------------------------------------------
 
     def prepare(self, removed: Any, added: Any) -> Steps | None:
-        """Have all stores prepare a change (``Store.apply``); return what carries it out, or None if one declines.
+        """Have all stores prepare a change (``Store.apply``) without making it.
 
-        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Nothing changes.
+        Each of ``removed`` and ``added`` is a ``DeviceBatch``, a ``HostBatch`` or None. Returns the functions that
+        make the change, or None if a store declines.
         """
         if not self._applies:
             return None
@@ -74,7 +75,7 @@ class Stores:
         return None if second is None else [first, second]
 
     def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
-        """Carry out a change on the device, in all stores or none."""
+        """Make a prepared change on the device, in all stores or none."""
         try:
             for step in steps:
                 step()
@@ -88,7 +89,7 @@ class Stores:
     def carry_out_on_host(
         self, steps: Steps, removed: HostBatch | None, added: HostBatch | None
     ) -> tuple[Change | None, Change | None]:
-        """Carry out a change of arrays on the host, in all stores or none; return the changes, in NumPy arrays."""
+        """Make a prepared change on the host, in all stores or none; return the outcomes, in NumPy arrays."""
         if added is not None and (self.into is not None or removed is not None):
             for store in self.all:
                 store.reserve(added.size)
@@ -113,10 +114,10 @@ class Stores:
     # -- undoing -------------------------------------------------------------------------------------------------------
 
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
-        """Take back what was done in either store before one failed.
+        """Undo a change in both stores after one of them failed.
 
-        Only the outcome of the store of out-edges is known. Each step leaves a store that does not hold the change as
-        it is, so that all steps are safe for the other store, however far that came.
+        Only the outcome of the store of out-edges is known. How far the other one came does not matter: to undo what a
+        store does not hold has no effect.
         """
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if new is not None:
@@ -131,7 +132,7 @@ class Stores:
     def in_each(
         self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
     ) -> None:
-        """Do ``action`` in each store with the edges whose status is ``wanted``, or all; note failures on ``error``."""
+        """Apply ``action`` in each store to edges of the status ``wanted``, or all; note failures on ``error``."""
         for store, arcs in zip(self.all, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
                 in_parts(store, action, arcs, status, wanted)

@@ -41,11 +41,11 @@ class UpdateCounts:
     """Counts of the work done so far for a tracker and those that share its state.
 
     Attributes:
-        computed: computations from scratch: the first one, those for ``refresh()`` and stale results, and those that
-            took the place of an update (:attr:`Tracker.recomputations` says why).
-        updated: updates by a delta, from the result before it. On CUDA these include batches that changed nothing, and
-            invalid batches of a graph with ``checks="deferred"``: the host would have to wait for the device to
-            recognise them; and updates that computed from scratch because of what they found on the device.
+        computed: computations from scratch: the first one, those for ``refresh()`` and stale results, and those in
+            place of an update (:attr:`Tracker.recomputations` says why).
+        updated: updates by a delta. On CUDA, where the host does not wait, these include batches that changed nothing,
+            invalid batches of a graph with ``checks="deferred"``, and updates that recomputed from scratch because of
+            what they found on the device.
         skipped: deltas known to have changed nothing, for which no work was done.
         failed: updates that raised.
     """
@@ -74,8 +74,8 @@ class Kept:
     Attributes:
         algorithm, updates, recomputations, did, version: as of :class:`Tracker` (``did`` is ``Tracker.last``).
         params: the parameters of the algorithm.
-        trackers: the open trackers, held weakly; if there are none, the instance does not follow the graph.
-        last: for a closed tracker, its last result in a tuple; empty if the result is still read from the algorithm.
+        trackers: the open trackers, held weakly; without any, the instance is no longer updated.
+        last: a tuple with the last result if the tracker was closed; else empty, and the result is the algorithm's.
     """
 
     def __init__(self, graph: Graph, algorithm: Algorithm, params: dict[str, Any]) -> None:
@@ -108,17 +108,17 @@ class Kept:
         self.did, self._failed, self.version, self.last = Advance("computed"), False, self.graph.version, ()
 
     def restore(self, state: Mapping[str, Array]) -> None:
-        """Go on from a state of the algorithm, on the device, in place of a computation."""
+        """Continue from a saved state of the algorithm, given on the device, in place of a computation."""
         self._failed = True
         self.algorithm.restore(self.graph, state)
         self._failed, self.version = False, self.graph.version
 
     def distrust(self) -> None:
-        """Have the next access compute from scratch."""
+        """Mark the result as stale, so that the next access computes it from scratch."""
         self._failed = True
 
     def followed(self, changed: bool) -> None:
-        """Note that the algorithm has followed the graph to its version by a step; ``changed``: there were events."""
+        """Note that the algorithm has reached the graph's version by a step; ``changed``: there were events."""
         self._failed, self.version = False, self.graph.version
         if changed:
             self.updates.updated += 1
@@ -137,7 +137,7 @@ class Kept:
         return protected(result)
 
     def at(self, vertices: Array) -> Any:
-        """Return the result at vertices if it need not be made whole for that, else None."""
+        """Return the result at vertices if the algorithm can compute it for these alone, else None."""
         if self.last or not self.trackers:  # closed
             return None
         if self.stale:
@@ -180,7 +180,7 @@ class Kept:
         self._failed = False
 
     def close(self, tracker: Tracker[Any]) -> Kept:
-        """Remove ``tracker``; return where its last result stays: here, or in a copy if other trackers are open."""
+        """Remove ``tracker``; return the holder of its last result: this object, or a copy if others are open."""
         self._failed = self.stale
         self.trackers.discard(tracker)
         if not self.trackers:
@@ -195,20 +195,20 @@ class Kept:
 
 
 class Tracker(Generic[R]):
-    """The result of one algorithm on one graph, never stale; made by ``Graph.track``.
+    """The result of one algorithm on one graph, kept current; made by ``Graph.track``.
 
     The graph calls :meth:`Algorithm.update` within every call that may have changed something. On CUDA the update is
-    queued behind the batch, in the same stream, without a wait; an invalid batch changes nothing in the tracker either.
-    If an update raises, the change of the graph stands and its caller gets the error, except from
+    queued behind the batch, in the same stream, without a wait; an invalid batch changes nothing in the tracker
+    either. If an update raises, the change of the graph stands and its caller gets the error, except from
     ``Graph.delete_vertices``; the tracker is then stale, and the next access to :attr:`result` computes from scratch.
-    If a vertex that a parameter names is deleted, reading the result raises until the vertex is live again. The graph
+    If a vertex that is a parameter is deleted, reading the result raises until the vertex is live again. The graph
     holds its trackers weakly: a tracker that was dropped, closed or left as a context manager costs nothing more. A
     tracker may be used in any thread; it cannot be copied or pickled.
 
-    Trackers of one graph with the same algorithm and equal parameters share the algorithm's instance: one computation,
-    one state, one update per batch, one failure. (Only numbers, text, booleans and None are compared; parameters that
-    are arrays or other objects are never equal.) A tracker that joins later gets the current result; if several results
-    are right, it depends on the history. Each tracker is dropped and closed on its own.
+    Trackers of one graph with the same algorithm and equal parameters share one instance of the algorithm: one
+    computation, one state, one update per batch, one failure. (Only numbers, text, booleans and None are compared;
+    parameters that are arrays or other objects are never equal.) A tracker that joins later gets the current result;
+    if several results are right, it depends on the history. Each tracker is dropped and closed separately.
 
     Attributes:
         graph: the graph.
@@ -237,7 +237,7 @@ class Tracker(Generic[R]):
 
     @property
     def recomputations(self) -> dict[str, int]:
-        """How many changes of the graph the algorithm answered by computing from scratch, by reason; a copy."""
+        """How often changes of the graph led to a computation from scratch, not an update, by reason; a copy."""
         return dict(self._kept.recomputations)
 
     @property
@@ -247,7 +247,7 @@ class Tracker(Generic[R]):
 
     @property
     def version(self) -> int:
-        """The graph's version that the result belongs to."""
+        """The version of the graph that the result is for."""
         return self._kept.version
 
     @property
@@ -268,7 +268,7 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def at(self, ids: Any = None, *, names: Any = None) -> Any:
-        """Return the result at vertices: its arrays with ``k`` entries, on the graph's device; the rest as it is.
+        """Return the result at vertices: its arrays by vertex have ``k`` entries, on the graph's device.
 
         Args:
             ids: ``k`` ids, or names that are texts; integers are always ids. A single one gives plain numbers.
@@ -287,14 +287,15 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def top(self, k: int = 10, by: str | None = None, *, largest: bool = True) -> frames.Frame:
-        """Return the ``k`` live vertices with the largest values, or all, with columns rank, vertex and the result's.
+        """Return the ``k`` live vertices with the largest values (all, if there are fewer), as rows.
 
-        Components and other groups are ranked by size: columns rank, vertex (which the group is called after) and size.
-        If the graph has names, there is a column ``name``. Ties go by id, and NaN comes last.
+        Columns are rank, vertex, name (if the graph has names) and the arrays of the result. If the algorithm finds
+        groups, such as components, the rows are the ``k`` largest groups, with rank, vertex (the group's id) and size.
+        Ties are ordered by id, and NaN comes last.
 
         Args:
             k: number of rows.
-            by: which array of the result is ranked; None: the first one, or the sizes of groups.
+            by: the array of the result to rank by; None: the first one, or the sizes of groups.
             largest: False: the smallest values.
 
         Raises:
@@ -304,11 +305,11 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def changed(self, atol: float = 0.0) -> frames.Frame:
-        """Return the vertices whose values changed since the last call; all live ones at the first.
+        """Return the vertices whose values changed since the last call; the first call returns all live ones.
 
         Columns are vertex, name (if the graph has names), the arrays of the result, and ``change``: ``"changed"``: by
-        more than ``atol`` since the last call; ``"new"``: it was not live then; ``"left"``: it is not live any more,
-        with its values of that time. From the first call on, the tracker keeps a copy of the result's arrays.
+        more than ``atol``; ``"new"``: the vertex was not live at the last call; ``"left"``: it is not live any more
+        (with its values then). From the first call on, the tracker keeps a copy of the result's arrays.
 
         Raises:
             ParameterError: ``atol`` is invalid, or the algorithm gives no value per vertex.
@@ -372,8 +373,10 @@ class Tracker(Generic[R]):
 
 
 def protected(result: Any, *, copies: bool = False) -> Any:
-    """Return ``result`` protected against changes: NumPy arrays as read-only views (of copies, with ``copies``), CuPy
-    arrays as copies, and tuples, lists and dicts rebuilt from protected parts.
+    """Return a copy of ``result`` through which the algorithm's state cannot be changed.
+
+    NumPy arrays become read-only views (with ``copies``, of copies), CuPy arrays copies; tuples, lists and dicts are
+    rebuilt.
     """
     if isinstance(result, np.ndarray):
         view = result.copy() if copies else result.view()
@@ -410,7 +413,7 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
 def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
     """Return the key by which trackers share an instance: the class and all parameters, with defaults filled in.
 
-    If a parameter has a type that is not compared, such as an array, which may change, the key is unique.
+    If a parameter is neither a number, text, bool nor None, the key is unique.
     """
     bound = inspect.signature(kind).bind(**params)
     bound.apply_defaults()
@@ -423,10 +426,10 @@ def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:
 def make_tracker(
     graph: Graph, seen: Graph, algorithm: Any, params: dict[str, Any], state: Mapping[str, Array] | None = None
 ) -> Tracker[Any]:
-    """Return a tracker that shares an instance with this algorithm and parameters; it is added if there is none.
+    """Return a tracker for an algorithm and parameters, which shares an existing instance or gets a new one.
 
-    ``seen`` is the graph as the algorithm sees it (see ``weighing``), mostly the graph itself. Raises as
-    :func:`make_algorithm` does. With a ``state`` of the algorithm, the first instance goes on from there.
+    ``seen`` is the graph with the weights of the algorithm (see ``weighing``), mostly ``graph`` itself. A new instance
+    continues from ``state`` if given. Raises as :func:`make_algorithm` does.
     """
     instance, every = make_algorithm(seen, algorithm, params), seen._kept
     key = sharing_key(type(instance), params)
@@ -447,8 +450,8 @@ def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before
     """Update all instances after a change of the graph, whose version before the change was ``before``.
 
     If an update raises, the other instances are still updated; then the first error is raised, with a note, unless the
-    change deletes vertices: reading the result then tells. The error of an invalid batch on a graph with deferred
-    checks is not raised here but by the next call that waits.
+    change deletes vertices: then reading the result raises. The error of an invalid batch on a graph with deferred
+    checks is raised by the next call that waits.
     """
     if REHEARSALS.are_new:
         REHEARSALS.wait_before_update()

@@ -84,13 +84,13 @@ class Updater:
         self._counted, self._added = 0, 0  # arcs at the last count, and those given to insertions since
 
     def inherit(self, version: int, deleted: np.ndarray, had_loops: bool) -> None:
-        """Go on from the version and the deleted ids (ascending) of the graph that this one is a copy of."""
+        """Take over the version and the deleted ids (ascending) of the graph that this one copies."""
         self.version, self._had_loops = version, had_loops
         self.live.inherit(deleted)
         self._counted, self._added = self.out.num_edges, 0
 
     def whole(self, *, live: bool = False) -> AbstractContextManager[Any]:
-        """Return what goes around changes of the stores; ``live``: the live set changes with them."""
+        """Return the context in which stores are changed (see ``interrupts``); ``live``: the live set changes too."""
         return Changing(self) if live or not self.device.is_cuda else nullcontext()
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
@@ -101,11 +101,12 @@ class Updater:
         Args:
             delete: ``(src, dst, None)`` as the caller gave them, or None.
             insert: ``(src, dst, weight)`` as the caller gave them, or None.
-            parts: what each is called in messages, as an index of ``suricate.intake.arrays.PARTS``.
+            parts: how messages name each, as indices of ``suricate.intake.arrays.PARTS``.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
-            CapacityError: memory does not suffice. Whatever a store raises passes through. Nothing has changed then.
+            CapacityError: there is not enough memory. Other exceptions of a store are passed on. Nothing has changed
+                then.
         """
         if self.ingest is not None:
             return self._apply_on_device(self.ingest, delete, insert, parts)
@@ -315,7 +316,7 @@ class Updater:
             self.ingest.raise_pending()
 
     def raise_found(self) -> None:
-        """As :meth:`raise_pending`, and then the first error in ids that operators were given, if there is one."""
+        """Wait; raise the first error of a deferred check of a batch, else of ids for operators, if there is one."""
         if self.ingest is not None:
             self.ingest.raise_pending()
             self.ingest.ids.raise_pending()
@@ -331,9 +332,9 @@ class Updater:
         return self._counted
 
     def most_arcs(self) -> int:
-        """Return an upper bound of the number of arcs (an undirected edge is two), without a wait for a device.
+        """Return an upper bound of the number of arcs (an undirected edge is two), without waiting for a device.
 
-        It is the last count and what was inserted since; on the CPU they are counted again when that has become much.
+        It is the last exact count plus what was inserted since; on the CPU, arcs are counted again when that is large.
         """
         if not self.device.is_cuda and self._added > self._counted // 8:
             self._count_arcs()
@@ -357,13 +358,10 @@ class Updater:
     # -- vertices ------------------------------------------------------------------------------------------------------
 
     def insert_vertices(self, count: int, *, recycle: bool) -> tuple[Array, Delta]:
-        """Add vertices without edges; return their ids, ``uint32[count]``, and the delta.
+        """Add ``count`` vertices without edges; return their ids, ``uint32[count]``, and the delta.
 
-        With ``recycle`` deleted ids are given out first, the lowest first.
-
-        Raises:
-            VertexRangeError: there would be more vertices than ids.
-            CapacityError: memory does not suffice; nothing has changed.
+        With ``recycle`` deleted ids are reused first, the lowest first. Raises ``VertexRangeError`` if there would be
+        more vertices than ids, and ``CapacityError``; nothing has changed then.
         """
         xp, edit = self.device.xp, None
         if recycle and self.live.most_deleted:
@@ -402,10 +400,10 @@ class Updater:
         self.live.resize(num_vertices)
 
     def delete_vertices(self, ids: Any) -> Delta:
-        """Delete vertices with their edges, in both directions; those that are deleted already are passed over.
+        """Delete vertices with their edges, in both directions; deleted ones are ignored.
 
         Raises:
-            VertexRangeError, DTypeError, ShapeError: ids that cannot be used.
+            VertexRangeError, DTypeError, ShapeError: the ids are invalid.
         """
         self.raise_pending()
         given = checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids")

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 class Coming(NamedTuple):
-    """Vertices that come and go with a batch: ``more`` are added; ``gone`` (``uint32[k]``, on the host, distinct) are
-    deleted, live ones that the batch leaves without edges.
+    """Changes of vertices that go with a batch of edges.
+
+    ``more``: number of vertices to add. ``gone``: ids of live vertices to delete, which the batch leaves without edges
+    (``uint32[k]``, on the host, distinct).
     """
 
     more: int
@@ -77,7 +79,7 @@ def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: 
 
 
 def incident_edges(arcs: Incident, inside: Array, device: Device, *, directed: bool) -> EdgeList:
-    """Return the edges of :func:`incident_arcs`, an undirected one once; ``inside`` says which vertices they were."""
+    """Return the edges of :func:`incident_arcs`, undirected ones once; ``inside`` is the mask of the vertices."""
     xp = device.xp
     if directed:
         return joined(xp, *arcs)

@@ -66,7 +66,7 @@ def as_array(values: Any, argument: str) -> Array:
 
     Raises:
         ShapeError: a ragged list.
-        DTypeError: masked entries, a list that mixes bools with other values, or what NumPy cannot take over.
+        DTypeError: masked entries, a list that mixes bools with other values, or values that NumPy cannot convert.
         DeviceError: memory of a CUDA device, and CuPy is not installed.
     """
     if type(values) is np.ndarray:
@@ -218,12 +218,12 @@ def checked_edges(
     refuse_loops: bool = False,
     prefix: str = "",
 ) -> EdgeList:
-    """Return a host batch in new arrays, ``uint32`` ids, weights of ``weight_dtype``; ``ValidEdges`` as they are.
+    """Return a host batch in new arrays, ``uint32`` ids, weights of ``weight_dtype``; ``ValidEdges`` unchanged.
 
-    The weight in ``edges`` is an array, a number of ``weight_dtype`` for all edges, or None.
+    The weight in ``edges`` is an array, a number for all edges, or None. ``prefix`` is for messages.
 
     Raises:
-        VertexRangeError, SelfLoopError, WeightError: as kernels report it: of the first invalid entry.
+        VertexRangeError, SelfLoopError, WeightError: for the first invalid entry, as kernels report it.
     """
     if type(edges) is ValidEdges and not refuse_loops:
         return edges
@@ -253,10 +253,10 @@ def checked_edges(
 
 
 def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: np.dtype | None = None) -> EdgeList | None:
-    """Return copies of a small batch: ``uint32`` ids, if one compiled loop finds all valid, and weights of ``dtype``.
+    """Return copies of a small valid batch, with ``uint32`` ids, checked by a compiled loop; else None.
 
-    Calls of NumPy are most of what a batch of a few edges takes; but Numba is not loaded for that. None for all but
-    plain arrays of equal length, of 1 to :data:`SHORT` ids of a dtype in :data:`COMPILED`, and weights of ``dtype``.
+    It takes plain arrays of equal length, of 1 to :data:`SHORT` ids of a dtype in :data:`COMPILED`, and weights of
+    ``dtype``, if Numba is loaded already. Calls of NumPy would take most of the time of such a batch.
     """
     src, dst, weight = edges
     if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:
@@ -282,7 +282,7 @@ def _loops() -> Any:
 
 
 def fill(array: np.ndarray, value: Any) -> None:
-    """Write ``value`` to all entries of an array; a large one is written by several threads, which get its memory."""
+    """Set all entries of an array to ``value``; several threads write a large one."""
     threads.over(len(array), lambda begin, end: array[begin:end].fill(value), unit=STREAM)
 
 
@@ -366,8 +366,8 @@ def checked_weights(values: np.ndarray, dtype: np.dtype, argument: str = "weight
 def converted_weights(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, int | None]:
     """Return host weights as a new array of ``dtype``, and the index of the first that it cannot hold, or None.
 
-    To a float dtype every number is rounded to the nearest; to an integer dtype only whole numbers in its range go.
-    Not held are NaN, infinite numbers (before or after the rounding), fractions, and what is out of range.
+    A float dtype holds every number that is finite after rounding to the nearest; an integer dtype holds whole numbers
+    in its range.
     """
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
@@ -405,8 +405,10 @@ def on_device(array: Array, device: Device, argument: str) -> Array:
 def placed(array: Array, device: Device, argument: str, holder: str = "graph") -> Array:
     """Return ``array`` contiguous on ``device``; host memory is copied to a CUDA device, but not the other way.
 
+    ``holder`` says in messages what is on ``device``.
+
     Raises:
-        DeviceError: it lies on another CUDA device, or on any if ``device`` is the CPU, that of the ``holder``.
+        DeviceError: the array is on another CUDA device, or on any if ``device`` is the CPU.
     """
     if device.is_cuda:
         return on_device(array, device, argument)
@@ -416,7 +418,7 @@ def placed(array: Array, device: Device, argument: str, holder: str = "graph") -
 
 
 def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: str = "graph") -> Array:
-    """Return ids as ``uint32`` on ``device``, those of the host checked there; waits for ids that lie on the device.
+    """Return ids as ``uint32`` on ``device``, checked: host arrays on the host, device arrays there, with a wait.
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.
@@ -429,7 +431,7 @@ def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: st
 
 
 def checked_on_device(ids: Array, bound: int, argument: str) -> Array:
-    """Return ``ids``, which lie on a CUDA device, as ``uint32``; waits for it.
+    """Return ``ids``, which are on a CUDA device, as ``uint32``; waits for it.
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.
@@ -461,8 +463,8 @@ def both_arcs(xp: Any, edges: EdgeList) -> EdgeList:
 def bits(weight: Array) -> Array:
     """Return weights as unsigned integers of the same size, no copy.
 
-    Weights are compared and copied as bits: ``0.0`` and ``-0.0`` differ, and CuPy's own kernels, which are compiled to
-    treat subnormal floats as zero, leave them as they are.
+    Weights are compared and copied as bits: ``0.0`` and ``-0.0`` differ, and subnormal floats, which CuPy's own
+    kernels treat as zero, are preserved.
     """
     return weight.view(f"u{weight.dtype.itemsize}")
 
@@ -474,7 +476,7 @@ def picked(edges: EdgeList, at: Array | slice) -> EdgeList:
 
 
 def joined(xp: Any, *lists: EdgeList) -> EdgeList:
-    """Return the edges of lists, one behind the other; without weights if one has none."""
+    """Return the concatenation of edge lists; without weights if one has none."""
     src, dst = (xp.concatenate([edges[end] for edges in lists]) for end in (0, 1))
     weights = [edges.weight for edges in lists if edges.weight is not None]
     if len(weights) < len(lists):
@@ -483,10 +485,7 @@ def joined(xp: Any, *lists: EdgeList) -> EdgeList:
 
 
 def sorted_distinct(keys: Array, xp: Any = np) -> Array:
-    """Sort ``keys``, of the array module ``xp``, in place and return them without duplicates.
-
-    ``np.unique`` hashes, which is slower by far.
-    """
+    """Sort ``keys``, of the array module ``xp``, in place; return them without duplicates, faster than ``np.unique``."""
     keys.sort()
     first = xp.ones(len(keys), bool)
     xp.not_equal(keys[1:], keys[:-1], out=first[1:])

@@ -21,7 +21,7 @@ Copy = Callable[["UnvalidatedBatch", tuple[int, int, int]], None]
 
 @dataclass(slots=True, eq=False)
 class DeviceBatch:
-    """Edges on a CUDA device for a store to insert or to delete, as addresses, and where it reports.
+    """Edges on a CUDA device for a store to insert or to delete, given by addresses, and where it writes the outcome.
 
     Attributes:
         operation: ``"insert"`` or ``"delete"``.
@@ -29,16 +29,16 @@ class DeviceBatch:
         src: address of copies, ``uint32[size]``.
         dst: likewise.
         weight: address of weights of the store's dtype, of an insertion into a weighted store.
-        status: address for the statuses, ``uint8[size]``, all of which the store writes.
-        before: address for the weights before the batch, on a weighted store.
-        guard: address of ``uint32``, not zero if an entry was found invalid: then the store stays as it is.
+        status: address of ``uint8[size]``; the store writes the status of every edge.
+        before: address of the weights before the batch, which a weighted store writes.
+        guard: address of ``uint32``, not zero if an entry is invalid: then the store must not change.
         waits: whether the host waits for the device in this call anyway.
-        alone: whether no other store takes the batch. If one does, what carries it out must not fail.
-        unchecked: the batch as the caller gave it, which a launch of the store checks and copies to the addresses (see
-            ``core/intake/ingest.cuh``); None: a launch ahead does that.
+        alone: whether this is the only store that gets the batch. If not, applying it must not fail.
+        unchecked: the batch as the caller gave it, which a launch of the store validates and copies to the addresses
+            (see ``core/intake/ingest.cuh``); None: an earlier launch does that.
         done: set by the store when the launch that writes the outcome is queued.
-        change: makes the arrays of the copies and of the outcome of the first store.
-        copy: launches a check and a copy of ``unchecked``, to the addresses of src, dst and weight.
+        change: returns the copies and the outcome of the first store as arrays.
+        copy: launches the validation and copy of ``unchecked`` to the addresses of src, dst and weight.
     """
 
     operation: str
@@ -57,13 +57,13 @@ class DeviceBatch:
     done: bool = False
 
     def check(self) -> None:
-        """Check and copy the batch by a launch of its own, unless a launch ahead does."""
+        """Validate and copy the batch by a separate launch, unless an earlier launch does."""
         if self.unchecked is not None:
             self.copy(self.unchecked, (self.src, self.dst, self.weight))
             self.unchecked = None
 
     def turned(self) -> DeviceBatch:
-        """Return the batch of edges from destination to source, for a second store, behind a launch that checks it."""
+        """Return the batch with sources and destinations swapped, for a second store, after a launch that checks it."""
         status, before = self.change.addresses[5:]
         return DeviceBatch(
             self.operation, self.size, self.dst, self.src, self.weight, status, before, self.guard, self.waits,
@@ -86,9 +86,10 @@ def device_batches(
     removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, held: np.dtype | None, memory: Any,
     offsets: tuple[int, ...], guard: int, copy: Copy, *, paired: bool,
 ) -> tuple[DeviceBatch | None, DeviceBatch | None]:  # fmt: skip
-    """Return the batches of a deletion and an insertion for stores, in ``memory`` divided at ``batch_offsets``.
+    """Return the batches of a deletion and an insertion for stores.
 
-    In each array the insertion lies behind the deletion; weights are those of the insertion.
+    Their arrays are parts of ``memory``, divided at ``offsets``, each with the deletion first; weights are those of
+    the insertion.
     """
     start, width = memory.ptr, 0 if held is None else held.itemsize
     src, dst, weight, status, before, second, old, _ = offsets
@@ -124,7 +125,7 @@ class HostBatch:
 
     Args:
         edges: ``uint32`` ids and weights of the store's dtype or None, in NumPy arrays.
-        symmetric: whether ``edges`` are undirected, so that :attr:`arcs` has both arcs of each.
+        symmetric: whether ``edges`` are undirected: :attr:`arcs` then has both arcs of each.
 
     Attributes:
         size: number of arcs.

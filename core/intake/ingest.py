@@ -101,7 +101,7 @@ POLLS = 1000  # of the answer of a kernel, before the host waits for its end ins
 
 @dataclass(frozen=True, eq=False)
 class BatchKind:
-    """What the code for a batch depends on: dtypes by name, both arcs or one, what is done about self-loops.
+    """What the compiled code for a batch depends on: names of dtypes, both arcs or one, treatment of self-loops.
 
     ``weight`` is the dtype of the weights that were given, ``"fill"`` for one number, or None; ``held`` that of the
     graph's weights.
@@ -173,8 +173,8 @@ class UnvalidatedBatch(NamedTuple):
         operation: ``"insert"``, ``"delete"`` or ``"find"``.
         variant: dtypes and policies that the validating code is compiled for.
         size: edges for the store, both arcs of an undirected one.
-        words: values of the struct ``Unvalidated``, in order. It points to the caller's arrays, which live until the
-            launch.
+        words: values of the struct ``Unvalidated``, in order. It points to the caller's arrays, which must stay alive
+            until the launch.
         waits: whether the host waits for the device in this call anyway.
     """
 
@@ -191,17 +191,17 @@ class UnvalidatedBatch(NamedTuple):
 
 
 class Fill(int):
-    """A number that is the weight of all edges: its bits, as the graph's weights hold it."""
+    """A number that is the weight of all edges, as the bits of the graph's weight dtype."""
 
 
 class Ingest:
     """Validation of one graph's device batches: its status block, and the launches that fill it.
 
-    Not reentrant: a call on the graph begins, builds its batches and reads their errors before the next one begins.
+    Not reentrant: the errors of a call's batches must be read before the next call of :meth:`begin`.
 
     Args:
         device: the graph's CUDA device.
-        options: the graph's.
+        options: the graph's options.
     """
 
     def __init__(self, device: Device, options: GraphOptions) -> None:
@@ -242,7 +242,7 @@ class Ingest:
     def begin(self, num_vertices: int, version: int, eager: bool = False) -> None:
         """Start a call of the graph; its batches share one guard.
 
-        With ``eager`` raise the pending errors of earlier calls, so that they are not taken for this call's.
+        With ``eager``, first raise the pending errors of earlier calls, so that they are not taken for this call's.
         """
         if eager and (self._unread or self._error is not None):
             self.raise_pending()
@@ -256,11 +256,13 @@ class Ingest:
     def prepare(
         self, src: Array, dst: Array, weight: Array | Scalar | None, part: int
     ) -> tuple[Array, Array, Array | Fill | None]:
-        """Return arrays of fitting dtypes and one length, not empty, as the kernels take them.
+        """Return the arrays of a batch as kernels take them: of suitable dtypes, one length, and not empty.
+
+        ``part`` names the batch in messages, as an index of ``PARTS``.
 
         Raises:
-            DeviceError: an array lies on another CUDA device.
-            VertexRangeError: the graph has no vertices. ``part`` is what the batch is called in the message.
+            DeviceError: an array is on another CUDA device.
+            VertexRangeError: the graph has no vertices.
         """
         if not self._num_vertices:
             raise VertexRangeError(range_message(f"{PARTS[part]}src", 0, int(src[0]), 0))
@@ -278,20 +280,20 @@ class Ingest:
         self, delete: tuple[Any, Any, Any] | None, insert: tuple[Any, Any, Any] | None, parts: tuple[int, int],
         *, paired: bool,
     ) -> tuple[DeviceBatch | None, DeviceBatch | None] | None:  # fmt: skip
-        """Return the batches of a change for the store of out-edges, to be checked by launches.
+        """Return a deletion and an insertion for the store of out-edges, to be validated by launches.
 
         Args:
             delete: ``(src, dst, None)``, or None.
-            insert: ``(src, dst, weight)``, or None. It is checked first if there are both, so that its errors are known
-                when the deletion is checked, which answers the host.
-            parts: what each is called in messages.
-            paired: whether a second store takes the batches, too.
+            insert: ``(src, dst, weight)``, or None. If both are given the insertion is validated first, so that the
+                launch that validates the deletion can report the errors of both to the host.
+            parts: how messages name each.
+            paired: whether a second store gets the batches, too.
 
         Returns:
             None if kernels cannot take the arrays as they are (see :meth:`prepare`).
 
         Raises:
-            MemoryError: for the copies and the outcomes.
+            MemoryError: there is no memory for the copies and the outcomes.
         """
         mirrored, held = self._symmetric, self._weight_dtype
         removed = added = None
@@ -321,7 +323,7 @@ class Ingest:
         return device_batches(removed, added, held, memory[1], offsets, guard, self.launch_copy, paired=paired)
 
     def allocate_next(self) -> None:
-        """Allocate memory for another change like the last one, if it is small: in a call that waits for the device."""
+        """Allocate in advance for another change like the last one, if it is small; in calls that wait anyway."""
         size = self._last[-1]
         if size <= MOST_NEXT:
             try:  # suppress() would take half a microsecond
@@ -403,7 +405,7 @@ class Ingest:
     def checked(
         self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0, wait: bool = True
     ) -> EdgeList:  # fmt: skip
-        """Return checked copies of arrays as :meth:`prepare` returns them. Arguments, errors: as below.
+        """Return validated copies of arrays that :meth:`prepare` returned; else as :meth:`without_loops`.
 
         Without ``wait`` errors are left to :meth:`raise_pending`; invalid edges become (0, 0).
         """
@@ -416,9 +418,9 @@ class Ingest:
         return copies
 
     def without_loops(self, edges: tuple[Any, Any, Any], part: int) -> tuple[Any, Any, Any] | None:
-        """Return checked copies of an insertion's edges that are not self-loops; None if none is left.
+        """Return validated copies of an insertion's edges that are not self-loops; None if none is left.
 
-        How many edges stay must be known on the host before a store can be called, so this waits.
+        A store needs their number on the host, so this waits for the device.
 
         Args:
             edges: arrays as :meth:`prepare` returns them.
@@ -432,7 +434,7 @@ class Ingest:
         return copies if len(copies.src) else None
 
     def launch_copy(self, batch: UnvalidatedBatch, addresses: tuple[int, int, int]) -> None:
-        """Check a batch, and copy it to the ``addresses`` of src, dst and weight; the last part answers the host."""
+        """Validate a batch and copy it to the addresses of src, dst and weight; the last part reports to the host."""
         kernel = self._kernels.get(batch.variant)
         if kernel is None:
             kernel = StructKernel(program(batch.variant), "ingest", COPIES.size + UNVALIDATED.size)
@@ -460,7 +462,7 @@ class Ingest:
     def raise_pending(self, *, fused: bool = False) -> None:
         """Wait for the device and raise the first error that kernels have found since the last time, if any.
 
-        With ``fused`` wait only until the launch of the current call that answers has validated it, not for its end.
+        With ``fused``, wait only until the kernel of the current call has validated its batch, not until its end.
         """
         if fused and not self._deferred and self._was_valid():
             self._unread = False

@@ -102,11 +102,8 @@ def _next_id(free, head):
 def resolve(keys, data, text, codes, begin, ids, adds, state):
     """Map the names ``keys[begin:]``, with hashes ``codes``, to ``ids`` (uint32); return the position reached.
 
-    ``state``: the table of slots, 32 less the bits of its size, words, texts, counts and slides by id, bits of free
-    ids, and the counters.
-
-    Unknown names are added if ``adds``, until something is full, else their id is EMPTY. Slots are asked for
-    :data:`_AHEAD` names ahead, and the texts that they point to half as many.
+    Unknown names are added if ``adds``, until an array is full; else their id is EMPTY. ``state``: the hash table, 32
+    minus log2 of its size, words, texts, counts and slides by id, the bitmap of free ids, and the counters.
     """
     table, shift, words, heap, counts, since, free, head = state
     last, total, most = len(table) - 1, len(keys), len(table) // 2
@@ -167,7 +164,7 @@ def rehash(old, table, shift):
 
 @kernel
 def enter(words, ids, heap, text, table, shift):
-    """Enter the names of ``ids``, which are all different, into the table."""
+    """Insert the names of ``ids``, which are all different, into the table."""
     last = len(table) - 1
     for index in range(len(ids)):
         vertex = np.int64(ids[index])
@@ -185,7 +182,7 @@ def _code_of(word, heap, text):
 
 @kernel
 def erase(ids, words, heap, text, table, shift, counts, head):
-    """Remove the names of ``ids``, all of which have one; the entries behind them close the gaps."""
+    """Remove the names of ``ids``, all of which have one; later entries move up to close the gaps."""
     last = len(table) - 1
     for index in range(len(ids)):
         vertex = np.int64(ids[index])
@@ -215,7 +212,7 @@ def count_up(ids, counts):
 
 @kernel
 def count_down(ids, counts, zeros):
-    """Subtract one from the count of each id; write ids that come to 0 to ``zeros`` and return their number.
+    """Subtract one from the count of each id; write ids that reach 0 to ``zeros`` and return their number.
 
     If a count would become negative, nothing is changed, and ``-1 - index`` is returned.
     """
@@ -235,7 +232,7 @@ def count_down(ids, counts, zeros):
 
 @kernel
 def compact(words, named, heap, into):
-    """Copy the texts of the ids ``named`` from ``heap`` to ``into``, one behind the other, with their new places."""
+    """Copy the texts of the ids ``named`` from ``heap`` to ``into`` without gaps, and update ``words``."""
     used = np.int64(0)
     for index in range(len(named)):
         vertex = np.int64(named[index])
@@ -249,7 +246,7 @@ def compact(words, named, heap, into):
 
 @kernel
 def repoint(table, words):
-    """Give every entry of the table the word that its id has now."""
+    """Copy the current word of each entry's id to the table."""
     for slot in range(len(table)):
         if table[slot, 0] != 0:
             table[slot, 1] = words[np.int64(table[slot, 0] & _LENGTH)]

@@ -55,7 +55,7 @@ def restored(cls: type[Names], state: Any) -> Names:
     """Return the names of a state.
 
     Raises:
-        ParameterError: it is no state, of a later version, or a damaged one.
+        ParameterError: not a state of names, damaged, or of a later version.
     """
     try:
         parts = {name: np.asarray(part) for name, part in dict(state).items()}

@@ -81,7 +81,7 @@ class Values:
 
 
 class Left(NamedTuple):
-    """Names that were forgotten at once: their ids, the versions in which these were given out, the names."""
+    """Names that were forgotten together: their ids, the versions in which these were given out, the names."""
 
     ids: np.ndarray
     since: np.ndarray
@@ -94,7 +94,7 @@ class Left(NamedTuple):
 
 
 def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the keys of as many names of both in turns, and the bytes that they point into, block by block."""
+    """Yield the keys of two equally long columns, interleaved, and the bytes that they point into, by blocks."""
     for begin in range(0, len(one), BLOCK):
         parts = [part.part(begin, begin + BLOCK) for part in (one, other)]
         if sum(len(part.data) for part in parts) >= 1 << 32:  # a place has 32 bits
@@ -108,14 +108,14 @@ def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]
 
 
 def fixed(array: np.ndarray) -> np.ndarray:
-    """Return an array as the loops are compiled for: contiguous and read-only; a view where possible."""
+    """Return a contiguous, read-only array, as the loops are compiled for; a view where possible."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
 
 
 def as_values(values: Any, kind: str | None) -> Values:
-    """Return one-dimensional ``values`` as names of this kind, or, if it is None, of the kind that they have.
+    """Return one-dimensional ``values`` as names of ``kind``; None: of the kind that they have.
 
     Raises:
         DTypeError: they are neither texts nor integers, not of the kind, or some are missing.

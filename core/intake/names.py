@@ -103,7 +103,7 @@ class Names:
         """Return the ids of names, ``uint32[n]``; unknown names are added, with count 0.
 
         Raises:
-            DTypeError, ShapeError, ParameterError: the values are no names, or names of the other kind.
+            DTypeError, ShapeError, ParameterError: the values are not names, or not of the map's kind.
             VertexRangeError: there would be more ids than vertices; the names before are added.
         """
         return self._resolved(values, adds=True)
@@ -116,9 +116,9 @@ class Names:
             return ids
 
     def intern_pairs(self, src: Any, dst: Any, *, count: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ids of the ends of edges; unknown names are added, of each edge the source before the destination.
+        """Return the ids of the ends of edges; unknown names are added, edge by edge, the source first.
 
-        With ``count`` the count of each is raised by one per occurrence. Raises :meth:`intern`'s errors.
+        With ``count``, the count of each name is raised by one per occurrence. Raises :meth:`intern`'s errors.
         """
         with self._lock:
             ends = [as_values(end, self._kind) for end in (src, dst)]

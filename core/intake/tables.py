@@ -9,7 +9,7 @@ import numpy as np
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """Return the names of the columns of a table, None if it is none."""
+    """Return the names of the columns of a table, None if ``table`` is not one."""
     if isinstance(table, Mapping):
         return list(table)
     names = getattr(table, "column_names", None)  # of Arrow

@@ -17,7 +17,7 @@ MOST_SEEN = 64  #: questions remembered, to notice that one comes again
 
 
 class Answers:
-    """Computes results of one graph; what is asked for a second time is tracked from then on."""
+    """Computes results on one graph; a result that is requested a second time is tracked from then on."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -27,7 +27,7 @@ class Answers:
     def result(self, algorithm: str, params: dict[str, Any], *, keep: bool = True) -> Any:
         """Return the result of an algorithm, its arrays on the device.
 
-        ``keep=False``: it is not to be tracked, as one of many that are asked for one after the other.
+        ``keep=False``: never track it, since it is one of many different requests.
         """
         key, kind = question(algorithm, params) if keep else None, plugins.algorithm(algorithm)
         if key is None:

@@ -19,10 +19,10 @@ def convert_from_nx(
     graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
     preserve_node_attrs: Any = False, **_: Any,
 ) -> Converted:  # fmt: skip
-    """Return a graph of NetworkX as the functions of this backend take it: a live one as it is kept.
+    """Return a NetworkX graph as the functions of this backend take it; a live graph is already kept in that form.
 
     Raises:
-        NotImplementedError: it is a multigraph, or its weights cannot be used; the sentence says why.
+        NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
     """
     if graph.is_multigraph():
         raise NotImplementedError("suricate keeps one edge between two nodes: it does not serve multigraphs")

@@ -13,9 +13,9 @@ WHOLE = np.iinfo(np.int32)
 
 
 class Arcs(NamedTuple):
-    """Edges as arrays on the host, an undirected one once; ``weight`` is None for edges of weight 1.
+    """Edges as arrays on the host, an undirected one once; ``weight`` is None if all edges have weight 1.
 
-    ``whole`` says that the weights are integers, which sums of them are to remain.
+    ``whole``: the weights are integers, so results that are sums of them must be integers.
     """
 
     src: np.ndarray
@@ -42,9 +42,9 @@ class Structure(NamedTuple):
 
 
 def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
-    """Return nodes and edges of a graph of NetworkX that is no multigraph.
+    """Return nodes and edges of a NetworkX graph that is not a multigraph.
 
-    ``numbers``: the vertices of the nodes, if they have some already.
+    ``numbers``: the vertex ids of the nodes, if they have some already.
     """
     nodes, rows = list(graph), [row for _, row in graph.adjacency()]
     numbers = dict(zip(nodes, range(len(nodes)), strict=True)) if numbers is None else numbers
@@ -63,7 +63,7 @@ def weights(values: list[Any], attribute: Any) -> tuple[np.ndarray | None, bool]
     """Return weights as an array that a graph can hold (None if all are 1), and whether they are integers.
 
     Raises:
-        NotImplementedError: one is no finite number, or an integer too large for exact sums.
+        NotImplementedError: a weight is not a finite number, or is an integer too large for exact sums.
     """
     kinds = set(map(type, values))
     if kinds <= {int} and (not values or (min(values) == 1 == max(values))):

@@ -18,9 +18,9 @@ from suricate.networkx.table import Column, Rows, Values, table
 
 
 class Converted:
-    """What functions of the backend get in place of a graph of NetworkX.
+    """What functions of the backend get in place of a NetworkX graph.
 
-    ``nodes`` has the node of each vertex, ``index`` the vertex of each node.
+    ``nodes`` has the node of each vertex id, ``index`` the vertex id of each node.
     """
 
     __networkx_backend__ = "suricate"
@@ -33,16 +33,16 @@ class Converted:
 
     @classmethod
     def of(cls, graph: Any, attributes: dict[Any, Any], *, device: Any, keep: bool) -> Converted:
-        """Convert a graph of NetworkX.
+        """Convert a NetworkX graph.
 
         Args:
-            graph: a graph that is no multigraph.
-            attributes: edge attributes that are weights, with the weight of edges that lack them.
-            device: where to.
-            keep: whether to keep a copy of the graph too, with all its attributes.
+            graph: a graph that is not a multigraph.
+            attributes: edge attributes to use as weights, with the weight of edges that lack them.
+            device: the device of the result.
+            keep: whether to keep a copy of the NetworkX graph too, with all its attributes.
 
         Raises:
-            NotImplementedError: weights are not such that they could be used.
+            NotImplementedError: the weights cannot be used.
         """
         found = structure(graph)
         made = cls(found.nodes, found.numbers, directed=graph.is_directed(), device=device)
@@ -81,7 +81,7 @@ class Converted:
     # -- graphs of suricate --------------------------------------------------------------------------------------------
 
     def add(self, attribute: Any, arcs: Arcs) -> None:
-        """Make the graph whose weights an attribute holds."""
+        """Make the graph that is weighted by an attribute."""
         self.whole[attribute] = arcs.whole
         made = self._answers[attribute, False] = Answers(self._made(arcs))
         if arcs.weight is None:
@@ -92,7 +92,7 @@ class Converted:
         return Graph.from_coo(arcs.src, arcs.dst, arcs.weight, num_vertices=len(self.nodes), **options)
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
-        """Return the ``Answers`` of the graph weighted by an edge attribute; None: weights are not used.
+        """Return the ``Answers`` of the graph weighted by an edge attribute; None: unweighted.
 
         ``backwards``: of the graph with reversed edges.
         """
@@ -115,7 +115,7 @@ class Converted:
         return self._answers[attribute, False]
 
     def graph(self, attribute: Any = None, *, backwards: bool = False) -> Graph:
-        """Return the graph whose weights an attribute holds, or any if there are none to be used."""
+        """Return the graph weighted by an attribute, or if None any of the graphs."""
         return self.answers(attribute, backwards=backwards).graph
 
     @staticmethod
@@ -131,13 +131,13 @@ class Converted:
         return Arcs(src, dst, None if attribute is None else weight, self.whole.get(attribute, True))
 
     def original(self) -> Any:
-        """Return a graph of NetworkX with all attributes, not to be changed."""
+        """Return the NetworkX graph with all attributes; do not change it."""
         if self._original is None:
             raise NotImplementedError("this conversion has not kept all attributes")
         return self._original
 
     def to_networkx(self) -> Any:
-        """Return a graph of NetworkX: with all attributes if they were kept, else with the weights that were."""
+        """Return a NetworkX graph: with all attributes if they were kept, else with the converted weights."""
         if self._original is not None:
             return self._original.copy()
         made = nx.DiGraph() if self._directed else nx.Graph()
@@ -155,14 +155,14 @@ class Converted:
     def answer(
         self, algorithm: str, attribute: Any = None, *, backwards: bool = False, keep: bool = True, **params: Any
     ) -> Any:
-        """Return the result of an algorithm, its arrays on the host; to be read, not changed.
+        """Return the result of an algorithm, its arrays on the host; do not change them.
 
         Args:
             algorithm: its name.
-            attribute: edge attribute that holds the weights; None: they do not count.
-            backwards: of the graph with reversed edges.
-            keep: False if this is one of many calls, which need not be kept current.
-            params: of the algorithm; vertices, not nodes.
+            attribute: edge attribute with the weights; None: unweighted.
+            backwards: run on the graph with reversed edges.
+            keep: False if this is one of many different requests, which should not be tracked.
+            params: parameters of the algorithm; vertices are given as ids, not nodes.
         """
         return self.on_host(self.answers(attribute, backwards=backwards).result(algorithm, params, keep=keep))
 
@@ -174,7 +174,7 @@ class Converted:
         return self.graph().device.to_numpy(found) if hasattr(found, "shape") else found
 
     def vertices(self, nodes: Iterable[Any]) -> np.ndarray:
-        """Return the vertices of those of ``nodes`` that are in the graph, as ``G.nbunch_iter`` gives them.
+        """Return the vertex ids of ``nodes``, a node or several, without those not in the graph (``G.nbunch_iter``).
 
         Raises:
             NetworkXError: ``nodes`` is neither a node nor several.
@@ -193,11 +193,11 @@ class Converted:
         return [self.nodes[vertex] for vertex in vertices.tolist()]
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
-        """Return a dictionary by node that is decoded when it is read.
+        """Return a dictionary by node whose values are converted only when read.
 
         Args:
-            column: values by vertex, an array on the host or a column of another kind.
-            vertices: those in the dictionary, in this order; None: all.
+            column: values by vertex, an array on the host or another ``Column``.
+            vertices: the vertices in the dictionary, in this order; None: all.
         """
         held = None
         if vertices is None:

@@ -76,15 +76,16 @@ def served(
 ) -> Callable[[Callable[..., Any]], Served]:
     """Declare a function that serves the function of the same name in NetworkX.
 
-    Its first argument is a :class:`~suricate.networkx.Converted` graph, its parameters and defaults are NetworkX's, and
-    so are its exceptions. An entry point of the group ``suricate.networkx`` with NetworkX's name for it registers it.
+    Its first argument is a :class:`~suricate.networkx.Converted` graph; its parameters, defaults and exceptions are
+    NetworkX's. An entry point of the group ``suricate.networkx`` with NetworkX's name for it registers it.
 
     Args:
         algorithms: names of the algorithms that it uses, for the documentation.
         cost: one of ``COSTS``.
         directed: True: it serves directed graphs only, False: undirected ones only.
-        limits: by parameter, a function that takes a value and says in a sentence why it is not served, or None.
-        part: parameters with which, if all are given, NetworkX looks at a part of the graph only.
+        limits: by parameter, a function that takes a value and returns a sentence that says why it is not served, or
+            None.
+        part: parameters; if all are given, NetworkX visits only a part of the graph.
         note: how its answers differ from NetworkX's, for the documentation.
     """
     if cost not in COSTS:
@@ -102,5 +103,5 @@ def named(weight: Any) -> str | None:
 
 
 def absent(value: Any) -> str | None:
-    """The limit of a parameter that only None is served of."""
+    """The limit of a parameter for which only None is served."""
     return None if value is None else "only None is served"

@@ -24,14 +24,14 @@ MOST_HANDED_OUT = 64  #: dictionaries that are remembered between two looks for 
 
 
 class Graph(nx.Graph):
-    """An undirected graph of NetworkX that is kept on the device as well, from the first call that runs there.
+    """An undirected NetworkX graph that is also kept on the device, from the first call that runs there.
 
-    All methods and functions of NetworkX work on it. Functions that suricate serves follow its edits: what was written
-    since the last call is applied as one batch, and answers that were asked for twice are updated. Views and shallow
-    copies are converted at each call, as are calls with another attribute than :attr:`live_weight`.
+    All methods and functions of NetworkX work on it. Functions that suricate serves see its edits: those since the
+    last call are applied as one batch, and results that were requested twice are updated. Views and shallow copies,
+    and calls with another weight attribute than :attr:`live_weight`, are converted at each call.
 
     Attributes:
-        live_weight: the edge attribute whose values are kept as weights; to be set before the first call.
+        live_weight: the edge attribute whose values are kept as weights; set it before the first call.
     """
 
     live_weight: Any = "weight"
@@ -73,7 +73,7 @@ def is_live(graph: Any) -> bool:
 
 
 def current(graph: Any, device: Any) -> Live | None:
-    """Return what follows a live graph, brought up to date; None if something in it cannot be watched."""
+    """Return the :class:`Live` of a live graph, brought up to date; None if its edits cannot be noticed."""
     watch = getattr(graph._adj, "_watch", None)
     watch = Watch(graph) if watch is None or watch.graph() is not graph else watch
     if watch.live is not None and not watch.stale and watch.live.made_for(graph, device):
@@ -86,7 +86,7 @@ def current(graph: Any, device: Any) -> Live | None:
 
 
 def release(graph: Any) -> None:
-    """Drop what is kept of a live graph on the device; the next call that runs there converts it from scratch."""
+    """Free what is kept of a live graph on the device; the next call that runs there converts it from scratch."""
     watch = getattr(graph._adj, "_watch", None)
     if watch is not None and watch.live is not None and watch.graph() is graph:
         watch.live.decode_all()
@@ -94,10 +94,10 @@ def release(graph: Any) -> None:
 
 
 class Live(Converted):
-    """What follows a live graph: graphs of suricate that get its edits as batches.
+    """Follows a live graph: graphs of suricate that get its edits as batches.
 
-    A node keeps its vertex until it is removed; new nodes get new vertices, so that vertices ascend in the order of the
-    nodes. Dictionaries that were handed out are decoded before a node that is in them loses its vertex.
+    A node keeps its vertex id until it is removed; new nodes get larger ids, so that ids ascend in the order of the
+    nodes. Dictionaries returned earlier are decoded before a node in them loses its id.
     """
 
     def __init__(self, graph: Any, watch: Watch, device: Any) -> None:
@@ -113,7 +113,7 @@ class Live(Converted):
         self.add(None, found.arcs(None))
 
     def made_for(self, graph: Any, device: Any) -> bool:
-        """Return whether this follows the graph as it is, on a device."""
+        """Return whether this object belongs to the graph in its present form, and to the device."""
         same = graph._node is self._table_of_nodes and graph.live_weight == self.attribute
         return same and device == self.device
 
@@ -127,7 +127,7 @@ class Live(Converted):
         return self.graph_of_networkx()
 
     def answers(self, attribute: Any = None, *, backwards: bool = False) -> Answers:
-        """As that of converted graphs; edges weigh 1 while none has the attribute."""
+        """See :meth:`Converted.answers`; edges have weight 1 as long as none has the attribute."""
         return super().answers(attribute if self.weighted else None, backwards=backwards)
 
     def _forwards(self, attribute: Any) -> Answers:
@@ -144,7 +144,7 @@ class Live(Converted):
         return made
 
     def follow(self) -> None:
-        """Pass on what was written since the last call."""
+        """Apply the edits since the last call."""
         graph, touched = self.original(), self.watch.touched
         if not (touched or self._retired or len(graph._node) != len(self.index)):
             return

@@ -71,10 +71,10 @@ class Decoded(dict):
 
 
 class Table(Decoded):
-    """A dictionary by node that is decoded from an array once it is read as a whole; then it is a :class:`Decoded`.
+    """A dictionary by node that is decoded from an array when it is read as a whole; then it is a :class:`Decoded`.
 
-    ``table[node]``, ``get``, ``in`` and ``len`` decode nothing. It holds its first entry from the start, so that code
-    in C that asks whether a dictionary is empty is right.
+    ``table[node]``, ``get``, ``in`` and ``len`` decode nothing. The first entry is always there, so that C code that
+    checks whether a dictionary is empty works.
     """
 
     __slots__ = ()

@@ -30,9 +30,9 @@ Points = list[tuple[float, float]]  #: (logarithm of a size, milliseconds)
 
 
 class Choice(NamedTuple):
-    """A backend: milliseconds per batch, infinite if over the limit, and the share of them that the update takes.
+    """The expected cost of a backend: milliseconds per batch (infinite: over the limit), and the share of the update.
 
-    ``update_share`` is that of the nearest measured cell, None where it is not known.
+    ``update_share`` is that of the nearest measured cell, None if it is not known.
     """
 
     backend: str
@@ -42,20 +42,22 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """What :func:`advise` answers; printed, it is a table.
+    """What :func:`advise` returns; printed, it is a table.
 
     Attributes:
         choices: the backends, the fastest first.
-        rebuild: a graph rebuilt with every batch, on which algorithms compute from scratch; None: not measured.
-        num_vertices, num_edges, batch, use: what was asked, ``use`` as the map calls it.
+        rebuild: the cost if the graph is rebuilt with every batch and algorithms compute from scratch; None: not
+            measured.
+        num_vertices, num_edges, batch, use: the question, ``use`` as the map names it.
         device: ``"cpu"`` or ``"cuda"``.
-        machine: what the times were measured on.
-        date: when.
-        limit_ms: times above it are not known, nor those that memory did not suffice for.
-        families: of graphs whose times are averaged (geometric mean): those measured nearest to this number of edges.
+        machine: the machine that the times were measured on.
+        date: the date of the measurement.
+        limit_ms: longer times were not measured; they count as infinite, as do cases that ran out of memory.
+        families: families of graphs whose times are averaged (geometric mean): those measured nearest to
+            ``num_edges``.
         nearest: edges, batch and edges per vertex of the nearest measured cell.
-        distance: how far the question is from the measured cells, in words.
-        inside: whether it lies between measured cells, whose average degree it shares within a factor of 2.
+        distance: how far the question is from the measured cells, as a text.
+        inside: whether it is between measured cells, and their average degree is within a factor of 2 of its own.
     """
 
     choices: tuple[Choice, ...]
@@ -80,12 +82,12 @@ class Advice:
 
     @property
     def ms(self) -> float:
-        """Its milliseconds per batch, the use included; infinite if all are over the limit."""
+        """Milliseconds per batch of the fastest backend, including the use; infinite if all are over the limit."""
         return self.choices[0].ms
 
     @property
     def lead(self) -> float:
-        """How many times as long the second takes; infinite if there is none within the limit."""
+        """How many times as long the second fastest backend takes; infinite if there is none within the limit."""
         return self.choices[1].ms / self.ms if len(self.choices) > 1 and math.isfinite(self.ms) else math.inf
 
     @property
@@ -133,24 +135,24 @@ def advise(
 ) -> Advice:
     """Return which backend suits a graph that changes by batches, by times measured on one machine.
 
-    ``Graph(n, backend=su.advise(n, edges, batch, use).backend)`` makes a graph of it.
+    ``Graph(n, backend=su.advise(n, edges, batch, use).backend)`` uses the answer.
 
     Args:
-        num_vertices: vertices of the graph.
-        num_edges: its edges.
+        num_vertices: number of vertices of the graph.
+        num_edges: number of its edges.
         batch: edges per batch, 80 % of them inserted and 20 % deleted.
-        use: what follows each batch: ``"update only"``, ``"query"`` (of as many edges), ``"matrix-vector product"``, or
-            the name of an algorithm of the map, which is kept current; the beginning of a name suffices.
-        device: ``"cpu"``, ``"cuda"`` or ``"auto"``, the device that ``Graph`` would take; it need not be there.
+        use: what follows each batch: ``"update only"``, ``"query"`` (of as many edges), ``"matrix-vector product"``,
+            or the name of an algorithm of the map, which is kept current; the beginning of a name suffices.
+        device: ``"cpu"``, ``"cuda"`` or ``"auto"``, as for ``Graph``; this machine need not have it.
         family: of graphs, ``"rmat"`` (few hubs have most edges) or ``"uniform"``; None: the mean of all.
-        map: a file that ``suricate bench --report FILES --save-map`` wrote, instead of those that suricate brings.
+        map: a file that ``suricate bench --report FILES --save-map`` wrote, instead of the built-in ones.
 
     Raises:
-        ParameterError: a number is no integer of at least 1, or there are more edges than pairs of vertices.
+        ParameterError: a number is not an integer of at least 1, or there are more edges than pairs of vertices.
         UnknownNameError: the map has no such use or family.
         DeviceError: there is no such kind of device.
         RequirementError: no map has been measured on this kind of device.
-        FileFormatError: ``map`` is no such file.
+        FileFormatError: ``map`` is not such a file.
     """
     asked = [
         integer(f"advise: {name}", value, low=1)

@@ -77,21 +77,22 @@ class Algorithm(ABC):
         requires: what a graph must have.
         suites: the suites of ``suricate bench`` that time it.
         update_kind: how :meth:`update` works, one of ``UPDATE_KINDS``; ``suricate plugins`` shows it.
-        divided: what is otherwise on a graph of several processes, in words; empty: nothing. ``suricate plugins``
-            shows it.
-        divided_kernels: whether an algorithm with a parameter ``kernels`` uses its kernels on such a graph, too, over
-            the rows of each process (``graph.partition``); else it runs as with ``kernels=False``.
+        divided: a text: what differs on a graph of several processes; empty: nothing. ``suricate plugins`` shows it.
+        divided_kernels: for an algorithm with a parameter ``kernels``: whether its kernels also work on such a graph,
+            over the rows of each process (``graph.partition``); if not, it runs there as with ``kernels=False``.
         recompute_share: after batches of more than this share of the graph's arcs :meth:`should_recompute` is true.
-        learns: whether :meth:`should_recompute` also goes by how long earlier batches took; only where an update and a
-            computation from scratch give the same result.
-        uses_weights: whether weights of edges, where the graph has any, may change the result; False if only a
-            parameter ``weighted=True`` asks for it.
+        learns: whether :meth:`should_recompute` also depends on how long earlier batches took; only valid if an update
+            and a computation from scratch give the same result.
+        uses_weights: whether the graph's weights may change the result; False if they do so only with a parameter
+            ``weighted=True``.
         groups: the name of the array of the result ("value" if it is the only one) that holds, at every vertex of a
-            group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest groups.
-        pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints the
-            original ids of these vertices.
-        if_directed: for algorithms of undirected graphs, the name of the one for directed graphs, which errors mention.
-        iterations: steps that the last computation or update took; None for algorithms that do not count any.
+            group, the same vertex of the group, as labels of components do; ``suricate run`` prints the largest
+            groups.
+        pointers: the names of arrays of the result whose entries are vertices, or negative; ``suricate run`` prints
+            the original ids of these vertices.
+        if_directed: for algorithms of undirected graphs, the name of the one for directed graphs, which errors
+            mention.
+        iterations: number of steps of the last computation or update; None if the algorithm does not count them.
     """
 
     name: ClassVar[str]
@@ -126,10 +127,10 @@ class Algorithm(ABC):
         self.compute(graph)
 
     def recomputes(self, reason: str | None = None) -> None:
-        """Note that :meth:`update` computes from scratch, and why; trackers count it so.
+        """Note that :meth:`update` computes from scratch, and why, so that trackers count it.
 
-        A call of :meth:`compute` is noted by itself, with this reason if one was given before. An update that computes
-        in another way calls this. ``None``: what :meth:`should_recompute` found.
+        A call of :meth:`compute` is noted automatically, with the reason given before, if any. Call this in an update
+        that recomputes in another way. ``None``: the reason that :meth:`should_recompute` found.
         """
         self._recomputed = reason or self._recomputed or self._why
 
@@ -149,15 +150,15 @@ class Algorithm(ABC):
     ) -> bool:
         """Return whether repairing the result after these changes is expected to cost more than recomputing it.
 
-        Compares upper bounds, so that it does not wait for the device: the sizes of the edge sets, and the number of
-        arcs of ``graph``. An update calls it once. Nothing else that a tracker does depends on a clock.
+        It compares upper bounds, the sizes of the edge sets and the number of arcs of ``graph``, and so does not wait
+        for the device. An update calls it once. Nothing else that a tracker does depends on a clock.
 
         Args:
             graph: the graph, which already holds the changes.
             deleted: the deleted edges.
             others: edges that were inserted, or whose weights were replaced.
-            times: how much a deletion counts.
-            each: how much another change counts.
+            times: weight of a deletion.
+            each: weight of another change.
         """
         lost, gained = 0 if deleted is None else deleted.size, 0
         for part in others:
@@ -174,23 +175,23 @@ class Algorithm(ABC):
     @property
     @abstractmethod
     def result(self) -> Any:
-        """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of such.
+        """The current result: an array on the graph's device, one entry per vertex, or a NamedTuple of arrays.
 
-        The arrays are copies: what their owner does to them does not change the algorithm's state.
+        The arrays are copies: changing them does not change the algorithm's state.
         """
 
     def at(self, vertices: Array) -> Any:
-        """Return :attr:`result` with the entries of some vertices only, without the others being made.
+        """Return :attr:`result` at some vertices only, if that is cheaper; None (the default): use the whole result.
 
-        ``vertices``: ``int64[k]``, valid, on the graph's device. The arrays are new; parts that have no entry per
-        vertex are as in the result. The default, None, says that the result has to be made.
+        ``vertices``: ``int64[k]``, valid, on the graph's device. The arrays are new; parts of the result without an
+        entry per vertex are returned whole.
         """
         return None
 
     def event_step(self, graph: Graph) -> Step | str:
-        """Return what brings the state up to date edge by edge in a compiled loop on the CPU, for ``suricate.replay``.
+        """Return how a compiled loop on the CPU updates the state edge by edge, for ``suricate.replay``.
 
-        The state is that of ``graph``; the step works on it in place. A text says why there is none: ``replay`` then
+        The step works in place on the state of ``graph``. A text is the reason why there is none: ``replay`` then
         makes single calls.
         """
         return f"{self.name} has no step of its own"
@@ -231,16 +232,16 @@ class Algorithm(ABC):
     # -- answers that depend on history, optional ----------------------------------------------------------------------
 
     def state(self) -> dict[str, Array] | None:
-        """Return what the next update starts from, arrays by name, where the result depends on earlier changes.
+        """Return the state from which the next update continues, arrays by name, if results depend on earlier changes.
 
-        Checkpoints of jobs keep it. None: the result is a function of the graph, and is computed again.
+        Checkpoints of jobs store it. None: the result is a function of the graph, and is computed again.
         """
         return None
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
-        """Go on, in place of :meth:`compute`, from what :meth:`state` returned; its arrays lie on the graph's device.
+        """Continue from a :meth:`state`, given in arrays on the graph's device, in place of :meth:`compute`.
 
-        The graph has the same edges and vertices as then, or further vertices without edges.
+        The graph has the same edges as then, and the same vertices or more, without edges.
         """
         raise NotImplementedError(f"{self.name} has no state to go on from")
 
@@ -265,7 +266,7 @@ class Algorithm(ABC):
             num_vertices: the number of vertices.
             directed: whether the graph is directed.
             params: as given to ``__init__``. If the method has a parameter ``live``, it also gets
-                ``bool[num_vertices]``, which vertices are live; without it, the answer must be right if all are.
+                ``bool[num_vertices]``, which vertices are live; otherwise all vertices may be taken as live.
 
         Returns:
             What :meth:`mismatch` compares with: by default NumPy arrays in the form of :attr:`result`.
@@ -279,9 +280,9 @@ class Algorithm(ABC):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, **params: Any) -> str | None:
-        """Return in words what is wrong with ``result`` (NumPy arrays), or None if it agrees with ``reference``.
+        """Return what is wrong with ``result`` (NumPy arrays), as a text, or None if it agrees with ``reference``.
 
-        The default asks for equal integers, and for floats within a relative tolerance of 1e-5.
+        By default integers must be equal, and floats within a relative tolerance of 1e-5.
         """
         fields = getattr(result, "_fields", ("result",))
         several = isinstance(result, tuple)
@@ -304,9 +305,9 @@ class Algorithm(ABC):
 
     @classmethod
     def variants(cls) -> Mapping[str, Mapping[str, Any]]:
-        """Return sets of parameters by name that ``suricate bench --suite methods`` compares with each other.
+        """Return sets of parameters, by name, for ``suricate bench --suite methods`` to compare.
 
-        By default both ways of an algorithm with a parameter ``kernels``: by its own, and by operators alone.
+        By default, for an algorithm with a parameter ``kernels``: with and without its own kernels.
         """
         both = {"kernels": {}, "operators": {"kernels": False}}
         return both if "kernels" in inspect.signature(cls).parameters else {}
@@ -333,7 +334,7 @@ class Algorithm(ABC):
 
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
-        """Return the CUDA programs of its own over ``view``, as ``.ci/compile_cuda.py`` compiles them without a GPU.
+        """Return the CUDA programs of the algorithm's own kernels over ``view``, to be compiled without a GPU in CI.
 
         The module must be importable without CuPy.
         """
@@ -356,7 +357,7 @@ def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None
 
 
 def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
-    """Return the least bytes of one pull over all edges.
+    """Return the least number of bytes that one pull over all edges moves.
 
     Ids, weights and offsets are read once; one value per vertex is read and one written.
     """

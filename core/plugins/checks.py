@@ -32,7 +32,7 @@ def items_of(hook: str, answers: Sequence[Any]) -> dict[str, Any]:
     """Return what a plugin returned for a hook, by name; ``answers`` has one entry per function of the plugin.
 
     Raises:
-        PluginError: an answer is no list, or an entry is not what the hook has to return.
+        PluginError: an answer is not a list, or has an entry of a type that the hook must not return.
     """
     items: dict[str, Any] = {}
     for answer in answers or [None]:  # pluggy leaves out an answer that is None

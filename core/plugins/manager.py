@@ -109,7 +109,7 @@ def register(plugin: Any, name: str | None = None) -> str:
     """Add a module or object with hooks, or one backend or algorithm class; return the name it is listed under.
 
     Raises:
-        PluginError: the plugin, or a name that it brings, is there already or cannot be used; nothing has changed.
+        PluginError: the plugin, or a name that it brings, is already installed or invalid; nothing has changed.
     """
     name = str(name or getattr(plugin, "__name__", None) or type(plugin).__name__)
     source = str(getattr(plugin, "__file__", None) or getattr(plugin, "__module__", ""))

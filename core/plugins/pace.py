@@ -101,15 +101,15 @@ class _Span:
 
 
 class Pace:
-    """The times of one algorithm on one graph.
+    """The measured times of one algorithm on one graph.
 
     Args:
-        device: where the graph is.
-        clock: default: that of the device.
+        device: the graph's device.
+        clock: default: the clock of the device.
 
     Attributes:
-        comparing: whether the last batch was computed from scratch because nothing had been measured, and one of its
-            size will now be updated, so that the algorithm should keep the state that updates need.
+        comparing: whether the last batch was computed from scratch since nothing had been measured; the next batch of
+            its size will be updated, so the algorithm should keep the state that updates need.
     """
 
     def __init__(self, device: Device, clock: Clock | None = None) -> None:
@@ -121,13 +121,13 @@ class Pace:
         self.comparing = False
 
     def should_recompute(self, kind: tuple[bool, ...], size: float, bound: float, arcs: int) -> bool:
-        """Return whether to compute from scratch after a batch, and start the clock if the batch is to be timed.
+        """Return whether to compute from scratch after a batch; start the clock if the batch is to be timed.
 
-        What follows is timed until :meth:`finish`.
+        The time until :meth:`finish` is measured.
 
         Args:
-            kind: what the batch consists of; sizes are recorded per kind.
-            size: of the batch.
+            kind: what kinds of changes the batch contains; sizes are recorded per kind.
+            size: the weighted number of changes.
             bound: the size above which the algorithm computes from scratch if nothing has been measured.
             arcs: number of arcs of the graph.
         """
@@ -147,18 +147,18 @@ class Pace:
         return False
 
     def computes(self, arcs: int) -> None:
-        """Start the clock for a computation that is made for other reasons, of a graph of ``arcs`` arcs."""
+        """Start the clock for a computation from scratch made for other reasons, on a graph of ``arcs`` arcs."""
         self._take_time()
         self._start(_Span(None, 0, 0, arcs))
 
     def finish(self) -> None:
-        """Stop the clock if it is running: the work has been done, or queued."""
+        """Stop the clock if it is running: the work is done, or queued on the device."""
         if self._running:
             self._clock.stop()
             self._running = False
 
     def discard(self) -> None:
-        """Drop the timing in progress: the work includes something that is done only once."""
+        """Discard the current measurement, since the work includes something that is done only once."""
         self._timed = None
 
     def _seconds(self, arcs: int) -> float | None:

@@ -30,7 +30,7 @@ class Walked(NamedTuple):
 
     Attributes:
         out: the data of the view of out-edges.
-        into: that of in-edges; that of out-edges again if the graph keeps none.
+        into: the data of the view of in-edges; of out-edges if the graph keeps no in-edges.
         has_in: whether in-edges can be walked.
         undirected: whether every edge is stored in both directions.
     """
@@ -46,10 +46,10 @@ class Step(NamedTuple):
 
     Attributes:
         module: the module with ``step`` and ``record``.
-        state: what they are given, a ``NamedTuple`` of arrays and numbers.
+        state: their argument of that name, a ``NamedTuple`` of arrays and numbers.
         recorded: ``recorded(events, vertices)`` returns a tuple of arrays that ``record`` writes to.
-        answer: makes of these arrays the result, with one more dimension, that of events, in front of each array.
-        refusal: why ``step`` refuses events, in words.
+        answer: converts these arrays to the algorithm's result, in which each array has a first dimension for events.
+        refusal: a text: why ``step`` refuses events.
     """
 
     module: ModuleType

@@ -20,8 +20,8 @@ from suricate.base.types import EdgeList
 class SortedBatch(NamedTuple):
     """A batch in order: ``keys`` is ``uint64[m]`` (``src << 32 | dst``, ascending), ``order`` ``uint32[m]``.
 
-    ``order[i]`` is the place of the i-th key in the batch; equal keys keep their order in it, so that the last of a run
-    of equal keys is the last duplicate.
+    ``order[i]`` is the position of the i-th key in the batch. The sort is stable, so the last of equal keys is the
+    last duplicate.
     """
 
     keys: Array
@@ -43,10 +43,10 @@ def copy_segments(
 ) -> None:
     """Copy ``k`` ranges of slots from the arrays of ``old`` to those of ``new``.
 
-    Range i holds ``offsets[i + 1] - offsets[i]`` slots (``offsets`` is int64[k + 1]), starts at slot ``begin[i]`` of
-    ``old`` and goes to slot ``target[i]`` of ``new`` (both int64[k]). ``bound`` is at least ``offsets[k]``. The ``src``
-    of ``new`` receives the number i of the range where it is not empty; ``src`` of ``old`` is ignored. Weights that are
-    None or of length 0 are not copied.
+    Range i has ``offsets[i + 1] - offsets[i]`` slots (``offsets`` is int64[k + 1]), and is copied from slot
+    ``begin[i]`` of ``old`` to slot ``target[i]`` of ``new`` (both int64[k]). ``bound`` is at least ``offsets[k]``. If
+    the ``src`` of ``new`` is not empty, the number i is written to it for every slot; ``src`` of ``old`` is ignored.
+    Weights that are None or of length 0 are not copied.
     """
     if not bound or not len(begin):
         return

@@ -66,9 +66,9 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of ``Changing`` up to ``kind``; ``rows``: the addresses of begin, end, dst and weight.
+    """Return the values of the struct ``Changing`` up to ``kind``.
 
-    ``scratch``: the addresses of the scratch arrays.
+    ``rows``: the addresses of begin, end, dst and weight; ``scratch``: those of the scratch arrays.
     """
     return (
         batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch), *rows,

@@ -9,15 +9,15 @@ from suricate.cuda.pinned import PinnedCounters
 
 
 class Counters:
-    """What the host knows of counters (``int64[size]``) that live where the store lives.
+    """The host's knowledge of a store's counters (``int64[size]``), which are where the store is.
 
-    On the CPU they are simply read. On CUDA a batch *charges* what it may have changed at most (``unseen``), and
-    :meth:`post` queues a copy of the counters to pinned memory behind it; when that has arrived, :meth:`poll` takes it
-    over, and only what was charged after it was queued remains unseen.
+    On the CPU they are read directly. On CUDA a batch *charges* an upper bound of its changes (``unseen``), and
+    :meth:`post` queues a copy of the counters to pinned memory behind it; when the copy has arrived, :meth:`poll`
+    takes it over, and only charges since it was queued remain in ``unseen``.
 
     Attributes:
-        values: the counters as last seen, ``int64[size]``.
-        unseen: edges inserted and deleted at most since then, ``int64[2]``; zero on the CPU.
+        values: the last counters that arrived, ``int64[size]``.
+        unseen: upper bounds of edges inserted and deleted since then, ``int64[2]``; zero on the CPU.
         arrivals: how often counters have arrived (CUDA).
     """
 

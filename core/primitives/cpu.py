@@ -87,7 +87,7 @@ def _answer(order, kind, slot, weight, found, result, first, last):
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Report the edges of an insertion in the caller's order, and give the stored ones their new weights.
+    """Write the report of an insertion in the caller's order, and replace the weights of stored edges.
 
     ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns; the statuses are zero before.
     """

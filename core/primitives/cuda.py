@@ -31,9 +31,13 @@ def store_program(
     source: Path, bits: int, numbers: Mapping[str, int], structs: Iterable[Struct], *, cooperative: bool = False,
     defines: tuple[tuple[str, int | str], ...] = (),
 ) -> Program:  # fmt: skip
-    """Return a program of a store whose weights have this many bits: kernels that may take located batches.
+    """Return a CUDA program of a store with weights of ``bits`` bits, whose kernels may take located batches.
 
-    ``numbers`` and ``structs`` are what Python and C++ share; headers are found beside the source, and in this folder.
+    Args:
+        source: the ``.cu`` file; headers are searched beside it, and in this folder.
+        bits: bits of a weight, 0 if there are none.
+        numbers, structs: constants and structs shared by Python and C++.
+        cooperative, defines: as of ``Program``.
     """
     declared = (struct.declaration for struct in structs)
     prelude = "\n".join([constants(numbers), PRELUDE, '#include "bits.cuh"', *declared])

@@ -20,7 +20,7 @@ PRELUDE = f"{KINDS}\n{LOCATED.declaration}"  #: what ``batch.cuh`` needs before 
 
 
 class Report(NamedTuple):
-    """What a batch did, as kernels write it per input edge: ``status`` (uint8), and the bit patterns of old weights.
+    """Where kernels write the outcome of a batch, per input edge: ``status`` (uint8), and bit patterns of old weights.
 
     Arrays, or their addresses (see ``BatchStore.reads_addresses``).
     """
@@ -33,18 +33,18 @@ class Report(NamedTuple):
 class LocatedBatch:
     """A batch sorted by (source, destination), and where each entry is stored or would go.
 
-    All arrays have one entry per edge of the batch, in sorted order. Of equal edges only the last entry counts, so its
-    weight wins and its input edge carries the status; the others stay as ``DUPLICATE`` (to squeeze them out would cost
-    every batch on CUDA more launches). In an invalid batch, one whose guard is not zero, no entry counts.
+    All arrays have one entry per edge of the batch, in sorted order. Of equal edges only the last entry counts: its
+    weight wins and its input edge carries the status; the others have the kind ``DUPLICATE``. If the guard is not zero
+    the batch is invalid, and no entry counts.
 
     Attributes:
         keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
-        order: ``uint32[m]``, the place of the entry in the batch.
+        order: ``uint32[m]``, the position of the entry in the batch.
         kind: ``uint8[m]``: ``DUPLICATE``, ``ABSENT`` or ``PRESENT``.
-        slot: ``int64[m]``: the slot if ``PRESENT``; else where the edge would go, as far as the layout knows.
+        slot: ``int64[m]``: the slot if ``PRESENT``; else where the edge would go, if the layout knows.
         most: upper bound of the entries that change the graph (absent ones for an insertion, present ones for a
             deletion); exact on the CPU.
-        rank: CUDA only: ``int32[m]``, inclusive number of entries that change the graph.
+        rank: CUDA only: ``int32[m]``, number of entries up to this one that change the graph.
         guard: CUDA only: the guard or its address, or None.
     """
 

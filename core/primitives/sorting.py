@@ -33,9 +33,10 @@ def can_sort(size: int, bits: int) -> bool:
 
 
 class Buckets(NamedTuple):
-    """A batch whose words are distributed over buckets; bucket i ends at ``ends[i]``, and keeps the order of the batch.
+    """A batch distributed over buckets as sort words; bucket i ends at ``ends[i]``, and keeps the order of the batch.
 
-    A word is the lower ``shift`` bits of the source, ``bits`` of the destination and ``low`` of the place.
+    A word has the lower ``shift`` bits of the source, ``bits`` of the destination and ``low`` of the position in the
+    batch.
     """
 
     ends: np.ndarray
@@ -78,7 +79,7 @@ def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray,
 
 
 class Grouped(NamedTuple):
-    """Edges by ranges of their sources, in each range in the order of the batch; ``place[i]`` is that in the batch.
+    """Edges grouped by ranges of their sources, each in the order of the batch; ``place[i]`` is the position there.
 
     All edges of a source are in one of the ``parts``, which are ranges of the arrays (``uint32[m]`` each).
     """

@@ -47,15 +47,15 @@ class Forest:
 
     Args:
         words: ``Words`` with one entry per vertex. The last payload field is ``parent`` (uint32): the vertex whose
-            offer was taken, the vertex itself for a root, ``EMPTY`` where nothing reaches, which offers nothing.
+            offer was taken; the vertex itself for a root; ``EMPTY`` for an unreached vertex, which offers nothing.
         offer: edge function ``(u, v, w, words, *args) -> tuple``: what ``u`` offers ``v``: all fields of a word in
             order, the parent being ``u``.
-        restart: function ``(v, words, *args) -> tuple``: the word that a vertex starts with, and gets again when
-            it is invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
+        restart: function ``(v, words, *args) -> tuple``: the initial word of a vertex, which it gets again when it is
+            invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
-        uniform: an offer depends on ``u`` alone, and offers of vertices with the same keys differ in the parent only
-            (breadth-first search): it is made once per vertex. From scratch, from roots of the same keys, the unreached
-            then look for parents when the frontier is large and there are in-edges.
+        uniform: an offer depends on ``u`` only, and offers of vertices with the same keys differ in the parent only
+            (breadth-first search), so that it is made once per vertex. A computation from roots with equal keys may
+            then pull when the frontier is large and there are in-edges.
 
     No method waits for the device.
     """
@@ -80,36 +80,36 @@ class Forest:
             self.violated: Array = words.device.xp.zeros(1, "uint32")
 
     def rebind(self, *args: Any) -> None:
-        """Give the functions other arguments, of the same number: arrays that grew with the graph, for instance."""
+        """Replace the arguments of the functions, by the same number: arrays that grew with the graph, for instance."""
         self.args, self._repairs = args, None
 
     def compute(self, graph: Graph, roots: Frontier, order: tuple[float, float] | None = None) -> Propagated:
         """Give every vertex the word ``restart(v)``, and propagate from ``roots`` until nothing changes.
 
-        ``order=(bound, delta)``: on the CPU vertices wait in buckets as wide as ``delta`` by their first keys, and the
-        lowest bucket is emptied first (delta-stepping); of several threads one may be ahead of the
-        others, so that the numbers of steps and pushes depend on the schedule. On CUDA those wait whose first key
-        is more than ``delta`` above the least one that is left, step by step; repairs of many vertices go by that too.
-        The words are the same without an order.
+        The words do not depend on ``order``, but speed does. ``order=(bound, delta)``: on the CPU vertices wait in
+        buckets of width ``delta`` by their first keys, and the lowest bucket is emptied first (delta-stepping);
+        several threads need not be in the same bucket, so the numbers of steps and pushes depend on the schedule. On
+        CUDA a step leaves vertices whose first key is more than ``delta`` above the least one for later steps; repairs
+        of many vertices do so, too.
         """
         self._order = order
         return self._run(graph, roots, (None, None, None))
 
     def repair(self, graph: Graph, deleted: Any = None, inserted: Any = None, replaced: Any = None) -> Propagated:
-        """Bring the words up to date with arcs that were deleted, inserted, or got a new weight.
+        """Update the words after arcs were deleted, inserted, or got a new weight.
 
-        ``graph`` already holds the change, and the words have one entry per vertex. Each is an ``EdgeSet``, an
-        ``ArcList``, ``PlacedArcs`` or None; no arc is in two of them, and both arcs of an undirected edge are there.
+        ``graph`` already holds the change, and the words have one entry per vertex. Each argument is an ``EdgeSet``,
+        an ``ArcList``, ``PlacedArcs`` or None, with both arcs of undirected edges; no arc is in two of them.
         ``replaced`` has the new weights.
         """
         return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
     def event_step(self, graph: Graph, result: Callable[[Any], Any]) -> Step:
-        """Return what keeps the words current edge by edge, for ``Algorithm.event_step``; on the CPU.
+        """Return how a compiled loop updates the words edge by edge, for ``Algorithm.event_step``; on the CPU.
 
-        ``result`` makes of ``Words`` a ``NamedTuple`` of arrays with an entry per word. An event is counted as a change
-        of the vertices whose first key or parent it changed. Events that break the order of keys are refused, and
-        deletions of tree edges of a directed graph without in-edges.
+        ``result`` converts ``Words`` to a ``NamedTuple`` of arrays with an entry per word. A vertex counts as changed
+        if its first key or parent changed. Events that break the order of keys are refused, as are deletions of tree
+        edges on a directed graph without in-edges.
         """
         step: Step = self._repairs_on(graph).event_step(result)
         return step

@@ -30,25 +30,25 @@ TURN = 1e-4  #: seconds between two pieces, in which a thread that waits for the
 
 
 def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any = None) -> Replayed:
-    """Make ``events`` one after the other, and return the answer of ``tracker`` after each of them.
+    """Apply ``events`` one after the other, and return the answer of ``tracker`` after each of them.
 
     The graph, all its trackers and the answers are as after a call of ``insert_edges`` or ``delete_edges`` for each
-    event. Where backend and algorithm allow it, the events of a piece of up to 2^16 are made by one compiled call, and
-    ``Replayed.reasons`` says which events were single calls and why. Other threads get their turn between pieces, and
-    an interrupt ends the replay there. A piece counts as one change: the graph's version grows by one, and the other
-    trackers get one delta with its net changes.
+    event. If backend and algorithm allow it, one compiled call makes up to 2^16 events, a *piece*;
+    ``Replayed.reasons`` says how many events were single calls and why. Other threads may use the graph between
+    pieces, and an interrupt ends the replay there. A piece counts as one change: the graph's version grows by one, and
+    the other trackers get one delta with its net changes.
 
     Args:
         graph: a graph on the CPU.
         events: ``(src, dst, inserted)``, ``n`` each: ids or names, and whether the edge is inserted (True) or deleted
-            (False); on a weighted graph with the weights as a fourth, those of deletions being of no account.
-            An event changes the set of edges: a deletion removes the edge however often it was inserted.
+            (False). On a weighted graph a fourth array has the weights; those of deletions are ignored. A deletion
+            removes the edge however often it was inserted.
         tracker: a tracker of the graph; None: out-degrees.
         at: ``k`` vertices, ids or names, whose values are returned after every event; None: the number of vertices
-            whose values changed, instead.
+            whose values changed is returned instead.
 
     Returns:
-        The answers. If something fails, the exception has them as ``error.replayed``: the events before stand.
+        The answers. After an error the events before it stand, and ``error.replayed`` has their answers.
 
     Raises:
         DeviceError: the graph is on a CUDA device.

@@ -25,15 +25,15 @@ class Replayed:
     """The answers of ``suricate.replay``.
 
     Attributes:
-        done: number of events that the graph holds, the first ones.
+        done: number of events that were applied.
         answers: with ``at``: the tracker's result, each of its arrays ``[done, len(at)]`` and each number ``[done]``;
             without a tracker an object with the array ``degree``. None without ``at``.
-        changed: without ``at``: ``int64[done]``, the number of vertices whose values each event changed, added vertices
-            included. None with ``at``.
-        compiled: number of events that the compiled loop answered.
-        reasons: number of the other events, which were single calls, by the reason for that.
-        most_work: the most arcs that the loop looked at for the answer after one event; 0 without compiled events.
-        most_work_at: which event that was; -1 without compiled events.
+        changed: without ``at``: ``int64[done]``, the number of vertices whose values each event changed, including
+            added vertices. None with ``at``.
+        compiled: number of events that the compiled loop made.
+        reasons: number of the other events, which were single calls, by reason.
+        most_work: the most arcs that the loop visited to answer one event; 0 without compiled events.
+        most_work_at: the index of that event; -1 without compiled events.
     """
 
     done: int
@@ -62,7 +62,7 @@ class Answers:
     Args:
         graph: the graph.
         tracker: of an algorithm that gives values per vertex; None: degrees.
-        at: ``int64[k]``, the vertices to answer at; None: the number of changed vertices is written instead.
+        at: ``int64[k]``, the vertices to answer at; None: write the number of changed vertices instead.
         count: number of events.
 
     Raises:
@@ -103,7 +103,7 @@ class Answers:
             self.parts[name][i] = part
 
     def put_many(self, begin: int, found: Any) -> None:
-        """Write the answers after the events from ``begin`` on: arrays of one more dimension."""
+        """Write the answers after the events from ``begin`` on; the arrays have a first dimension for events."""
         for name, part in frames.fields_of(found).items():
             self.parts[name][begin : begin + len(part)] = part
 

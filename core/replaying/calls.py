@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Before:
-    """What is known of the edge of an event and its ends before the event, so that it can be undone."""
+    """The edge of an event and its ends before the event, so that it can be undone."""
 
     def __init__(self, graph: Graph, events: Events, i: int) -> None:
         self.version, self.given = graph.version, events.ends_at(i)
@@ -52,7 +52,7 @@ class SingleCalls:
         self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
 
     def make(self, reason: str) -> None:
-        """Make the next event; ``reason``: why it is a single call. After an error the graph is as it was before it."""
+        """Make the next event; count the ``reason`` why it is a single call. An error leaves the graph unchanged."""
         graph, i, counts = self.graph, self.work.done, self.work.reasons
         with Uninterrupted(), graph.exclusive():
             before = Before(graph, self.events, i)

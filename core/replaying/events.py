@@ -32,11 +32,11 @@ class Events:
     """Checked events, on the host.
 
     Attributes:
-        src, dst: ``uint32[n]``; ``EMPTY`` in place of a name that was not known yet.
+        src, dst: ``uint32[n]``; ``EMPTY`` for a name that was not known yet.
         kind: ``uint8[n]``.
         weight: of the dtype of the graph's weights, unspecified for deletions; None on an unweighted graph.
         columns: values of the columns of edges by name, if the graph has some and they were given.
-        unknown: the places of events at names that were not known at the start, ascending.
+        unknown: indices of events with names that were not known at the start, ascending.
     """
 
     def __init__(self, src: np.ndarray, dst: np.ndarray, kind: np.ndarray, weight: np.ndarray | None) -> None:

@@ -79,7 +79,7 @@ def ask(stores, src, dst, i):
 
 @kernel
 def run(stores, graph, state, piece, begin, end, report):
-    """Make the events from ``begin`` to ``end`` of a piece; return where it ended. ``report``: see above."""
+    """Make the events from ``begin`` to ``end`` of a piece; return the index behind the last one made."""
     weight, old = piece.weight, piece.old
     report[WHY] = OVER
     for i in range(begin, end):

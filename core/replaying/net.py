@@ -22,14 +22,14 @@ def net_delta(
     status: np.ndarray,
     before: np.ndarray,
 ) -> Delta:
-    """Return the delta of events that are made.
+    """Return the net delta of events that were made.
 
     Args:
         graph: the graph, on the CPU.
-        edges: of each event.
-        kind: of each event.
-        status: what it did: 0: nothing.
-        before: the weight that it replaced or deleted; of length 0 on an unweighted graph.
+        edges: the edge of each event.
+        kind: the kind of each event.
+        status: the status of each event; 0: it changed nothing.
+        before: the weight that each event replaced or deleted; of length 0 on an unweighted graph.
     """
     places = np.flatnonzero(status)
     src, dst = edges.src[places], edges.dst[places]

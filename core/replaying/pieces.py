@@ -53,7 +53,7 @@ class Pieces:
         self._size = min(PIECE, max(1, VALUES // max(1, width)))
 
     def run(self) -> str:
-        """Make the events of the next piece; return why the next event must be a single call, "" if it need not be."""
+        """Make the events of the next piece; return why the next event must be a single call, or ""."""
         graph, begin = self.graph, self.work.done
         with Uninterrupted(), graph.exclusive():
             end = min(begin + self._size, len(self.events))

@@ -27,12 +27,12 @@ class Piece(NamedTuple):
 
     Attributes:
         src, dst: ``uint32[n]``. kind: ``uint8[n]``.
-        weight: weights of the events, of length 0 on an unweighted graph, as the four further ones.
+        weight: weights of the events; like the next four, of length 0 on an unweighted graph.
         old: the weights that events replaced or deleted.
-        units, before: ``weight`` and ``old`` as the store takes them. discarded: weights that nobody reads.
-        status: ``uint8[n]``, what each event did.
-        records: whether the answers at the vertices ``at`` (``int64[k]``) are written to ``recorded``; else the number
-            of vertices that each event changed is, to ``changed`` (``int64[n]``).
+        units, before: ``weight`` and ``old`` as the store takes them. discarded: weights that are not read.
+        status: ``uint8[n]``, the status of each event.
+        records: whether the answers at the vertices ``at`` (``int64[k]``) are written to ``recorded``; if not, the
+            number of vertices that each event changed is written to ``changed`` (``int64[n]``).
     """
 
     src: np.ndarray

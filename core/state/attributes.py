@@ -20,7 +20,7 @@ class Column:
     """One value per vertex, in an array that may be longer; entries beyond the last vertex hold ``missing``.
 
     Args:
-        device: that of the graph.
+        device: the graph's device.
         size: number of vertices.
         dtype: bool, an integer or floating dtype, or :data:`TEXT`.
         missing: the value of vertices that have none.
@@ -70,7 +70,7 @@ class Column:
             self._buffer[self._indices(vertices)] = self.missing
 
     def put(self, vertices: Array, values: Array) -> None:
-        """Set the values of vertices; of a vertex that is there twice the last one stays."""
+        """Set the values of vertices; for a repeated vertex the last value is kept."""
         if len(vertices):
             host = on_host(vertices)
             last = np.unique(host[::-1], return_index=True)[1]
@@ -108,7 +108,7 @@ class Column:
         return other
 
     def check(self, num_vertices: int, deleted: np.ndarray) -> None:
-        """Verify that there is a value per vertex, and none where vertices are deleted; raises ``CheckFailed``."""
+        """Verify that there is a value per vertex, and ``missing`` at deleted vertices; raises ``CheckFailed``."""
         require(self.size == num_vertices, "a column has a value per vertex")
         buffer = self.device.to_numpy(self._buffer)
         idle = np.concatenate((buffer[self.size :], buffer[deleted.astype(np.int64)]))
@@ -122,7 +122,9 @@ def dtype_of(values: Any) -> np.dtype:
 
 
 def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> Array:
-    """Return values as an array of ``size`` entries, or of none (0-d) for one for all.
+    """Return values as an array of ``size`` entries, or a single value for all as a 0-d array.
+
+    ``argument`` and ``what`` (what has the values) are for messages.
 
     Raises:
         ShapeError: another number of values.
@@ -150,7 +152,7 @@ def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
     """Return values (or one) in ``dtype``.
 
     Raises:
-        DTypeError: one of them would change its meaning: texts and numbers, fractions to integers, out of range.
+        DTypeError: the conversion would change a value: texts and numbers, fractions to integers, out of range.
     """
     array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
     if array.dtype.kind in "UT":

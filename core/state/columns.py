@@ -34,12 +34,12 @@ class Columns(MutableMapping[str, Any]):
 
         Args:
             name: its name.
-            values: one per vertex, or one for all; None: all are missing. Those of deleted vertices are passed over.
+            values: one per vertex, or one for all; None: all are missing. Values of deleted vertices are ignored.
             dtype: a dtype of NumPy, or ``str``; by default that of the values.
             missing: the value of vertices without one; None: NaN, 0, False or ``""``.
 
         Raises:
-            ParameterError: the name is no text, or there are neither values nor a dtype.
+            ParameterError: the name is not a text, or there are neither values nor a dtype.
             DTypeError: values are neither numbers nor bools nor texts, or the dtype cannot hold one.
             ShapeError: another number of values.
             CapacityError: there is not enough memory.
@@ -63,12 +63,13 @@ class Columns(MutableMapping[str, Any]):
             graph._columns[name] = column
 
     def put(self, name: str, vertices: Any, values: Any) -> None:
-        """Set the values of some vertices, given as ids or names, to one value for each or one for all.
+        """Set the values of some vertices, given as ids or names, to one value each or one for all.
 
         Raises:
             UnknownNameError: there is no such column, or no vertex of a name.
-            VertexRangeError: an id is none, or the vertex is deleted.
-            DTypeError, ShapeError: the values are none that the column can hold, or as many as there are vertices.
+            VertexRangeError: an id is invalid, or the vertex is deleted.
+            DTypeError, ShapeError: the column cannot hold the values, or their number differs from that of the
+                vertices.
         """
         with self._graph.exclusive():
             with self._graph.alike():
@@ -143,10 +144,10 @@ def column_of(graph: Graph, name: str) -> Column:
 
 
 def array_of(graph: Graph, name: str) -> Array:
-    """Return the array of a column itself, by vertex, or by row if it is one of edges, for operators.
+    """Return the array of a column itself: by vertex, or for a column of edges by row; for operators.
 
     Raises:
-        UnknownNameError: there is none of this name.
+        UnknownNameError: there is no column of this name.
     """
     rows = graph.edge_table
     if rows is not None and name in rows.columns:
@@ -165,10 +166,10 @@ def follow(graph: Graph, delta: Delta) -> None:
 
 
 def state_of(columns: Mapping[str, Column]) -> dict[str, np.ndarray]:
-    """Return columns as arrays by name, none of them of objects; none if there are no columns.
+    """Return columns as arrays by name, without object arrays; empty if there are no columns.
 
-    ``names`` lists the names as JSON; ``<i>.values`` has the values of the i-th, and ``<i>.missing``. Texts are bytes
-    in UTF-8 one behind the other, with their ends in ``<i>.ends``, the last of them ``missing``.
+    ``names`` lists the names as JSON; ``<i>.values`` and ``<i>.missing`` belong to the i-th. Texts are concatenated as
+    UTF-8 bytes, the text for ``missing`` last, with their ends in ``<i>.ends``.
     """
     state = {"names": np.frombuffer(json.dumps(list(columns)).encode(), np.uint8)} if columns else {}
     for index, column in enumerate(columns.values()):

@@ -33,8 +33,8 @@ class Kind(NamedTuple):
 class EdgeTable:
     """Columns of edges by row.
 
-    Which rows an update left free is in its delta, and reading a delta waits for the device. So deltas are kept until
-    many have come together, or rows run out.
+    Which rows an update has made free is in its delta, and reading a delta waits for the device. So deltas are kept
+    until there are many, or until rows run out.
     """
 
     def __init__(self, device: Device, kinds: Mapping[str, Kind]) -> None:
@@ -54,7 +54,7 @@ class EdgeTable:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def take(self, count: int) -> np.ndarray:
-        """Return ``count`` rows that no edge has, ``uint32[count]``, with space in all columns.
+        """Return ``count`` unused rows, ``uint32[count]``, with space in all columns.
 
         Raises:
             CapacityError: there is not enough memory, or there are too few rows.
@@ -86,7 +86,7 @@ class EdgeTable:
         self._capacity = capacity
 
     def give(self, rows: np.ndarray) -> None:
-        """Return rows that no edge has to the free ones."""
+        """Add unused rows to the free ones."""
         self._free = np.concatenate((self._free, rows))
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
@@ -97,7 +97,7 @@ class EdgeTable:
             self.give(rows)
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """Keep a delta whose batch brought ``rows``, until :meth:`read_deltas` finds out which of them edges took."""
+        """Keep the delta of a batch whose edges were given ``rows``; :meth:`read_deltas` finds out which are in use."""
         rows = self._free[:0] if rows is None else rows
         self._unread.append((rows, delta))
         self._waiting += max(len(rows), 1)
@@ -121,7 +121,7 @@ class EdgeTable:
         return np.concatenate(left)
 
     def recover(self, rows: np.ndarray) -> None:
-        """Find the free rows again after an interrupt; ``rows`` are those that edges have."""
+        """Recompute the free rows after an interrupt; ``rows`` are those of all edges."""
         self._unread, self._waiting, self.is_lost = [], 0, False
         self._free = np.setdiff1d(np.arange(self._tail, dtype=ROW), rows)
 
@@ -135,7 +135,7 @@ class EdgeTable:
         return self.columns[name]
 
     def checked(self, given: Any, count: int) -> dict[str, Array]:
-        """Return the columns of a batch of ``count`` edges, as the table holds them: ``[count]``, or 0-d for all.
+        """Return the columns of a batch of ``count`` edges in the table's dtypes: ``[count]``, or 0-d for all.
 
         Args:
             given: a mapping from names to values; anything else is the column ``weight``; None: all are missing.
@@ -177,7 +177,7 @@ class EdgeTable:
         return rows
 
     def check(self, rows: np.ndarray) -> None:
-        """Verify that each edge has a row of its own that is not free; ``rows`` are those of all edges, once each."""
+        """Verify that each edge has its own row, which is not free; ``rows`` are those of all edges, once each."""
         self.read_deltas()
         known = np.concatenate((rows, self._free))
         require(len(np.unique(known)) == len(known), "each edge has a row of its own, which is not free")
@@ -188,10 +188,10 @@ class EdgeTable:
 
 
 def checked_kinds(given: Any) -> dict[str, Kind]:
-    """Return what the columns of edges hold, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``.
+    """Return the dtype and missing value of each column, given as ``{name: dtype}`` or ``{name: (dtype, missing)}``.
 
     Raises:
-        ParameterError, DTypeError: no such mapping.
+        ParameterError, DTypeError: ``given`` is not such a mapping.
     """
     if not isinstance(given, Mapping):
         raise ParameterError(f"edge_columns must be a dict such as {{'amount': 'float64'}}, got {shown(given)}")

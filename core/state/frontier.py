@@ -24,9 +24,9 @@ class DeviceCount:
     """A ``uint32`` on the device: kernels take its address, and the array is made on demand.
 
     Args:
-        block: ``uint32[]``, of which it is one entry.
-        at: which one.
-        address: where it lies, as kernels take it.
+        block: ``uint32[]``, which contains it.
+        at: its index.
+        address: its device address.
     """
 
     __slots__ = ("_at", "_block", "address")
@@ -44,16 +44,16 @@ class Frontier:
     """A set of vertices on a device.
 
     Args:
-        device: where the arrays live.
+        device: device of the arrays.
         vertices: ``uint32[capacity]``, the ids first; not copied.
         count: how many of ``vertices`` belong to the set: an int, a ``uint32[1]`` array on the device (or a
             :class:`DeviceCount`) that is read only when the host asks, or None for all of them.
-        num_vertices: that of the graph it belongs to: all ids are below it. None: not known; it is worked out once when
-            an operator takes the frontier, which waits for the device.
+        num_vertices: number of vertices of the graph: all ids are below it. None: not known; the first operator that
+            takes the frontier computes it, which waits for the device.
         distinct: whether no id is repeated. If False, operators drop repeats on the device.
 
     Raises:
-        DeviceError: ``device`` is something else, such as a graph.
+        DeviceError: ``device`` is not a device.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent frontier on the same device.
     """
@@ -89,10 +89,10 @@ class Frontier:
 
     @classmethod
     def all(cls, graph: Graph) -> Frontier:
-        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made when asked for.
+        """Return the frontier of all vertices of ``graph``, deleted ones included; its array is made on first use.
 
         Raises:
-            ParameterError: it is no graph.
+            ParameterError: ``graph`` is not a graph.
         """
         if not hasattr(graph, "num_vertices"):
             raise ParameterError(f"graph must be a graph, got {shown(graph)}")
@@ -109,7 +109,7 @@ class Frontier:
 
     @classmethod
     def of_rows(cls, graph: Graph, begin: int, end: int) -> Frontier:
-        """Return the frontier of the vertices from ``begin`` on, below ``end``; no others of ``graph`` have edges."""
+        """Return the frontier of the vertices ``begin`` to ``end`` (exclusive); no others of ``graph`` have edges."""
         ids = graph.device.xp.arange(begin, end, dtype=np.uint32)
         frontier = cls(graph.device, ids, num_vertices=graph.num_vertices)
         frontier.rows = begin, end

@@ -29,7 +29,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def graph_lock(device: Device, threads: int | None = None, graph: Any = None) -> Lock:
     """Return a new reentrant lock for a graph on ``device``, whose loops on the CPU use ``threads`` threads at most.
 
-    It is free in a child of ``fork``; if another thread held it at that moment, ``graph`` learns that.
+    After ``fork`` it is free in the child; if another thread held it, ``graph`` is marked as half changed.
     """
     lock = renewed(threading.RLock(), None if graph is None else MethodType(_go_on_after_fork, graph))
     if device.is_cuda:
@@ -38,7 +38,7 @@ def graph_lock(device: Device, threads: int | None = None, graph: Any = None) ->
 
 
 class HalfChanged:
-    """Takes the place of the lock of a graph that another thread was changing when this process was forked."""
+    """Replaces the lock of a graph that another thread was changing when this process was forked."""
 
     def __enter__(self) -> None:
         raise ForkError(
@@ -51,15 +51,15 @@ class HalfChanged:
 
 
 def on_graph_device(function: Function) -> Function:
-    """Run ``function(graph, ...)``, a method or an operator, alone on the graph and with its CUDA device current.
+    """Run ``function(graph, ...)``, a method or an operator, under the graph's lock with its CUDA device current.
 
-    Other threads wait at the graph's lock meanwhile. A ``MemoryError`` becomes a ``CapacityError``.
+    A ``MemoryError`` becomes a ``CapacityError``.
     """
     return on_device_of("")(function)
 
 
 def on_device_of(attribute: str) -> Callable[[Function], Function]:
-    """Return what makes a method run as :func:`on_graph_device` says, on the graph in an attribute of its object."""
+    """Return a decorator of methods like :func:`on_graph_device`, for the graph in an attribute of the object."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)
@@ -84,7 +84,7 @@ def on_device_of(attribute: str) -> Callable[[Function], Function]:
 
 
 def capacity_error(device: Device, error: MemoryError) -> MemoryError:
-    """Return ``error`` if it is one of ours already, else a ``CapacityError`` in its place, with its notes."""
+    """Return ``error`` if it is a ``CapacityError``, else a ``CapacityError`` in its place, with its notes."""
     if isinstance(error, SuricateError):
         return error
     ours = CapacityError(f"memory does not suffice on {device}: {error}")
@@ -111,9 +111,9 @@ class _Local(threading.local):
 class CudaLock:
     """A reentrant lock; inside it the CUDA device is current, and what other threads queued under it is done.
 
-    Threads that all use the default stream do not wait for each other's work. With streams of their own they do: once a
-    second thread has come, each waits for its stream when it leaves, so that memory which was freed meanwhile may be
-    used in any stream. Two streams of one thread are not told apart.
+    If all threads use the default stream, they do not wait for each other's work. Otherwise, once a second thread has
+    used the lock, each thread waits for its stream before it releases the lock, so that freed memory may be used in
+    any stream. Two streams of one thread are not distinguished.
 
     Args:
         device: a CUDA device.

@@ -29,13 +29,14 @@ SLOTS = 3  #: the last operator's total, that of the one that runs, and one that
 class Scalar:
     """A number that the edges or vertices of an operator add to.
 
-    Three slots in device memory take turns: an operator reads the total of the last one, reduces into the next slot and
-    clears the third. ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent scalar on the same device.
+    Three slots in device memory take turns: an operator reads the total of the last one, reduces into the next slot
+    and clears the third. ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent scalar on the same
+    device.
 
     Args:
         op: how values are reduced: ``"sum"``, ``"min"``, ``"max"``, or ``"or"`` (integers only).
         dtype: (u)int32, (u)int64, float32 or float64.
-        device: where it lives; a graph gives its own.
+        device: a device, or a graph, whose device is used.
         value: the total before the first operator; default: the neutral value of ``op`` (0, or the largest or smallest
             value of the type).
 
@@ -81,7 +82,7 @@ class Scalar:
         """Make ``value`` the total of the last operator; does not wait.
 
         Raises:
-            ParameterError: ``value`` is no number, or does not fit the dtype.
+            ParameterError: ``value`` is not a number, or does not fit the dtype.
         """
         with self.device.current():
             self.total.fill(_checked(value, self.dtype))
@@ -103,7 +104,7 @@ class Scalar:
         return self._slots[read : read + 1], self._slots[write : write + 1]
 
     def skip(self) -> None:
-        """Take an operator into account that had nothing to do: its total is the neutral value. Does not wait."""
+        """Count an operator that had nothing to do: its total is the neutral value. Does not wait."""
         self.turn = (self.turn + 1) % SLOTS
         clear = (self.turn + 1) % SLOTS
         with self.device.current():

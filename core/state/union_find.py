@@ -31,11 +31,11 @@ _NO_STATUS, _NO_LABEL = np.empty(0, np.uint8), np.empty(0, np.uint32)
 
 
 class UnionFind:
-    """Disjoint sets on one device; at first every element is a set of its own.
+    """Disjoint sets on one device; at first every element is its own set.
 
-    Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check of
-    a device array waits for the device. Pass ``trusted=True`` with ``uint32`` arrays of this device that are known to
-    be in range, and nothing waits.
+    Arguments that are ids may be lists or arrays, on the host or on this device. They are checked; on CUDA the check
+    of a device array waits for the device. With ``trusted=True`` ids must be valid ``uint32`` arrays on this device;
+    they are not checked, and nothing waits.
     """
 
     def __init__(self, num_elements: int, device: str | Device = CPU) -> None:
@@ -56,15 +56,15 @@ class UnionFind:
         """Unite the sets of ``src[i]`` and ``dst[i]``, for each i; does not wait for the device.
 
         Raises:
-            VertexRangeError, ShapeError, DTypeError: bad ids; nothing was united.
+            VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was united.
         """
         src, dst = self._pair(src, dst, ("src", "dst"), trusted)
         self._unite(src, dst, None, 0, len(src))
 
     def union_arcs(self, arcs: ArcList) -> int:
-        """Unite both ends of every arc that counts; the arcs are trusted, and nothing waits for the device.
+        """Unite both ends of every arc of a list; the arcs are not checked, and nothing waits for the device.
 
-        Returns by how many there are fewer sets; 0 on CUDA, where the host does not know.
+        Returns by how many the number of sets has fallen; 0 on CUDA, where the host does not know.
         """
         return self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
 
@@ -97,7 +97,7 @@ class UnionFind:
         """Return ``bool[n]``: whether ``a[i]`` and ``b[i]`` are in one set.
 
         Raises:
-            VertexRangeError, ShapeError, DTypeError: bad ids.
+            VertexRangeError, ShapeError, DTypeError: invalid ids.
         """
         a, b = self._pair(a, b, ("a", "b"), trusted)
         same = self.device.xp.empty(len(a), bool)
@@ -118,10 +118,10 @@ class UnionFind:
         return int(self.device.to_numpy(self.flatten())[0])
 
     def resize(self, num_elements: int) -> None:
-        """Grow to ``num_elements``; the new ones are sets of their own.
+        """Grow to ``num_elements``; each new element is its own set.
 
         Raises:
-            ParameterError: ``num_elements`` is no integer from 0 to ``MAX_VERTICES``.
+            ParameterError: ``num_elements`` is not an integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
         """
         num_elements = integer("num_elements", num_elements, low=0, high=MAX_VERTICES)
@@ -140,16 +140,16 @@ class UnionFind:
         self._make_singletons(0, self.num_elements)
 
     def detach(self, vertices: Any, *, trusted: bool = False) -> None:
-        """Make each of ``vertices`` a set of its own again; no other element is touched, and nothing waits.
+        """Make each of ``vertices`` its own set again; other elements are unchanged, and nothing waits.
 
         Args:
-            vertices: whole sets, as ids or as a :class:`~suricate.state.frontier.Frontier`, of which perhaps
-                only the device knows the size. An element of such a set that is left out may stay with the one it
-                was hooked to.
-            trusted: skip the check of ids, as in :meth:`union`; a frontier is always trusted.
+            vertices: all elements of some sets, as ids or as a :class:`~suricate.state.frontier.Frontier`, whose size
+                may be known to the device only. An element that is left out may keep one of ``vertices`` as its
+                parent.
+            trusted: skip the check of ids, as in :meth:`union`; a frontier is never checked.
 
         Raises:
-            VertexRangeError, ShapeError, DTypeError: bad ids; nothing was detached.
+            VertexRangeError, ShapeError, DTypeError: invalid ids; nothing was detached.
         """
         count: Any = _NULL
         if isinstance(vertices, Frontier):

@@ -33,7 +33,7 @@ def unite(parent, u, v):
 
 @inner
 def unite_by(parent, u, v, alone):
-    """Do as :func:`unite`; ``alone``: no other thread does, so that a root is hooked without compare-and-swap."""
+    """Do as :func:`unite`; ``alone``: no other thread unites, so that compare-and-swap is not needed."""
     if parent[u] == parent[v]:
         return False
     a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))
@@ -50,9 +50,9 @@ def unite_by(parent, u, v, alone):
 
 @kernel
 def unite_pairs(parent, src, dst, status, wanted, begin, end):
-    """Unite the pairs from ``begin`` to ``end`` whose ``status`` is ``wanted`` (an empty ``status``: all of them).
+    """Unite the pairs from ``begin`` to ``end`` (exclusive) whose ``status`` is ``wanted`` (an empty ``status``: all).
 
-    Returns by how many there are fewer sets.
+    Returns by how many the number of sets has fallen.
     """
     united = 0
     for i in range(begin, end):
@@ -65,7 +65,7 @@ def unite_pairs(parent, src, dst, status, wanted, begin, end):
 def compress(parent, label, begin, end):
     """Make the root of each element from ``begin`` to ``end`` its parent, and its label unless ``label`` is empty.
 
-    Returns the number of roots. Parents have smaller ids, so that they mostly have been compressed before.
+    Returns the number of roots. Parents have smaller ids, so most of them are compressed already.
     """
     roots = 0
     for i in range(begin, end):

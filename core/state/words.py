@@ -150,7 +150,7 @@ class Words:
         return made
 
     def fill(self, **values: Any) -> None:
-        """Give fields of all elements one value each; the others keep theirs. Does not wait for the device.
+        """Set fields of all elements to one value each; other fields are unchanged. Does not wait for the device.
 
         Raises:
             UnknownNameError: there is no such field.
@@ -160,16 +160,16 @@ class Words:
             self._put(slice(None), self._encoded(values, None))
 
     def set(self, ids: Any, *, trusted: bool = False, **values: Any) -> None:
-        """Give fields of some elements new values; the other fields keep theirs.
+        """Set fields of some elements; their other fields are unchanged.
 
         Args:
             ids: integers, without repeats.
-            trusted: the ids are a ``uint32`` array of this device, known to be in range; nothing waits.
+            trusted: the ids are a valid ``uint32`` array on this device; they are not checked, and nothing waits.
             **values: per field one number for all, or one per id.
 
         Raises:
             UnknownNameError: there is no such field.
-            VertexRangeError, DTypeError, ShapeError: bad ids or values; nothing was changed.
+            VertexRangeError, DTypeError, ShapeError: invalid ids or values; nothing was changed.
         """
         with self.device.current():
             chosen = ids if trusted else placed_ids(ids, self.device, len(self), "ids", "array of words")
@@ -179,7 +179,7 @@ class Words:
         """Grow to ``n`` elements; the fields of new ones have their largest value.
 
         Raises:
-            ParameterError: ``n`` is no integer from 0 to ``MAX_VERTICES``.
+            ParameterError: ``n`` is not an integer from 0 to ``MAX_VERTICES``.
             VertexRangeError: there are more elements already.
         """
         if type(n) is int and n == len(self.data):

@@ -12,7 +12,8 @@ from suricate.cpu.jit import inner, kernel
 def field_of(data, i, half, right, left):
     """Return the bits of a field of word ``i`` of ``data``, ``uint64[n, halves]``; bits above its width are arbitrary.
 
-    They begin in ``half``, at bit ``right``, and with ``left`` go on in half 1, where they belong so far to the left.
+    The field begins in half ``half``, at bit ``right``. If ``left`` is not 0 it continues in half 1, whose bits are
+    shifted left by ``left``.
     """
     bits = data[i, half] >> right
     return bits | data[i, 1] << left if left else bits

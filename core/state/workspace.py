@@ -18,7 +18,7 @@ State = TypeVar("State")
 class Workspace:
     """Named scratch arrays of one graph, kept and grown, and the state that operators keep for it.
 
-    It is used under the lock of its graph. ``moves`` counts how often an array got other memory.
+    Use it under the lock of its graph. ``moves`` counts how often an array was reallocated.
     """
 
     def __init__(self, device: Device) -> None:
@@ -36,8 +36,8 @@ class Workspace:
     def array(self, name: str, size: int, dtype: Any) -> Array:
         """Return the scratch array ``name`` as ``dtype[size]``.
 
-        It keeps what was last written to it under this name and dtype, except after growth, which makes it zero.
-        Growth is geometric. Not reentrant: a second request for the same name returns the same memory.
+        It keeps what was last written under this name and dtype, except after growth (geometric), which zeroes it. Not
+        reentrant: a second request for the same name returns the same memory.
         """
         held = self._arrays.get((name, dtype))
         if held is None or len(held) < size:

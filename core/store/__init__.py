@@ -74,7 +74,7 @@ class Store(ABC):
 
     Args:
         num_vertices: number of vertices, at most :data:`MAX_VERTICES`.
-        device: where the arrays live.
+        device: device of the arrays.
         weight_dtype: one of :data:`WEIGHT_DTYPES`, or None for an unweighted store.
         degree_hints: expected out-degree per vertex (``int[num_vertices]``, host or device), or None. Only a hint.
         memory_limit: upper bound in bytes on what the store has allocated at any time, or None (see above).
@@ -127,14 +127,14 @@ class Store(ABC):
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges with set semantics; return per edge ``NEW``, ``REPLACED`` or ``UNCHANGED``.
 
-        An existing edge takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). Of the duplicates
-        of an edge in the batch at most one reports a change, and the weight of the LAST one wins. On a weighted store
-        the last one carries the status; on an unweighted store any of them may.
+        An existing edge takes the new weight (``REPLACED`` if any bit differs, else ``UNCHANGED``). If the batch
+        contains an edge several times, the weight of the LAST duplicate wins, and at most one of them reports a
+        change: on a weighted store the last one, on an unweighted store any.
 
-        Memory is reserved before anything is written: after ``CapacityError`` nothing has changed. ``guard``, if given,
-        is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report ``UNCHANGED``.
-        In the steady state the host does not wait for the device. The store only reads the arrays of the batch and
-        keeps no reference to them.
+        Memory is reserved before anything is written: after ``CapacityError`` nothing has changed. ``guard``, if
+        given, is a device ``uint32[1]``: if it is not zero when the kernels run, they change nothing and report
+        ``UNCHANGED``. In the steady state the host does not wait for the device. The store only reads the arrays of
+        the batch and keeps no reference to them.
         """
 
     @abstractmethod
@@ -148,56 +148,58 @@ class Store(ABC):
     # -- optional: changes as a whole, and queries, of edges that need not be checked or uploaded first ----------------
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], Any] | None:
-        """Prepare to delete edges and then insert edges, as one change; return what carries it out.
+        """Prepare to delete edges and then insert edges, as one change; return a function that makes the change.
 
-        The graph asks this first, for every change on CUDA and for changes of both kinds on the CPU. Where the answer
-        is None, with nothing changed, it checks the edges, uploads them, and calls :meth:`delete` and :meth:`insert`.
+        The graph calls this first, for every change on CUDA and for changes of both kinds on the CPU. If the answer is
+        None, with nothing changed, it validates and uploads the edges itself, and calls :meth:`delete` and
+        :meth:`insert`.
 
-        Nothing changes here: memory is reserved, and launches may check and sort the edges. What is returned is called
-        at most once, before anything else of the store. In between another store may prepare, so that all stores of a
-        graph have memory before any of them changes.
+        Nothing changes here: memory is reserved, and launches may validate and sort the edges. The returned function
+        is called at most once, before any other method of the store. In between another store may prepare, so that all
+        stores of a graph have memory before any of them changes.
 
         Args:
             delete: the edges to delete, or None.
             insert: the edges to insert, or None; of the same class as ``delete``. Each is one of
 
                 - :class:`~suricate.intake.batches.DeviceBatch`, on CUDA: addresses of edges, and of where the store
-                  reports. Where ``unchecked`` is set, a launch of the store checks the edges as ``ingest.cuh``
-                  specifies, which saves small batches a launch, or ``check()`` does so: first those to insert. The
-                  guard keeps launches behind that from changing anything if an edge of either batch is invalid. Of a
-                  change of both kinds the insertion lies behind the deletion in each array. In the steady state
-                  nothing waits for the device.
-                - :class:`~suricate.intake.batches.HostBatch`: checked NumPy arrays. A store on CUDA that keeps a mirror
-                  of its arrays on the host takes small ones; it brings the device up to date when a view, or anything
-                  else on the device, is next needed. The graph has reserved memory before it changes two stores or
-                  makes a change of both kinds.
+                writes the outcome. If ``unchecked`` is set, a launch of the store validates the edges as
+                ``ingest.cuh`` specifies, which saves small batches a launch, or ``check()`` does so: the insertion
+                first. The guard keeps later launches from changing anything if an edge of either batch is invalid. In
+                a change of both kinds, each array holds the deletion, then the insertion. In the steady state nothing
+                waits for the device.
+                - :class:`~suricate.intake.batches.HostBatch`: checked NumPy arrays. A store on CUDA that keeps a copy
+                of its arrays on the host may take small ones; it updates the device when a view, or anything else on
+                the device, is next needed. The graph has reserved memory before it changes two stores or makes a
+                change of both kinds.
 
         Returns:
-            A function without arguments, or None. When it has deleted or inserted it says so: by ``done`` of a
+            A function without arguments, or None. It notes each half that it has done: by ``done`` of a
             ``DeviceBatch``, whose outcome a queued launch writes, or by the ``outcome`` of a ``HostBatch``. If it
-            raises, the graph undoes what it said.
+            raises, the graph undoes these halves.
 
         Raises:
-            CapacityError: memory does not suffice. On CUDA the graph then tries :meth:`delete` and :meth:`insert`.
+            CapacityError: there is not enough memory. On CUDA the graph then tries :meth:`delete` and :meth:`insert`.
         """
         return None
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Answer like :meth:`find`, before the batch is validated; None: the graph validates it and calls :meth:`find`.
+        """Look up edges like :meth:`find`, not validated before; None: the graph validates and calls :meth:`find`.
 
         Args:
-            edges: device arrays, which the launch that looks them up checks (invalid edges are not found); or checked
-                NumPy arrays, which a store on CUDA may look up in a mirror on the host and answer in NumPy arrays.
+            edges: device arrays, which the launch that looks them up validates (invalid edges are not found); or
+                checked NumPy arrays, which a store on CUDA may look up in a copy on the host and answer in NumPy
+                arrays.
         """
         return None
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """Return how a compiled loop on the CPU changes single edges (``suricate.store.single``); None: not at all.
+        """Return how a compiled loop on the CPU changes single edges (``suricate.store.single``); None if it cannot.
 
-        Gets memory for ``num_edges`` insertions, or as much as there is. What is returned is valid until another method
-        changes the store; :meth:`end_single` comes before that.
+        Reserves memory for ``num_edges`` insertions, or as many as possible. The result is valid until another method
+        changes the store; call :meth:`end_single` before that.
         """
         return None
 
@@ -241,9 +243,9 @@ class Store(ABC):
         self.delete(edges.src, edges.dst)
 
     def resize(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices``; the new vertices have no edges. Edges are not copied.
+        """Grow to ``num_vertices``, without copying edges; new vertices have no edges.
 
-        Also shrinks to fewer vertices, if those removed have no edges.
+        Also shrinks, if the removed vertices have no edges.
         """
         self.num_vertices = num_vertices
 
@@ -271,10 +273,10 @@ class Store(ABC):
         return fallbacks.inserted_since(self.edges(), self._marked, self.device.xp)
 
     def plan(self, num_edges: int) -> None:  # noqa: B027 - nothing to choose is the fallback
-        """Choose options that were left open, if nothing is stored yet: ``num_edges`` come first, duplicates included.
+        """Choose the options that the user left open, if nothing is stored yet, for ``num_edges``, duplicates included.
 
-        A store chooses by itself at its first batch. This is called ahead of it where memory is reserved first, and on
-        graphs that are divided among processes, by each with the edges of all: rows are as long as if one had them.
+        A store does so by itself at its first batch. This is called before if memory is reserved first, and on a graph
+        divided among processes, each of which passes the edges of all, since rows are as long as on one process.
         """
 
     def reserve(self, num_edges: int) -> None:  # noqa: B027 - doing nothing is the fallback
@@ -373,7 +375,7 @@ def checked_outcome(
 ) -> Outcome:
     """Return the ``outcome`` of ``store`` for a batch of ``count`` edges, checked against the protocol.
 
-    ``on_host``: the batch was on the host. Status values are checked only there: on CUDA the check would wait.
+    Values of statuses are checked only ``on_host``, if the batch was there: on CUDA the check would wait.
 
     Raises:
         BackendError: the outcome has arrays of the wrong length, dtype or device, or statuses that do not exist.

@@ -29,7 +29,7 @@ Made = TypeVar("Made")
 
 
 def first_that_fits(make: Callable[[Amount], Made], *amounts: Amount) -> Made:
-    """Return ``make(amount)`` for the first of ``amounts`` that memory allows; else raise what the last one raises."""
+    """Return ``make(amount)`` for the first of ``amounts`` that memory allows; else raise the last error."""
     for amount in amounts[:-1]:
         with suppress(CapacityError):
             return make(amount)
@@ -41,10 +41,10 @@ class ArrayManager(Generic[Graph]):
 
     Args:
         backend: name of the backend, for messages.
-        device: where the arrays live.
+        device: device of the arrays.
         weight_dtype: dtype of the weights, or None.
         limit: upper bound in bytes of everything allocated at a time, or None.
-        layout: the groups of arrays. All are empty at first.
+        layout: the groups of arrays, all empty at first.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class ArrayManager(Generic[Graph]):
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays for a group without asking the limit: from memory that is admitted or kept back."""
+        """Return new arrays for a group, without a check of the limit: the memory is admitted, or kept for deletions."""
         xp = self.device.xp
         try:
             return {
@@ -129,12 +129,12 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """Let arrays take the place of those of the same names."""
+        """Replace arrays of the same names."""
         self._arrays.update(arrays)
         self._graph = None
 
     def carry_over(self, arrays: Mapping[str, Array], keep: int | None = None) -> None:
-        """Let arrays take the place of those of the same names, whose first ``keep`` entries they get.
+        """Replace arrays of the same names, copying their first ``keep`` entries to the new ones.
 
         None: as many as both have.
         """
@@ -159,7 +159,7 @@ class ArrayManager(Generic[Graph]):
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
         """Copy the arrays of another manager, which may be on another device; raises ``CapacityError``.
 
-        ``lengths`` says how many entries of a group are copied; all of one that it does not name.
+        ``lengths``: how many entries of a group are copied; a group that it does not name is copied whole.
         """
         for group, dtypes in self._dtypes.items():
             length = lengths.get(group, other.length(group))

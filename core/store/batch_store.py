@@ -42,7 +42,7 @@ BATCHES_AHEAD = 4  #: so many times
 class BatchStore(Store, Generic[Insertion, Deletion]):
     """Base of backends that work on sorted batches; see :class:`suricate.store.Store` for the arguments.
 
-    The array ``weight`` of the layout is indexed by the slots of the view's cursor.
+    The layout must have an array ``weight``, indexed by the slots of the view's cursor.
     """
 
     guarded: ClassVar[bool] = True
@@ -68,25 +68,26 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Return the arrays of an empty store; raises ``CapacityError``."""
 
     def make_kernels(self) -> object:
-        """Return what the backend calls on its device (each has a protocol of its own), if anything."""
+        """Return the backend's loops or kernels for its device, if it has any."""
         return None
 
     def counters_array(self) -> Array:
-        """Return the counters, ``int64[num_counters]``, where they live at the moment; allocates nothing."""
+        """Return the current array of counters, ``int64[num_counters]``; allocates nothing."""
         return self.pool["counters"]
 
     @abstractmethod
     def used(self) -> dict[str, int]:
-        """Return how many entries of each group of arrays are in use; a group that is not named is used up."""
+        """Return how many entries of each group of arrays are in use; groups not named are in use as a whole."""
 
     def extents(self) -> dict[str, int]:
-        """Return how many entries of each group a copy takes; a group that is not named is copied whole."""
+        """Return how many entries of each group a copy needs; groups not named are copied whole."""
         return self.used()
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Locate a sorted batch; its entries of this ``kind`` are going to change the graph (``LOOKUP``: none).
+        """Locate the entries of a sorted batch, and rank those of ``kind``, which will change the graph.
 
-        ``guard`` is an array, or its address.
+        ``kind``: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion, ``LOOKUP`` for a query. ``guard`` is an
+        array, or its address.
         """
         batch = self.new_batch(keys, order, guard)
         fallbacks.locate(self.view(), self.device, batch)
@@ -104,9 +105,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Any, report: Report) -> None:
-        """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and report.
+        """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and write ``report``.
 
-        ``weight`` has the bit patterns of the batch in its own order. :meth:`report_insertion` does all but the first.
+        ``weight`` has the bit patterns of the weights, in the order of the batch before sorting.
+        :meth:`report_insertion` does everything but the first.
         """
 
     @abstractmethod
@@ -118,7 +120,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
-        """Delete the ``PRESENT`` entries and report, which :meth:`report_deletion` does."""
+        """Delete the ``PRESENT`` entries and write ``report`` (by :meth:`report_deletion`)."""
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
@@ -202,18 +204,18 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return found, weight
 
     def reads_addresses(self) -> bool:
-        """Return whether weights and reports of a ``DeviceBatch`` may be addresses: arrays cost small batches time."""
+        """Return whether the backend takes addresses for weights and reports, which saves small batches time."""
         return False
 
     def rows(self) -> tuple[Array | int, ...] | None:
         """Return begin and end by vertex (int64), dst and weight bits by slot, or their addresses.
 
-        For layouts that keep each adjacency ascending in one range of slots; None for others.
+        Only for layouts that keep each adjacency ascending in one range of slots; else None.
         """
         return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look a batch up like :meth:`find`, sorted: for layouts that then read long adjacencies only once."""
+        """Do :meth:`find` by sorting the batch, for layouts that then read each long adjacency only once."""
         found, weight = self.new_answer(len(src))
         if len(src):
             self.poll()
@@ -224,28 +226,28 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
         """Return for how many edges :meth:`reserve_edges` should try to reserve memory, the most first.
 
-        On CUDA that waits for exact counters. So small batches have it reserve for later ones too, which the host's
-        bounds then cover, although the counters of the last batch are still under way.
+        On CUDA each call of it waits for exact counters. So a small batch reserves for later batches, too, until when
+        the host's bounds suffice.
         """
         ahead = self.device.is_cuda and num_edges <= SMALL_BATCH
         return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Report an insertion and replace weights, for layouts whose kernels do not do so themselves."""
+        """Write the report of an insertion and replace weights, for layouts whose kernels do not."""
         self._shared.report_insertion(batch, self.pool["weight"], weight, report)
 
     def report_deletion(self, batch: LocatedBatch, report: Report) -> None:
-        """Report a deletion, for layouts whose kernels do not do so themselves."""
+        """Write the report of a deletion, for layouts whose kernels do not."""
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Note how many edges the kernels just queued on CUDA insert and delete at most."""
+        """Note upper bounds of the edges that the kernels just queued on CUDA insert and delete."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             self.counters.post(self.counters_array())
 
     def poll(self) -> None:
-        """Bring :attr:`counters` up to date as far as that needs no waiting."""
+        """Update :attr:`counters` from what the device has written so far; does not wait."""
         if self.device.is_cuda:
             self.counters.poll()
         else:
@@ -374,12 +376,12 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self.reserve_edges(num_edges)
 
     def compact(self) -> None:
-        """See :meth:`suricate.store.Store.compact`; here the log of insertions."""
+        """Compact the log of insertions; see :meth:`suricate.store.Store.compact`."""
         if self.log is not None:
             self.log.compact(self)
 
     def mark(self) -> None:
-        """Start to log insertions; forgets those before."""
+        """Start to log insertions; earlier ones are forgotten."""
         self.log = InsertLog(self.pool)
 
     @property

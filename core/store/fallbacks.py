@@ -64,7 +64,7 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
 
 
 def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
-    """Fill in the kinds and slots of a sorted batch, -1 for what is not stored."""
+    """Fill in the kinds and slots of a sorted batch; the slot of an absent edge is -1."""
     if device.is_cuda:
         from suricate.primitives.cuda import packed_batch
 
@@ -80,10 +80,10 @@ def adjacency(view: StoreView, device: Device, vertices: Array) -> Adjacency:
 
 
 def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> tuple[Array, EdgeList]:
-    """Return the out-edges of ``vertices`` (None: of all, in order) and where those of each begin.
+    """Return the out-edges of ``vertices`` (None: of all, in order) and offsets, ``int64[k + 1]``.
 
-    The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order; ``offsets`` is
-    ``int64[k + 1]``. On CUDA waits for the device.
+    The edges of the i-th vertex are at ``offsets[i]`` to ``offsets[i + 1]``, in any order. On CUDA waits for the
+    device.
     """
     xp, lengths = device.xp, degrees(view, device, vertices)
     offsets = xp.zeros(len(lengths) + 1, np.int64)
@@ -104,7 +104,7 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
 
 
 def parts_of(offsets: np.ndarray) -> list[threads.Range]:
-    """Return ranges of vertices with about equally many edges, which begin at ``offsets``: one if they are few."""
+    """Return ranges of vertices with about equally many edges, by their ``offsets``; one range if edges are few."""
     size = len(offsets) - 1
     number = threads.parts(size + int(offsets[-1]))
     marks = offsets[-1] * np.arange(1, number) // number

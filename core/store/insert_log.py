@@ -18,8 +18,8 @@ from suricate.store.array_manager import ArrayManager, first_that_fits
 class InsertLog:
     """The keys of the edges that were new since a mark, in the array ``log`` of a store.
 
-    An edge that was deleted and came back is logged again. When the array is full and longer than the number of edges,
-    repeats and edges that are gone are dropped; so the log takes at most about as many keys as the store holds edges.
+    An edge that was deleted and inserted again is logged again. When the array is full and longer than the number of
+    edges, repeats and deleted edges are dropped; so the log has at most about as many keys as the store has edges.
     """
 
     SCRATCH = 48  #: bytes per key while repeats are dropped
@@ -63,7 +63,7 @@ class InsertLog:
         self._seen.read(self._count)
 
     def compact(self, store: Store) -> None:
-        """Drop repeats and edges that are gone, and free what is not used, as far as memory allows."""
+        """Drop repeats and deleted edges, and free unused memory as far as possible."""
         with suppress(CapacityError):
             self._drop_repeats(store)
             self._pool.resize("log", self.count(), self.count())

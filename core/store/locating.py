@@ -28,9 +28,10 @@ def run_end(keys, i):
 
 @kernel
 def locate_ascending(begin, end, dst, keys, kind, slot, wanted, first, last):
-    """Fill in kind and slot (the first not below it) of the entries ``first`` to ``last``; rows are ascending.
+    """Write kind and slot of the entries ``first`` to ``last`` (exclusive) of a sorted batch, for ascending rows.
 
-    ``begin`` and ``end`` are by vertex, ``dst`` by slot. Returns the number of entries of kind ``wanted``.
+    The slot of an absent edge is the first with a larger destination. ``begin`` and ``end`` are by vertex, ``dst`` by
+    slot. Returns the number of entries of kind ``wanted``.
     """
     count, at, before = 0, np.int64(0), np.int64(-1)
     for i in range(first, last):
@@ -57,10 +58,11 @@ def table_size(keys):
 
 @inner
 def locate_runs(g, keys, kind, slot, table, degree, scan, match_row):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, in rows of any order.
+    """Write kind and slot (-1 if absent) of the entries of a sorted batch, for rows in any order.
 
-    ``table`` is int64[:func:`table_size`]. A layout brings ``degree(g, u)``; ``scan(g, u, v)``, which returns the slot
-    of an edge or -1; and ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for every edge of u.
+    ``table`` is scratch, int64[:func:`table_size`]. A layout defines ``degree(g, u)``; ``scan(g, u, v)``, which
+    returns the slot of an edge or -1; and ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for
+    every edge of u.
     """
     first = 0
     while first < len(keys):
@@ -92,7 +94,10 @@ def place_of(v, table):
 
 @inner
 def fill_table(keys, first, last, kind, table):
-    """Put the entries ``first`` to ``last`` that count into a hash table, the start of ``table``; return its length."""
+    """Put the last entries of edges, from ``first`` to ``last``, into a hash table at the start of ``table``.
+
+    Returns its length.
+    """
     size = 2
     while size < 2 * (last - first):
         size *= 2
@@ -109,7 +114,7 @@ def fill_table(keys, first, last, kind, table):
 
 @inner
 def match(v, at, keys, kind, slot, table):
-    """Note that destination ``v`` is in slot ``at``, if an entry in the table has it."""
+    """Set slot ``at`` for the entry of the table with destination ``v``, if there is one."""
     h = place_of(v, table)
     while table[h] >= 0:
         i = table[h]

@@ -27,7 +27,7 @@ class SingleEdges(NamedTuple):
     Attributes:
         module: the name of the module with the functions.
         arrays: their first argument, a ``NamedTuple`` of arrays and numbers.
-        unit: the dtype as which they take weights.
+        unit: the dtype of which weights consist, one or several per weight.
     """
 
     module: str

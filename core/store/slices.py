@@ -18,9 +18,9 @@ FACTOR, SHIFTS = np.uint64(0x9E3779B97F4A7C15), (np.uint64(29), np.uint64(32))  
 
 
 def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
-    """Yield the places of edges by ``number`` slices of about the same size, those of equal edges in the same slice.
+    """Yield the positions of the edges of each of ``number`` slices; equal edges are in the same slice.
 
-    Within a slice edges keep their order, so that of equal ones the last still wins.
+    Slices have about the same size. Within one, edges keep their order, so that of duplicates the last still wins.
     """
     if number == 1:
         yield slice(None)
@@ -32,7 +32,7 @@ def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
 
 
 def joined_outcomes(size: int, done: Sequence[tuple[Places, Outcome]], xp: Any) -> Outcome:
-    """Return the outcome of ``size`` edges from those of slices, each with the places of its edges."""
+    """Combine the outcomes of slices into that of all ``size`` edges; each comes with the positions of its edges."""
     if len(done) == 1:
         return done[0][1]
     status, first = xp.zeros(size, np.uint8), done[0][1].weight

@@ -76,7 +76,7 @@ ARGUMENTS = joined(COPIES.packer, SORTING.packer, UNVALIDATED)
 
 @cache
 def taking_program(variant: BatchKind, *, cooperative: bool) -> Program:
-    """Return the program that takes unvalidated batches of a variant; the launches of huge ones are not cooperative."""
+    """Return the program that validates, copies and sorts batches of a variant; for huge ones it is not cooperative."""
     prelude = f"{constants(CONSTANTS)}\n{SORTING.declaration}"
     return Program(HERE / "take.cu", prelude, variant.defines(), INCLUDE, cooperative)
 
@@ -106,7 +106,7 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 class SortMemory(NamedTuple):
-    """Memory for a sorting launch, which ``keys`` and ``order`` keep alive, and values of the struct ``Sorting``."""
+    """Memory of a sorting launch: values of the struct ``Sorting``, and arrays that keep it alive."""
 
     blocks: int
     barriers: int
@@ -117,7 +117,7 @@ class SortMemory(NamedTuple):
 
 
 class Taking(NamedTuple):
-    """The kernel and the memory that batches of one kind share; small batches take them one after the other."""
+    """The kernel and the memory that batches of one kind share, one batch after the other."""
 
     traits: tuple[int, BatchKind]
     kernel: StructKernel | None  #: None: huge ones are sorted by CuPy
@@ -125,7 +125,7 @@ class Taking(NamedTuple):
 
 
 class Sorter:
-    """Sorts the batches of one store, and takes unvalidated ones, all in one stream."""
+    """Sorts the batches of one store, and validates and copies unvalidated ones, all in one stream."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -137,19 +137,19 @@ class Sorter:
         self._multiprocessors = multiprocessors(device)
 
     def takes(self, size: int, num_vertices: int) -> bool:
-        """Return whether unvalidated batches can be taken: huge ones only if their words have 64 bits at most."""
+        """Return whether :meth:`take` handles a batch: a huge one only if its sort words fit into 64 bits."""
         return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
 
     def is_sorted_here(self, size: int, num_vertices: int) -> bool:
-        """Return whether our own launches sort this number of edges; a multiprocessor holds two blocks at least."""
+        """Return whether our own launches sort this number of edges, not CuPy."""
         if _is_wide(size, num_vertices):
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
         return size <= MOST_LARGE
 
     def take(self, batch: UnvalidatedBatch, copies: tuple[int, int, int], num_vertices: int) -> tuple[Array, Array]:
-        """Check, copy and sort a batch that the sorter :meth:`takes`; return keys and order.
+        """Validate, copy and sort a batch for which :meth:`takes` is true; return keys and order.
 
-        ``copies`` are the addresses for those of src, dst and weight.
+        ``copies`` are addresses for the copies of src, dst and weight.
         """
         key, traits = (batch.size, batch.operation), (num_vertices, batch.variant)
         taking = self._kept.get(key)
@@ -207,9 +207,9 @@ class Sorter:
         return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
 
     def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
-        """Return keys and order of validated edges at these addresses; see :meth:`is_sorted_here`.
+        """Return keys and order of validated edges at these addresses, if :meth:`is_sorted_here`.
 
-        Memory for a few is used again by the next sort that is to be ``kept`` under the same name.
+        Results for few edges are in memory that the next sort with the same ``kept`` name overwrites.
         """
         found = self._kept_sorting.get((size, num_vertices, kept)) if kept else None
         if found is None:
@@ -256,7 +256,7 @@ class Sorter:
         return SortMemory(blocks, barriers, keys, order, values, sizes)
 
     def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
-        """Check a batch and look it up in ascending rows; see ``BatchStore.rows``."""
+        """Validate a batch and look it up in ascending rows; see ``BatchStore.rows``."""
         variant, bits = batch.variant, cuda.bits_of(result)
         kernel = self._kernels.get(("find_sorted", variant))
         if kernel is None:

@@ -83,11 +83,9 @@ def _checking_indices(test: Callable[..., None]) -> Callable[..., None]:
 class AlgorithmConformance:
     """The test of an algorithm; a subclass named ``Test...`` sets ``algorithm`` and defines :meth:`oracle`.
 
-    Where the subclass defines neither :meth:`oracle` nor :meth:`verify`, results are compared with the
-    ``reference()`` of the algorithm, if it brings one.
-
-    Where vertices are added, indices of the algorithm's functions are checked as with ``SURICATE_CHECKS=1``, so that an
-    array that does not grow raises ``VertexRangeError``.
+    Without :meth:`oracle` or :meth:`verify`, results are compared with the ``reference()`` of the algorithm, if it has
+    one. In tests that add vertices, indices of the algorithm's functions are checked as with ``SURICATE_CHECKS=1``, so
+    that an array that does not grow raises ``VertexRangeError``.
 
     Attributes:
         algorithm: the class under test.
@@ -95,7 +93,7 @@ class AlgorithmConformance:
         backends: names or classes of the backends to test it on; all that are installed by default.
         devices: device kinds to test. CUDA is skipped where there is none.
         weights: the edge weights to draw from.
-        reads_weights: False if the algorithm never looks at weights: then one weight type is tested, not three.
+        reads_weights: False if the algorithm ignores weights: then one weight type is tested, not three.
         num_vertices: number of vertices of the random graphs.
         rtol, atol: how close floats must be to the oracle; everything else must be equal.
         examples: random update sequences per backend and kind of graph; at most 10 by default.
@@ -158,9 +156,10 @@ class AlgorithmConformance:
         return [installed[which] if isinstance(which, str) else which for which in self.backends or installed]
 
     def pairs(self) -> list[tuple[type[Store], Variant]]:
-        """Return each backend with the kinds of graphs to test it on: that of highest priority with all of them.
+        """Return each backend with the kinds of graphs to test it on.
 
-        The others have two each, in turn: kinds differ in what the algorithm does, and the kit of stores tests weights.
+        The backend of highest priority gets all kinds; the others two each, in turn, since kinds matter to the
+        algorithm more than to the backend.
         """
         kinds, pairs = self.variants(), []
         for number, backend in enumerate(sorted(self.backend_classes(), key=lambda cls: -cls.priority)):

@@ -28,12 +28,12 @@ Edges = tuple[np.ndarray, ...]  #: (src, dst), or (src, dst, weight) on a weight
 
 
 class Changer:
-    """Changes a graph, with weights drawn from a few values.
+    """Changes a graph at random.
 
     Args:
         graph: the graph.
-        weights: the values.
-        seed: of everything that is drawn.
+        weights: the values to draw weights from.
+        seed: seed of everything that is drawn.
     """
 
     def __init__(self, graph: Graph, weights: Sequence[float], seed: int) -> None:

@@ -32,9 +32,9 @@ class Costs:
 
     Attributes:
         waits: calls that made the host wait for the device.
-        kernels: launches of this package's kernels by name; CuPy's own, for operations on arrays, are not seen.
-        allocated: bytes taken from CuPy's memory pool, whether or not they were given back.
-        visited: vertices that operators were given, or visited in their steps; arcs that they were given count as one.
+        kernels: launches of this package's kernels by name, without CuPy's own for operations on arrays.
+        allocated: bytes taken from CuPy's memory pool, whether or not they were freed.
+        visited: vertices that operators were given, or visited in their steps; given arcs count as one each.
     """
 
     waits: Counter[str] = field(default_factory=Counter)

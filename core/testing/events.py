@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 def check_replay(
     build: Callable[[], Graph], events: tuple[Any, ...], algorithm: Any = None, **params: Any
 ) -> tuple[Replayed, Replayed]:
-    """Raise ``AssertionError`` unless replayed answers, graphs and trackers are those of single calls.
+    """Raise ``AssertionError`` unless a replay gives the answers, graphs and trackers of single calls.
 
     Args:
-        build: makes a graph on the CPU, equal ones at every call.
+        build: makes a graph on the CPU, an equal one at every call.
         events: as ``suricate.replay`` takes them, with ids.
-        algorithm: what is tracked: a name or a class; None: degrees. Its results must be exact.
+        algorithm: the algorithm to track, a name or a class; None: degrees. Its results must be exact.
         params: its parameters.
 
     Returns:

@@ -19,9 +19,9 @@ from suricate.testing.walks import walk_updated, walk_view
 
 
 class ModelledStore:
-    """A store beside the table that it must equal; every method does one operation on both and compares.
+    """A store and a table that it must equal; every method does one operation on both and compares.
 
-    Results of the store are kept until the next operation: they must not have changed then. After that they are
+    Results of the store are kept until the next operation, and must not have changed then. After that they are
     overwritten, which must not change the store: results belong to the caller.
 
     Args:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class OwnKernelsConformance(AlgorithmConformance):
-    """The kit of an algorithm with a parameter ``kernels``: False does by operators alone what its kernels do.
+    """The kit of an algorithm with a parameter ``kernels``, where False means by operators only.
 
-    Beside the tests of :class:`AlgorithmConformance` it tracks the algorithm in both ways through all scripts.
+    Besides the tests of :class:`AlgorithmConformance` it tracks the algorithm in both ways through all scripts.
     """
 
     def scripts(self, variant: Variant) -> list[Script]:

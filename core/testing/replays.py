@@ -59,10 +59,10 @@ def _snapshot(graph: Graph) -> Snapshot:
 
 
 class ReplayedConformance(AlgorithmConformance):
-    """The kit for an algorithm without a unique result: every result must be valid, and one that a replay gives.
+    """The kit for an algorithm without a unique result: every result must be valid, and equal to that of a replay.
 
-    A subclass defines :meth:`begin`, :meth:`follow_on` and :meth:`answer`, in plain NumPy or Python. A tracker may have
-    begun at any time: its result must be that of a replay from one of the snapshots.
+    A subclass defines :meth:`begin`, :meth:`follow_on` and :meth:`answer`, in plain NumPy or Python. A tracker may
+    have begun at any snapshot: its result must be that of a replay from one of them.
     """
 
     def begin(self, first: Snapshot, **params: Any) -> Any:

@@ -69,9 +69,9 @@ LIMITED = ("batches", *memory.OPERATIONS, "reserved", "peak")  #: what may obey 
 class StoreConformance:
     """The test of a backend; a subclass named ``Test...`` sets ``backend``.
 
-    The graphs are small. Events that are rare with the default options (growing, splitting, rebuilding, running out of
-    numbers) happen often with small ones: write a second subclass whose ``options`` make blocks, buckets, pages and
-    thresholds as small as the backend allows.
+    The graphs are small. Rare events (growing, splitting, rebuilding, running out of numbers) happen often with small
+    options: write a second subclass whose ``options`` make blocks, buckets, pages and thresholds as small as the
+    backend allows.
 
     Attributes:
         backend: the class under test.
@@ -79,11 +79,11 @@ class StoreConformance:
         devices: device kinds to test; those of the backend by default. CUDA is skipped where there is none.
         weight_dtypes: weight dtypes to test (None: unweighted). Views are walked, and CUDA sources compiled, for the
             first two.
-        memory_limited: True if every operation obeys ``memory_limit``, False if none does, else the operations that do,
-            some of ``LIMITED``: "batches" are insertions and deletions, "peak" is what is held meanwhile, as
-            ``tracemalloc`` sees it.
+        memory_limited: True if every operation obeys ``memory_limit``, False if none does, else the names of those
+            that do, some of ``LIMITED``: "batches" are insertions and deletions, "peak" is the most memory held during
+            an operation, as ``tracemalloc`` measures it.
         traced: whether ``tracemalloc`` sees the arrays of a CPU store, as it does those of NumPy.
-        examples: random operation sequences per dtype; the hypothesis profile says how many by default.
+        examples: random operation sequences per dtype; by default the number of the hypothesis profile.
         cuda_marks: pytest marks for the CUDA variants.
     """
 

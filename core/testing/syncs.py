@@ -52,8 +52,8 @@ def count_syncs(action: Callable[[], Any]) -> Syncs:
 def captured(action: Callable[[], Any], device: Device) -> Any:
     """Run ``action`` under stream capture, then execute on the device what it queued; return the action's result.
 
-    The device work is done once, after the capture. Whatever ``action`` compiles or allocates for the first time should
-    have been compiled and allocated before.
+    The device work is done once, after the capture. Anything that ``action`` compiles or allocates at first use must
+    be compiled or allocated before.
 
     Raises:
         RuntimeError: ``action`` makes the host wait for the device.

@@ -19,8 +19,8 @@ class Groups(NamedTuple):
 
     Attributes:
         keys: ``uint64[k]``, ascending.
-        member: ``int64[n]``, for each entry of the batch the index of its edge in ``keys``.
-        last: ``int64[k]``, the position of the last duplicate of each edge.
+        member: ``int64[n]``: for each entry of the batch, the index of its edge in ``keys``.
+        last: ``int64[k]``: the position of the last duplicate of each edge.
     """
 
     keys: np.ndarray
@@ -162,7 +162,7 @@ def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device)
 def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
     """Raise ``AssertionError`` unless two arrays of one value per edge are equal bit for bit.
 
-    ``keys`` are the edges, of which the message names the first that is wrong.
+    ``keys`` are the edges; the message names the first wrong one.
     """
     wrong = np.flatnonzero(bits(got) != bits(wanted))
     if len(wrong):

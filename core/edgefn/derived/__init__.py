@@ -25,9 +25,9 @@ ANSWERS = "answers_"  #: name of the array
 
 @lru_cache(maxsize=256)
 def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tuple[Function, Function]:
-    """Return ``fn`` and ``then``, of ``count`` arguments, with the array as one more.
+    """Return versions of ``fn`` and ``then`` that store what ``then`` returns in an array, one more argument.
 
-    ``fields``: how many numbers the value is that ``then`` gets.
+    ``count``: the number of arguments before. ``fields``: how many numbers make the value that ``then`` gets.
     """
     return _made(fn, 3 + count, _Unchanged()), _made(then, 1 + fields + count, _Keeping())
 

@@ -29,12 +29,12 @@ _AS_IT_IS = ("const", "cast", "narrow")
 
 
 class Asks(NamedTuple):
-    """What a function asks.
+    """Which edges and degrees a function looks up in graphs.
 
     Attributes:
-        edges: the two ends of every edge that it asks for.
-        unknown: whether an end of some is none of the expressions that :func:`value_of` takes.
-        degrees: whether it asks for degrees.
+        edges: the two ends of every edge that it looks up, as expressions.
+        unknown: whether an end of some is an expression that :func:`value_of` cannot evaluate.
+        degrees: whether it looks up degrees.
     """
 
     edges: tuple[Ask, ...] = ()
@@ -43,11 +43,11 @@ class Asks(NamedTuple):
 
 
 def asks_of(statements: Iterable[Statement], known: Callable[[str], bool], writes: frozenset[int]) -> Asks:
-    """Return what the statements of a function ask graphs.
+    """Return which edges and degrees the statements of a function look up.
 
     Args:
-        statements: those of the function.
-        known: tells whether a leading parameter is known ahead.
+        statements: the statements of the function.
+        known: returns whether a leading parameter is known before the call.
         writes: positions of the arguments that it writes.
     """
     nodes, given = list(_nodes(statements)), dict[int, list[Node]]()
@@ -133,10 +133,10 @@ def _is_known(node: Node, known: Callable[[str], bool], writes: frozenset[int]) 
 
 
 def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Return the values of an expression; what an index out of range gives means nothing.
+    """Evaluate an expression for many calls at once; where an index is out of range the value is arbitrary.
 
     Args:
-        node: what is known ahead, see :func:`asks_of`.
+        node: an expression that is known before the call, see :func:`asks_of`.
         columns: values of leading parameters, ``int64``, by name.
         values: the arguments of the call.
         xp: NumPy or CuPy.

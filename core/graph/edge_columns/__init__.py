@@ -27,7 +27,7 @@ SORTED = 1 << 14  #: edges of a batch from which on their rows are in the order 
 class EdgeColumns(Mapping[str, Array]):
     """The columns of a graph's edges by name: numbers and bools on its device, texts (``str``) in host memory.
 
-    The weight of an edge in the stores, which operators hand to functions as ``w``, is the number of its row.
+    In the stores, the weight of an edge is its row number in the columns; functions of operators get that as ``w``.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -48,7 +48,7 @@ class EdgeColumns(Mapping[str, Array]):
 
     @on_device_of("_graph")
     def at(self, name: str, src: Any, dst: Any) -> Array:
-        """Return the values of ``n`` edges, given as ids or names; of those that are not stored, the missing one.
+        """Return the values of ``n`` edges, given as ids or names; edges that are not stored have the missing value.
 
         Raises:
             UnknownNameError: there is no such column.
@@ -70,8 +70,9 @@ class EdgeColumns(Mapping[str, Array]):
 
     @on_device_of("_graph")
     def at_rows(self, name: str, rows: Any) -> Array:
-        """Return the values at rows, as the weights of ``edges()`` and of deltas are; those of deleted edges and of
-        ``replaced_old`` until the next change of the graph.
+        """Return the values at row numbers, which are the weights of ``edges()`` and of deltas.
+
+        Rows of deleted edges and of ``replaced_old`` are valid until the next change of the graph.
 
         Raises:
             UnknownNameError: there is no such column.
@@ -80,9 +81,9 @@ class EdgeColumns(Mapping[str, Array]):
 
     @on_device_of("_graph")
     def put(self, name: str, src: Any, dst: Any, values: Any) -> None:
-        """Set the values of ``n`` edges, given as ids or names, to one for each or one for all.
+        """Set the values of ``n`` edges, given as ids or names, to one value each or one for all.
 
-        The other columns keep theirs. For trackers it is a change of weights.
+        Other columns are unchanged. Trackers see a change of weights.
 
         Raises:
             ParameterError: an edge is not stored.
@@ -150,7 +151,7 @@ def _require_stored(stored: Any) -> None:
 
 
 def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
-    """Write an insertion's columns to new rows; return it with the rows in their place, and the rows.
+    """Write an insertion's columns to new rows; return the insertion with row numbers as weights, and these numbers.
 
     Raises:
         UnknownNameError, ShapeError, DTypeError: the columns do not fit; nothing has changed.
@@ -168,8 +169,9 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
 
 
 def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return rows for edges so that those of close sources, valid or not, are close: the edges of a vertex are read
-    one after the other.
+    """Assign the row numbers ``rows`` to edges in the order of their sources, valid or not; return one per edge.
+
+    So the rows of a vertex's edges are close together in memory.
     """
     if src.dtype.kind not in "iu":
         return rows
@@ -181,7 +183,7 @@ def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def attributes_of(graph: Graph, weight: Array | None, label: str = WEIGHT) -> dict[str, np.ndarray]:
-    """Return the attributes of edges with these weights, on the host, by name; plain weights are called ``label``."""
+    """Return the attributes of edges with these weights, on the host, by name; plain weights get the name ``label``."""
     if graph.edge_table is not None:
         return {name: column.array for name, column in columns_by_edge(graph, weight).items()}
     return {} if weight is None else {label: graph.device.to_numpy(weight)}

@@ -44,7 +44,7 @@ class DividedTable(EdgeTable):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a change: free rows if many were left behind."""
+        """Begin a change: free unused rows if there are many."""
         self.is_stale |= bool(self._change)  # of a change that failed
         if self.is_stale:
             self.recover(self._held())
@@ -63,7 +63,7 @@ class DividedTable(EdgeTable):
         self._change.append(on_host(rows))
 
     def keep_answers(self) -> None:
-        """Keep the guests of answers as long as those of the change under way, whose delta has them."""
+        """Keep guests of answers as long as those of the current change, since its delta contains them."""
         self._change += self._answers.values()
         self._answers = {}
 
@@ -98,7 +98,7 @@ class DividedTable(EdgeTable):
         return on_host(edges.weight[own])  # type: ignore[index]
 
     def recover(self, rows: np.ndarray) -> None:
-        """Find the free rows again; ``rows`` are those that edges of this rank have."""
+        """Recompute the free rows; ``rows`` are those of edges of this rank."""
         super().recover(rows)
         self._change, self._left, self._answers, self.is_stale = [], [], {}, False
 
@@ -108,11 +108,11 @@ class DividedTable(EdgeTable):
     # -- rows of others ------------------------------------------------------------------------------------------------
 
     def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
-        """Return the rows that the edges of every rank have on this one, in rank order; collective.
+        """Return, for the edges of each rank in rank order, their rows on this rank; collective.
 
         Args:
             own: rows of edges that this rank holds.
-            call: what is answered by the edges; ``""``: they are part of a change.
+            call: the call that the edges answer; ``""``: they are part of a change.
 
         Raises:
             CapacityError: on all ranks, if one lacks the memory.
@@ -142,7 +142,7 @@ class DividedTable(EdgeTable):
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
     def keep_guests(self, rows: Array) -> None:
-        """Free the guests that the change under way took last but those among ``rows``."""
+        """Free the guests of the current change except those among ``rows``."""
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
@@ -153,7 +153,7 @@ class DividedTable(EdgeTable):
         return [each.view(values.dtype) for each in comm.allgatherv(bits(values))]
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return digests of the values: arcs of an edge on several ranks have rows of their own."""
+        """Return digests of the values, since the arcs of an edge may have different rows on different ranks."""
         values = [self.columns[name].device.to_numpy(self.values(name, rows)).tolist() for name in self.columns]
         return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
 
@@ -179,7 +179,7 @@ def texts_of(values: list[str]) -> np.ndarray:
 
 
 class GivenColumns:
-    """The columns that a rank brings with its part of a batch, by name; ``[count]`` each, on their devices."""
+    """The columns that a rank passes with its part of a batch, by name; ``[count]`` each, on their devices."""
 
     def __init__(self, table: EdgeTable, given: Any, count: int) -> None:
         self._table = table
@@ -195,7 +195,7 @@ class GivenColumns:
             self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]
 
     def joined(self, comm: Any, names: set[str], count: int) -> dict[str, Array]:
-        """Return the values of the edges of all ranks; where a rank has none, those that are missing. Collective."""
+        """Return the values of the edges of all ranks; missing values if a rank lacks a column. Collective."""
         found = {}
         for name in sorted(names):
             column = self._table.columns[name]
@@ -210,9 +210,10 @@ class GivenColumns:
 
 
 def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
-    """Return edges with their places for weights, by which checks tell what they keep; and the columns given with them.
+    """Return edges whose weights are replaced by their positions, and the columns that were given with them.
 
-    ``part`` is what they are called in messages, as for ``Updater.apply``.
+    From the positions that remain after checks one sees which edges were kept. ``part`` names the edges in messages,
+    as for ``Updater.apply``.
     """
     src, dst, given = insert
     if src is None and dst is None:

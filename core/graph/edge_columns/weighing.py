@@ -50,12 +50,12 @@ def weight(g, i):
 
 
 def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Graph, dict[str, Any]]:
-    """Return the graph as an algorithm sees it, and the parameters without ``weight``, which names the column.
+    """Return the graph weighted by the column that the parameter ``weight`` names, and the other parameters.
 
     Raises:
         RequirementError: the edges have no columns.
-        UnknownNameError, DTypeError, ParameterError: no column of this name, none of numbers that weights can be; or
-            the algorithm uses no weights.
+        UnknownNameError, DTypeError, ParameterError: there is no such column, or its dtype cannot be that of weights;
+            or the algorithm uses no weights.
     """
     if graph.edge_table is None and "weight" not in params:
         return graph, params
@@ -84,7 +84,7 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
 
 
 def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict[str, np.ndarray]) -> Tracker:
-    """Track an algorithm as ``Graph.track`` does, from a state of it in host memory on (see ``Algorithm.state``)."""
+    """Track an algorithm like ``Graph.track``, but continue from a saved state on the host (``Algorithm.state``)."""
     with graph.exclusive():
         seen, params = weighing(graph, algorithm, params)
         placed = {name: graph.device.xp.asarray(part) for name, part in state.items()}
@@ -92,7 +92,7 @@ def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict
 
 
 def seen_by(graph: Graph, name: str | None) -> Graph:
-    """Return a graph over the same stores whose weights are those of a column; None: without weights."""
+    """Return a graph over the same stores, weighted by a column; None: unweighted."""
     assert graph.edge_table is not None
     held = None if name is None else graph.edge_table.column(name).dtype
     if held is not None and held not in WEIGHT_DTYPES and held not in CONVERTED:
@@ -149,7 +149,7 @@ class _StoreByRow:
 
 
 def by_row(view: StoreView, values: Array | None) -> StoreView:
-    """Return a view of a store whose weight in a slot is the entry of ``values`` at the stored weight; None: none."""
+    """Return a view of a store whose weights are ``values[stored weight]``; with None it has no weights."""
     if values is None:
         return replace(view, weight_dtype=None)
     data, cursor = view.data, view.cursor
@@ -197,7 +197,7 @@ def advance_weighed(graph: Graph, delta: Delta, before: int) -> None:
 
 
 def weighed_delta(seen: Graph, delta: Delta) -> Delta:
-    """Return a change of the graph with the weights that ``seen`` has, without waiting for the device."""
+    """Return a delta with the weights of ``seen`` in place of row numbers; does not wait for the device."""
     values = seen._stores[0]._values()  # type: ignore[attr-defined]
     made = Delta(
         seen.device, seen.directed, seen.weight_dtype, (delta.num_vertices_before, delta.num_vertices_after),

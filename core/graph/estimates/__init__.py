@@ -38,15 +38,15 @@ PROBES = 6  #: of limits, for the peak
 
 
 class MemoryEstimate(NamedTuple):
-    """Bytes of a graph that is built at once; ``str()`` gives them in words.
+    """Bytes of a graph that is built from one batch; ``str()`` explains them.
 
     Attributes:
         stores: allocated by the stores: edges, weights, and in-edges if the graph keeps them.
         trackers: the state of trackers, and scratch arrays of operators.
-        peak: the least ``memory_limit`` of all stores together with which the graph can grow by a fifth to this size;
-            both copies of an array that grows count. Without a limit a backend may take more.
-        low: the least that ``stores`` may be.
-        high: the most that ``stores`` may be.
+        peak: the least ``memory_limit``, summed over stores, that lets the graph grow by its last fifth to this size.
+            It includes both copies of an array that grows. Without a limit a backend may take more.
+        low: lower bound of ``stores``.
+        high: upper bound of ``stores``.
     """
 
     stores: int
@@ -77,8 +77,8 @@ def estimate_memory(
 ) -> MemoryEstimate:
     """Return how much memory a graph takes, on either device, within 10 % if the degrees are given.
 
-    It holds for a graph that is made of one batch in which each edge comes once. Repeated edges, such as both
-    directions of undirected ones, are not stored twice, but a backend may leave room for them, or choose another
+    The graph is assumed to be made of one batch in which each edge occurs once. Repeated edges, such as both
+    directions of undirected ones, are not stored twice, but a backend may reserve memory for them, or choose another
     layout.
 
     Args:
@@ -86,15 +86,15 @@ def estimate_memory(
         num_edges: number of edges; an undirected one counts once.
         degrees: out-degrees, ``int[n]``; of an undirected graph its degrees. Then the estimate is one number.
         in_degrees: in-degrees, for ``in_edges``; None: distributed as ``degrees``.
-        shape: without degrees, how these are distributed: ``"rmat"`` (Graph500), ``"uniform"``; None: the range is
-            that of both.
+        shape: without degrees, how these are distributed: ``"rmat"`` (Graph500), ``"uniform"``; None: the estimate is
+            a range that covers both.
         backend, directed, weight_dtype, in_edges: as for ``Graph``.
         track: names of algorithms that are kept current; or their parameters by name.
         backend_options: passed to the backend.
 
     Raises:
         ParameterError, UnknownNameError: an argument is invalid, or neither degrees nor both numbers are given.
-        ShapeError, DTypeError: degrees are no one-dimensional array of integers of at least 0.
+        ShapeError, DTypeError: degrees are not a one-dimensional array of integers of at least 0.
         RequirementError: the graph lacks what an algorithm needs.
     """
     kind, _ = choose_backend(backend, "cpu")

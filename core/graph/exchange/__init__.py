@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """A graph in arrays and lists on the host.
+    """A graph as arrays and lists on the host.
 
     Attributes:
-        num_vertices: number of vertices, deleted ones included.
+        num_vertices: number of vertices, including deleted ones.
         src, dst: ids, one per edge; an undirected edge once.
         directed: whether edges have a direction.
         edges: attributes of edges by name, one value per edge; ``weight`` is that of a weighted graph.
         vertices: attributes of vertices by name, one value per vertex.
-        names: the name of each vertex, None for those without one; or None if there are no names.
+        names: the name of each vertex, None for vertices without one; or None if there are no names.
         deleted: ids of deleted vertices.
     """
 
@@ -46,7 +46,7 @@ class Parts(NamedTuple):
 
 
 def graph_of(cls: type[Graph], parts: Parts, options: dict[str, Any]) -> Graph:
-    """Return the graph of ``parts``. A numeric attribute ``weight``, if it is the only one, is the weights.
+    """Return the graph of ``parts``. If the only attribute of edges is a numeric ``weight``, it becomes the weights.
 
     Raises:
         ParameterError: there are parallel edges, names are repeated, or a deleted vertex has edges.

@@ -20,16 +20,16 @@ NAME = "name"  #: the vertex attribute that igraph looks vertices up by
 def from_igraph(cls: type[Graph], graph: Any, **options: Any) -> Graph:
     """Return a copy of an ``igraph.Graph``; vertices keep their numbers.
 
-    The vertex attribute ``name`` becomes :attr:`Graph.names`, others :attr:`Graph.columns`. An edge attribute
-    ``weight`` becomes the weights; if there are others, all of them become columns of edges.
+    The vertex attribute ``name`` becomes :attr:`Graph.names`, others :attr:`Graph.columns`. If ``weight`` is the only
+    edge attribute, it becomes the weights; otherwise all edge attributes become columns of edges.
 
     Args:
         cls: ``Graph``.
-        graph: the graph, which has no parallel edges: ``graph.simplify()`` makes them one.
+        graph: the graph, without parallel edges (``graph.simplify()`` merges them).
         options: options of ``Graph``; ``directed`` is that of the graph.
 
     Raises:
-        ParameterError: it is no graph of igraph, or has parallel edges, or names that are repeated.
+        ParameterError: ``graph`` is not an igraph graph, or has parallel edges or repeated names.
         DTypeError: an attribute holds neither numbers nor bools nor texts.
     """
     if not all(hasattr(graph, name) for name in ("vcount", "get_edgelist", "vs", "es")):
@@ -46,8 +46,8 @@ def from_igraph(cls: type[Graph], graph: Any, **options: Any) -> Graph:
 def to_igraph(graph: Graph) -> Any:
     """Return an ``igraph.Graph``, whose vertices are numbered like those of this graph.
 
-    Names are the vertex attribute ``name``, columns are attributes, weights the edge attribute ``weight``. Deleted
-    vertices are vertices without edges there, for the numbers of the others to stay.
+    Names become the vertex attribute ``name``, columns become attributes, weights the edge attribute ``weight``.
+    Deleted vertices become vertices without edges, so that the numbers of the others stay the same.
 
     Raises:
         MissingLibraryError: igraph is not installed.

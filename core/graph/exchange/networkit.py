@@ -20,17 +20,17 @@ NAME = "name"  #: the node attribute with the names
 
 
 def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] | None = None, **options: Any) -> Graph:
-    """Return a copy of a ``networkit.Graph``; nodes keep their numbers, and those that were removed are deleted.
+    """Return a copy of a ``networkit.Graph``; nodes keep their numbers, and removed nodes become deleted vertices.
 
     Args:
         cls: ``Graph``.
-        graph: the graph, which has no parallel edges: ``graph.removeMultiEdges()`` makes them one.
-        attributes: node attributes to take, with their types: ``{"name": str, "age": int}``. ``name`` becomes
-            :attr:`Graph.names`, others columns. NetworKit does not list the attributes that a graph has.
-        options: options of ``Graph``; ``directed`` is that of the graph. Weights are those of a weighted graph.
+        graph: the graph, without parallel edges (``graph.removeMultiEdges()`` merges them).
+        attributes: node attributes to take, with their types: ``{"name": str, "age": int}``, since NetworKit cannot
+            list them. ``name`` becomes :attr:`Graph.names`, others columns.
+        options: options of ``Graph``; ``directed`` and the weights are those of the graph.
 
     Raises:
-        ParameterError: it is no graph of NetworKit, or has parallel edges, or a node lacks an attribute.
+        ParameterError: ``graph`` is not a NetworKit graph, or has parallel edges, or a node lacks an attribute.
     """
     if not all(hasattr(graph, name) for name in ("upperNodeIdBound", "iterEdgesWeights", "hasNode")):
         raise ParameterError(f"graph must be a graph of NetworKit, got {type(graph).__name__}")
@@ -59,13 +59,13 @@ def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
 def to_networkit(graph: Graph) -> Any:
     """Return a ``networkit.Graph`` with nodes of the same numbers; deleted vertices are removed nodes.
 
-    Names are the node attribute ``name`` (``str``), columns of vertices are node attributes (``int``, ``float`` or
-    ``str``; bools are ``int``).
+    Names become the node attribute ``name`` (``str``), columns of vertices node attributes (``int``, also for bools,
+    ``float`` or ``str``).
 
     Raises:
         MissingLibraryError: NetworKit is not installed.
         RequirementError: the edges have columns other than weights, a column of vertices is called ``name``, or names
-            are no texts.
+            are not texts.
     """
     networkit, parts = library("networkit", "networkit"), parts_of(graph)
     further = sorted(parts.edges.keys() - {WEIGHT})

@@ -25,10 +25,16 @@ def from_parts(
     cls: type[Graph], edges: EdgeList, num_vertices: int | None, weight_dtype_of: Callable[[np.dtype], np.dtype],
     comm: Comm, **options: Any,
 ) -> Graph:  # fmt: skip
-    """Return a graph of the edges of which this process has a part, or none; see ``from_coo``.
+    """Return a graph of edges of which this process passes a part (or none); see ``from_coo``. Collective.
 
-    ``num_vertices`` is one more than the largest id of all processes unless given. Weights are of the dtype that
-    ``weight_dtype_of`` returns for those of the first process that has some.
+    Args:
+        cls: ``Graph``.
+        edges: the part of this process.
+        num_vertices: None: one more than the largest id of all processes.
+        weight_dtype_of: returns the dtype of the graph's weights for that of given weights; it is called for the first
+            process that passes weights.
+        comm: the communication.
+        options: options of ``Graph``.
     """
     with comm.alike():
         edges = _checked(edges)
@@ -80,10 +86,10 @@ def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
 
 
 def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
-    """Insert the parts of all processes, slice by slice.
+    """Insert the parts of all processes, slice by slice; collective.
 
-    Each has the same share of a slice; with weights or columns slices are in the order of the parts, of which the last
-    ones win.
+    Without weights each slice has an equal share of every part. With weights or columns slices are in the order of the
+    parts, so that of duplicates the one of the last process wins.
     """
     most, counts = edges_at_a_time(graph, comm), comm.allgather(len(edges.src))
     ordered = graph.weight_dtype is not None
@@ -95,16 +101,16 @@ def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
 
 
 def edges_at_a_time(graph: Graph, comm: Comm) -> int:
-    """Return how many edges of all processes may be gathered at a time; collective.
+    """Return how many edges of all processes may be exchanged at a time; collective.
 
-    A gathered edge takes some bytes on every process: with a ``memory_limit`` as many as an eighth of the least holds.
+    An edge takes some bytes on every process: at most an eighth of the smallest ``memory_limit`` is used.
     """
     limits = [limit for limit in comm.allgather(graph.options.memory_limit) if limit is not None]
     return max(1, min([SLICE, *(limit // (SHARE * BYTES) for limit in limits)]))
 
 
 def share_of(comm: Comm, edges: EdgeList) -> EdgeList:
-    """Return the part of this process of edges that all have."""
+    """Return this process's share of edges that all processes have."""
     low, high = (len(edges.src) * (comm.rank + k) // comm.size for k in (0, 1))
     return _slice(edges, low, high)
 

@@ -28,13 +28,13 @@ def from_pyg(cls: type[Graph], data: Any, *, exclude: Collection[str] = (), **op
 
     Args:
         cls: ``Graph``.
-        data: ``edge_index`` is ``[2, edges]``, ``num_nodes`` the number of nodes; there are no parallel edges.
-        exclude: attributes that are left out, such as a matrix of features.
+        data: ``edge_index`` is ``[2, edges]``, ``num_nodes`` the number of nodes; without parallel edges.
+        exclude: attributes to leave out, such as a matrix of features.
         options: options of ``Graph``; ``directed`` is True by default. With False, ``edge_index`` may have an edge in
             both directions, with equal attributes.
 
     Raises:
-        ParameterError: it is no ``Data``, or there are parallel edges.
+        ParameterError: ``data`` is not a ``Data``, or there are parallel edges.
         ShapeError: an attribute has more than one number per node or edge, or belongs to neither: exclude it.
     """
     if not hasattr(data, INDEX) or not hasattr(data, COUNT):
@@ -94,10 +94,10 @@ def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[st
 
 @on_graph_device
 def to_pyg(graph: Graph) -> Any:
-    """Return a ``torch_geometric.data.Data`` whose nodes have the same numbers; an undirected edge is two arcs.
+    """Return a ``torch_geometric.data.Data`` whose nodes have the same numbers; an undirected edge becomes two arcs.
 
-    Weights are ``edge_weight``, columns are attributes, names the list ``name``. Deleted vertices are nodes without
-    edges there, for the numbers of the others to stay.
+    Weights become ``edge_weight``, columns attributes, names the list ``name``. Deleted vertices become nodes without
+    edges, so that the numbers of the others stay the same.
 
     Raises:
         MissingLibraryError: PyTorch Geometric is not installed.

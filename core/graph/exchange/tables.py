@@ -27,7 +27,7 @@ class GraphTables(NamedTuple):
     """A graph as two tables, of Arrow or of polars.
 
     Attributes:
-        edges: columns ``source`` and ``target`` (uint32), and the attributes of edges, ``weight`` among them; an
+        edges: columns ``source`` and ``target`` (uint32), and the attributes of edges, including ``weight``; an
             undirected edge once.
         vertices: columns ``vertex`` (uint32: the live ids), ``name`` if the graph has names, and the attributes.
     """
@@ -43,19 +43,19 @@ def from_arrow(
 
     Args:
         cls: ``Graph``.
-        edges: a table with the ends of the edges: ids, or names. A column ``weight`` becomes the weights; if there are
-            other columns, all of them become columns of edges. There are no parallel edges.
-        vertices: a table of the vertices, which may have none of the edges: ``vertex`` has their ids (without it they
-            are numbered by row), ``name`` their names, other columns become columns. Ids that it leaves out are
-            deleted. None: the vertices are those of the edges.
+        edges: a table with the ends of the edges, ids or names, without parallel edges. If ``weight`` is the only
+            other column, it becomes the weights; otherwise all other columns become columns of edges.
+        vertices: a table of the vertices, including those without edges: ``vertex`` has their ids (without it they are
+            numbered by row), ``name`` their names, other columns become columns. Missing ids become deleted vertices.
+            None: the vertices are the ends of the edges.
         source: the column with the sources.
         target: the column with the destinations.
-        options: options of ``Graph``; ``directed`` is True by default, as tables do not tell.
+        options: options of ``Graph``; ``directed`` is True by default.
 
     Raises:
-        ParameterError: it is no table, values are missing, there are parallel edges, or an end is no vertex.
+        ParameterError: not a table, values are missing, there are parallel edges, or an end is not in ``vertices``.
         ShapeError: a column is missing.
-        UnknownNameError: a name of an edge is that of no vertex.
+        UnknownNameError: no vertex has the name at an end of an edge.
         DTypeError: a column holds neither numbers nor bools nor texts.
     """
     columns = _columns(edges, "edges")
@@ -84,7 +84,7 @@ def from_arrow(
 
 
 def from_polars(cls: type[Graph], edges: Any, vertices: Any = None, **options: Any) -> Graph:
-    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; else as :func:`from_arrow`."""
+    """Return a graph of frames of polars, as :meth:`Graph.to_polars` returns them; see :func:`from_arrow`."""
     return from_arrow(cls, edges, vertices, **options)
 
 
@@ -101,7 +101,7 @@ def to_arrow(graph: Graph) -> GraphTables:
 
 @on_graph_device
 def to_polars(graph: Graph) -> GraphTables:
-    """Return the graph as two frames of polars (``polars.DataFrame``); everything else as :func:`to_arrow`."""
+    """Return the graph as two frames of polars (``polars.DataFrame``); see :func:`to_arrow`."""
     return GraphTables(*map(library("polars", "polars").DataFrame, _tables(graph)))
 
 

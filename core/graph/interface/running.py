@@ -50,7 +50,7 @@ def listed() -> str:
 def track(graph: Graph, algorithm: Any, **params: Any) -> Tracker[Any]:
     """Compute ``algorithm`` (a name or an ``Algorithm`` class) and keep its result current from here on.
 
-    ``weight`` names the column of edges that it takes for weights; otherwise it takes the column ``weight``, or none.
+    ``weight`` names the column of edges to use as weights; by default the column ``weight``, if there is one.
 
     The graph holds the tracker weakly: a dropped or closed tracker costs nothing more. Trackers of the same algorithm
     with equal parameters share all work and state; a later one computes nothing (see ``Tracker``).

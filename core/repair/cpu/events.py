@@ -25,11 +25,11 @@ class State(NamedTuple):
 
     Attributes:
         tree: the words.
-        before: those of the ``touched`` vertices before the event.
+        before: the words of the ``touched`` vertices before the event.
         queue, buffer, invalid, touched, heap, place: ``uint32[n]``; ``place`` is 0 between events.
-        seen, stamp: ``int64[n]``: the event, and the round, in which a vertex was last met.
+        seen, stamp: ``int64[n]``: the event, and the round, in which a vertex was last visited.
         counts: ``int64[5]``: the numbers of the event and of the round, lengths of ``touched`` and ``heap``, work.
-        violated: ``uint32[1]``: whether an offer did not grow.
+        violated: ``uint32[1]``: whether the keys of an offer did not grow.
         values: the arguments of the functions.
     """
 
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 class Events:
-    """The steps of one forest; keeps its arrays between pieces."""
+    """Makes the step of one forest; keeps its scratch arrays between calls of the loop."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, np.ndarray] = {}
@@ -69,9 +69,9 @@ class Events:
             graph: the graph.
             module: the instance of ``forest_events.py`` with the functions of the forest.
             words: the words of the forest.
-            violated: set where a function breaks its contract.
+            violated: set if a function breaks its contract.
             values: the arguments of the functions.
-            result: makes the answer from the words.
+            result: converts words to the answer.
         """
         held = self._arrays
         if not held or len(held["before"]) != len(words.data) or held["before"].ndim != words.data.ndim:

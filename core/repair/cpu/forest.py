@@ -41,7 +41,7 @@ def above(a, b):
 
 @inner
 def take(tree, v, value):
-    """Give ``v`` a better word; return whether its keys changed."""
+    """Replace the word of ``v`` if ``value`` is better; return whether the keys changed."""
     old = load_word(tree, v)
     if not less_word(value, old):
         return False
@@ -51,7 +51,7 @@ def take(tree, v, value):
 
 @inner
 def offer(tree, u, v, w, violated, *args):
-    """Return what ``u`` offers ``v``; the largest word, which wins nowhere, if it offers nothing."""
+    """Return what ``u`` offers ``v``; the largest word, which improves nothing, if it offers nothing."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return identity_word
@@ -77,7 +77,7 @@ def restart_all(tree, first_place, last_place, *args):
 
 @kernel
 def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queued, violated, *args):
-    """Queue the children across arcs that are deleted, or whose weight rose (``exists``); return the queue's length."""
+    """Queue children whose tree edge was deleted, or (``exists``) now offers worse keys; return the queue's length."""
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
@@ -127,9 +127,9 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 @kernel
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
-    """Find all invalid vertices from ``count`` suspects in ``queue``, and reset their words; return their number.
+    """Find all invalid vertices, starting from ``count`` suspects in ``queue``, and reset their words.
 
-    Round ``i`` stamps with ``step + i``; the next number is returned too.
+    Round ``i`` stamps with ``step + i``. Returns the number of invalid vertices, and the next unused stamp.
     """
     found = 0
     while count > 0:
@@ -156,7 +156,7 @@ def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, inval
 
 @kernel
 def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated, *args):
-    """Let the first ``found`` of ``invalid`` take the best offer of their neighbours; return the queue's length."""
+    """Give the first ``found`` of ``invalid`` the best offer of their neighbours; return the queue's length."""
     for i in range(found):
         v = invalid[i]
         if take(tree, v, best_offer(back, tree, v, violated, *args)):
@@ -200,11 +200,11 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 @kernel
 def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for some steps.
+    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for ``max_steps``.
 
-    Returns the number of steps, of vertices that made offers, of those left, and the next number of stamps. They
-    are in ``buffer`` after an odd number of steps. A step with more than ``share`` edges is left to several threads,
-    unless that is ``MANY``.
+    A step with more than ``share`` edges is left to several threads, unless that is ``MANY``. Returns the number of
+    steps, of vertices that made offers and of vertices left, and the next unused stamp. The vertices left are in
+    ``buffer`` after an odd number of steps, else in ``queue``.
     """
     steps, pushed = 0, 0
     while count > 0 and steps < max_steps:

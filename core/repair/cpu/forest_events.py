@@ -110,7 +110,7 @@ def take_first(state):
 
 @inner
 def improve(state, v, value):
-    """Give ``v`` the word ``value`` if that is smaller; its own offers wait in the heap then if its keys changed."""
+    """Give ``v`` the word ``value`` if that is smaller; put ``v`` into the heap if its keys changed."""
     old = load_word(state.tree, v)
     if less_word(value, old):
         touch(state, v)
@@ -143,14 +143,14 @@ def identity_offer(word):
 
 @kernel
 def propagate_heap(g, state, *args):
-    """Make the offers of all in the heap, smallest word first, until it is empty or an offer breaks the order."""
+    """Make the offers of vertices in the heap, the smallest word first, until it is empty or an offer is too small."""
     while state.counts[HEAP] > 0 and state.violated[0] == 0:
         push_all(g, state, take_first(state), *args)
 
 
 @kernel
 def detach(graph, state, v, *args):
-    """Repair below ``v``, which lost the offer of its parent: find other parents, or restart and take offers."""
+    """Repair the subtree of ``v``, which lost its parent: find other parents, or restart and apply offers."""
     g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
     queue, buffer, invalid, stamp = state.queue, state.buffer, state.invalid, state.stamp
     queue[0] = v
@@ -185,7 +185,7 @@ def detach(graph, state, v, *args):
 
 @inner
 def follow(graph, state, change, u, v, w, *args):
-    """Follow the change of one arc; return False if the event is refused."""
+    """Repair the forest after the change of one arc; return False if the event is refused."""
     tree = state.tree
     if u == v:
         return True
@@ -208,7 +208,7 @@ def follow(graph, state, change, u, v, w, *args):
 
 @kernel
 def restore(state):
-    """Put back the words before the event, and empty the heap."""
+    """Restore the words from before the event, and empty the heap."""
     for t in range(state.counts[TOUCHED]):
         store_word(state.tree, state.touched[t], load_word(state.before, t))
     for i in range(state.counts[HEAP]):

@@ -73,10 +73,10 @@ def keep(v, word, j, who, words, after, firsts, lasts, state):
 
 @kernel
 def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, step, violated, *args):
-    """Push from ``queue[first_place:last_place]``, all within ``reach``, and on, until over ``most`` further edges.
+    """Push from ``queue[first_place:last_place]`` and from what changes within ``reach``, up to ``most`` more edges.
 
-    ``near`` is ``origin``, 1 / width and ``reach``, and ``pool`` the arrays of the pool. Returns the number of vertices
-    that made offers, of edges, of vertices left for later rounds, and their least key.
+    ``near`` is ``origin``, 1 / width and ``reach``; ``pool`` the arrays of the pool. Returns the number of vertices
+    that made offers, of edges, of vertices left for later rounds, and the least key of these.
     """
     origin, inverse, reach = near
     who, words, after, firsts, lasts, state = pool
@@ -131,9 +131,10 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
 
 @kernel
 def gather_near(begin_place, end_place, tree, stamp, step, limit, queue):
-    """Write the vertices of a range with the stamp ``step`` and keys up to ``limit`` to ``queue``, from its begin on.
+    """Write the vertices of a range with the stamp ``step`` and keys up to ``limit`` to ``queue[begin_place:]``.
 
-    They lose the stamp. Returns where they end, the number of the others, and their least key.
+    Their stamps are cleared. Returns the index behind them, the number of the other stamped vertices, and their least
+    key.
     """
     size = begin_place
     for v in range(begin_place, end_place):  # without branches, which would be foretold badly

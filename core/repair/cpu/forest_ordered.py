@@ -50,7 +50,7 @@ def least_key(tree, queue, count):
 
 @inner
 def put_off_all(tree, queue, count, origin, inverse, waiting):
-    """Let all that is queued wait."""
+    """Put all queued vertices into their buckets."""
     for i in range(count):
         v = queue[i]
         put_off(waiting, v, bucket_of(first_key(load_word(tree, v)), origin, inverse))
@@ -58,7 +58,7 @@ def put_off_all(tree, queue, count, origin, inverse, waiting):
 
 @inner
 def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
-    """Make the offers of ``u``; what they change waits in the bucket of its new key."""
+    """Make the offers of ``u``; vertices that change are put into the bucket of their new key."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return
@@ -78,7 +78,7 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
     A bucket is 1 / ``inverse`` wide. After more than ``share`` edges the rest is left to several threads. Returns the
-    number of buckets that were emptied, of vertices that made offers, and of those left, which are in ``queue``.
+    number of buckets that were emptied, of vertices that made offers, and of vertices left, which are in ``queue``.
     """
     where, who, rest = waiting.where, waiting.who, waiting.rest
     steps, pushed, edges = 0, 0, np.int64(0)
@@ -120,7 +120,7 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
 def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
     """Make offers from ``seeds``, whose keys ascend, until nothing changes; a seed joins the step of its level.
 
-    Returns the number of steps, of vertices that made offers, and the next number of stamps.
+    Returns the number of steps, of vertices that made offers, and the next unused stamp.
     """
     steps, pushed, taken, queued = 0, 0, 0, 0
     while queued > 0 or taken < count:

@@ -41,7 +41,7 @@ def improve(tree, v, value):
 
 @kernel
 def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
-    """Make the offers of ``queue[first_place:last_place]``; stamp what changes."""
+    """Make the offers of ``queue[first_place:last_place]``; stamp the vertices that change."""
     for i in range(first_place, last_place):
         if not everything and i + AHEAD < last_place:
             ahead(g, queue[i + AHEAD])

@@ -60,10 +60,10 @@ def offer_of(tree, u, violated, *args):
 
 @kernel
 def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
-    """Push from ``queue``, and on, until nothing changes or a step has more than ``most`` edges.
+    """Push step by step from ``queue`` until nothing changes or a step has more than ``most`` edges.
 
     Returns the number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``buffer``
-    after an odd number of steps.
+    after an odd number of steps, else in ``queue``.
     """
     steps, pushed, edges = 0, 0, np.int64(0)
     while count > 0:
@@ -92,7 +92,7 @@ def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violate
 
 @kernel
 def list_members(queue, count, reached, seen):
-    """Make ``seen`` what is reached, and the first ``count`` vertices of ``queue``."""
+    """Set ``seen`` to the union of ``reached`` and the first ``count`` vertices of ``queue``."""
     for i in range(len(reached)):
         seen[i] = reached[i]
     for i in range(count):
@@ -101,7 +101,7 @@ def list_members(queue, count, reached, seen):
 
 @inner
 def offer_to(keys, count, alone, tree, seen, value):
-    """Make an offer to those of the first ``count`` of ``keys``, which this overwrites, that are not in ``seen`` yet.
+    """Make an offer to those of the first ``count`` of ``keys`` that are not in ``seen`` yet; overwrites ``keys``.
 
     They are listed first, without a branch that depends on them.
     """
@@ -137,7 +137,7 @@ def offer_copied(g, u, alone, tree, seen, value):
 
 @kernel
 def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
-    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; what is offered to joins ``seen``."""
+    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; add the vertices reached to ``seen``."""
     for i in range(len(reached)):
         seen[i] = reached[i]
     while True:
@@ -220,10 +220,10 @@ def smallest(back, v, ascending, frontier):
 
 @inner
 def list_rest(back, num_vertices, reached, i, asked, at):
-    """List the vertices of word ``i`` that are not reached and have edges in ``asked[at:]``, and ask for these edges.
+    """Append the unreached vertices of word ``i`` that have edges to ``asked[at:]``, and prefetch their edges.
 
-    Vertices without edges count as reached from here on, so that no other pull asks them; no branch depends on degrees.
-    Returns the place behind the list.
+    Vertices without edges are marked as reached, so that no later pull visits them. No branch depends on degrees.
+    Returns the index behind the list.
     """
     done, size = reached[i], at
     left = ~done
@@ -242,7 +242,7 @@ def list_rest(back, num_vertices, reached, i, asked, at):
 
 @inner
 def take_least(back, ascending, asked, low, high, tree, frontier, violated, *args):
-    """Let the vertices in ``asked[low:high]`` look for parents; return which find one, as bits of a word."""
+    """Search parents for the vertices in ``asked[low:high]``; return those that find one, as bits of a word."""
     parents, count, found = scratch(), np.uint64(0), ZERO
     for j in range(low, high):
         v = asked[j]
@@ -260,9 +260,9 @@ def take_least(back, ascending, asked, low, high, tree, frontier, violated, *arg
 
 @kernel
 def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
-    """Pull for blocks of the vertices that are not reached; ``seen`` becomes what is reached, and what they find.
+    """Pull for blocks of unreached vertices; set ``seen`` to what was reached before plus what they find.
 
-    The vertices of a word are listed, and their edges asked for, before those of the word ahead of it look for parents.
+    The vertices of a word are listed, and their edges prefetched, while those of the word before search for parents.
     """
     asked, last = scratch(), np.int64(len(reached))
     while True:
@@ -279,10 +279,10 @@ def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, 
 
 @kernel
 def gather(g, first_word, last_word, seen, reached, frontier, queue):
-    """Make the frontier of a range of words: what is in one of the sets ``seen`` and not reached yet; now it is.
+    """Make the next frontier in a range of words: vertices in one of the sets ``seen`` that were not reached before.
 
-    It is written to ``queue`` in ascending order, from the first vertex of the range on. Returns where it ends, how
-    many edges it has, and how many vertices are reached by now.
+    It is added to ``reached``, and written to ``queue`` ascending, from the first vertex of the range on. Returns the
+    index behind it, its number of edges, and the number of vertices reached so far.
     """
     at, edges, members = first_word * 64, np.int64(0), np.int64(0)
     for i in range(first_word, last_word):

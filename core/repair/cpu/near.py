@@ -26,7 +26,7 @@ KEPT = 1 << 16  #: vertices in the buckets of a part
 
 
 class Near(NamedTuple):
-    """What the rounds of one computation work on; ``module`` is an instance of the template."""
+    """What the rounds of one computation work on; ``module`` is an instance of ``forest_near``."""
 
     graph: Graph
     view: StoreView
@@ -39,10 +39,10 @@ class Near(NamedTuple):
     values: tuple[Any, ...]
 
     def run(self, count: int, width: float, reach: int, edges: int) -> tuple[int, int, int]:
-        """Push from ``count`` vertices in ``queue``; return the number of rounds, of pushes, of vertices left there.
+        """Push from ``count`` vertices in ``queue``; return the number of rounds, of pushes, of vertices left in it.
 
-        What is left, if anything, is little work. Rounds reach further while they are little work; before the first one
-        ``reach`` buckets had so many ``edges``.
+        If any are left, they are little work. A round reaches more buckets if the last one was little work; the first
+        ``reach`` buckets had ``edges`` edges.
         """
         self.stamps.array[self.queue[:count]] = self.step
         usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree))  # each looks at all vertices first

@@ -19,13 +19,16 @@ FREED, UNUSED, LEFT = 0, 1, 2
 
 
 class Waiting(NamedTuple):
-    """The arrays of all buckets.
+    """The arrays of all buckets; those without a dtype below are int64.
 
-    ``where[v]``, ``uint8[num_vertices]``, is 1 more than the bucket that ``v`` waits in, and 0 if it waits nowhere.
-    ``who``, ``uint32[chunks * CHUNK]``, has the entries of the chunks. ``rest[c]`` is the chunk behind chunk ``c``, -1
-    if there is none; ``firsts[j]`` is the first chunk of bucket ``j``, -1 if it is empty, and ``ends[j]`` the place
-    behind its last entry. Chunks that were used and are free are linked from ``supply[FREED]``; those from
-    ``supply[UNUSED]`` on never were used; ``supply[LEFT]`` is the number of both. All of these are int64.
+    Attributes:
+        where: ``uint8[num_vertices]``: 1 more than the bucket that a vertex waits in, 0 if it waits in none.
+        who: ``uint32[chunks * CHUNK]``: the entries of the chunks.
+        rest: by chunk: the next chunk of the list, -1 if there is none.
+        firsts: by bucket: its first chunk, -1 if it is empty.
+        ends: by bucket: the place behind its last entry.
+        supply: ``supply[FREED]``: the first freed chunk, linked by ``rest``; ``supply[UNUSED]``: the first chunk never
+            used; ``supply[LEFT]``: the number of both kinds.
     """
 
     where: np.ndarray
@@ -37,7 +40,7 @@ class Waiting(NamedTuple):
 
 
 def chunks_for(num_vertices: int) -> int:
-    """Return how many chunks suffice for all vertices, and for what one of them may add."""
+    """Return how many chunks suffice for all vertices, and for the entries that one vertex may add."""
     return 2 * (num_vertices // CHUNK + WINDOW + 2)
 
 
@@ -76,7 +79,7 @@ def chunk_behind(w, j):
 
 @inner
 def put_off(w, v, j):
-    """Let ``v`` wait in bucket ``j``, and in no other."""
+    """Put ``v`` into bucket ``j``, and in no other."""
     if w.where[v] == j + 1:
         return
     w.where[v] = j + 1
@@ -104,7 +107,7 @@ def give_back(w, c):
 
 @inner
 def take_out(w, c, i, stop, j, queue, count):
-    """Take out what waits in a detached list of bucket ``j`` from entry ``i`` of chunk ``c`` on, and queue it.
+    """Queue the vertices of a detached list of bucket ``j``, from entry ``i`` of chunk ``c`` on.
 
     Returns the queue's length.
     """
@@ -123,7 +126,7 @@ def take_out(w, c, i, stop, j, queue, count):
 
 @inner
 def empty_buckets(w, queue, count):
-    """Take out all vertices that wait, and queue them; return the queue's length."""
+    """Queue all waiting vertices, and empty the buckets; return the queue's length."""
     for j in range(WINDOW + 1):
         count = take_out(w, w.firsts[j], 0, w.ends[j], j, queue, count)
     return count

@@ -61,14 +61,14 @@ def program(
 
 
 class Repairs:
-    """The launches of one forest on one graph: those that compute it, on dense graphs by larger blocks, and repairs.
+    """The launches of one forest on one graph: computations (with larger blocks on dense graphs) and repairs.
 
     Args:
         graph: the graph.
         call: offer, restart (as ``commit``) and their arguments.
-        words: those of the forest.
+        words: the words of the forest.
         violated: ``uint32[1]``.
-        uniform: whether an offer depends on its maker alone.
+        uniform: whether an offer depends on its maker only.
     """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:

@@ -18,13 +18,13 @@ OWNERS["answers"] = Owner("suricate.state.edges.edge_table", ("contains", "degre
 
 
 class Answers:
-    """What takes the place of the graph among the arguments: ``(u, x) in answers``, and ``answers.degree(u)``.
+    """Replaces the graph among the arguments of a function: ``(u, x) in answers``, and ``answers.degree(u)``.
 
     Args:
-        device: where the arrays live.
-        src: ``uint32[k]``, of the arcs that are there, each once. What is not among them is not in the graph.
-        dst: ``uint32[k]``.
-        degrees: ``uint32[num_vertices]``; empty if nothing asks for them.
+        device: device of the arrays.
+        src: ``uint32[k]``, sources of arcs, each arc once. All other arcs count as absent.
+        dst: ``uint32[k]``, their destinations.
+        degrees: ``uint32[num_vertices]``; empty if no function reads them.
     """
 
     edge_argument = Argument("answers", None)  #: how edge functions see it

@@ -24,9 +24,13 @@ _FACTOR, _HALF, _LOW = np.uint64(SOURCE_FACTOR), np.uint64(32), np.uint64(0xFFFF
 class EdgeRows(NamedTuple):
     """Arrays of the view.
 
-    ``source`` is uint32[slots], ``EMPTY`` where free; ``row`` uint32[slots], where the row of that source begins in
-    ``rows``, uint32; ``src``, ``dst``, ``weight``, ``status`` (uint8[0] for none), ``wanted`` and ``size`` are those of
-    the arc list; ``key``, ``entry`` and ``directed`` the hash table. ``filtered`` is 1 where statuses count.
+    Attributes:
+        source: uint32[slots], ``EMPTY`` if free.
+        row: uint32[slots]: where the row of that source begins in ``rows``.
+        rows: uint32, all rows.
+        src, dst, weight, status, wanted, size: the arc list; ``status`` is uint8[0] if all entries count.
+        key, entry, directed: the hash table.
+        filtered: 1 if only entries with the status ``wanted`` count.
     """
 
     source: Array

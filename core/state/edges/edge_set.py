@@ -36,13 +36,13 @@ class EdgeSet:
         graph: gives the device, the range of ids, and whether ``(u, v)`` and ``(v, u)`` are the same edge.
         src: ids, ``n``.
         dst: ids, ``n``.
-        values: ``n`` numbers of 32 or 64 bits, or None. Of an edge that is given more than once the last one counts.
+        values: ``n`` numbers of 32 or 64 bits, or None. For a repeated edge the last value counts.
 
     ``copy.copy``, ``copy.deepcopy`` and ``pickle`` give an independent set on the same device.
 
     Raises:
         VertexRangeError: an id is negative or not below ``graph.num_vertices``.
-        DTypeError, ShapeError, DeviceError: arrays that cannot be used.
+        DTypeError, ShapeError, DeviceError: the arrays are invalid.
     """
 
     __slots__ = (
@@ -71,9 +71,9 @@ class EdgeSet:
     def of_arcs(
         cls, device: Device, num_vertices: int, arcs: ArcList, *, directed: bool, most: int, lock: Lock | None = None
     ) -> EdgeSet:
-        """Return the set of valid arcs that lie on the device, each at most once; both arcs of an undirected edge.
+        """Return the set of valid arcs that are on the device, each at most once; both arcs of an undirected edge.
 
-        ``most`` is the greatest number of edges that these may be; ``lock`` that of the graph, if there is one.
+        ``most`` is an upper bound of the number of edges; ``lock``: the graph's lock, if there is one.
         """
         made = cls.__new__(cls)
         made._assemble(device, num_vertices, arcs, directed, most, lock)
@@ -103,7 +103,7 @@ class EdgeSet:
 
     @property
     def size(self) -> int:
-        """Number of entries of :meth:`arcs`: no less than that of the arcs in the set."""
+        """Number of entries of :meth:`arcs`, an upper bound of the number of arcs."""
         return self._arcs.size
 
     def arcs(self) -> ArcList:
@@ -113,7 +113,7 @@ class EdgeSet:
         return self._arcs
 
     def edges(self) -> EdgeList:
-        """Return the arcs that are in the set, in arrays of their own, in any order; waits for the device."""
+        """Return the arcs in new arrays, in any order; waits for the device."""
         src, dst, weight, status, wanted, _ = self.arcs()
         xp = self.device.xp
         return picked(
@@ -150,7 +150,7 @@ class EdgeSet:
         return table
 
     def view(self, direction: str = "out") -> StoreView:
-        """Return the rows by source, which operators walk like a graph; made once, in one launch besides the table's.
+        """Return the rows by source, which operators walk like a graph; built once, by one launch besides the table's.
 
         Raises:
             RequirementError: ``"in"``, and the edges are directed: a set has no rows by destination.
@@ -209,9 +209,9 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
 
 
 def net_change(device: Device, removed: Change, added: Change) -> None:
-    """Make the statuses of the two halves of a batch, deletions first, those of the net change.
+    """Change the statuses of a deletion and the insertion that follows it to those of their net change.
 
-    An arc that was removed and is new again is ``UNCHANGED`` in both halves, or ``REPLACED`` if its weight differs. Two
+    An arc that was deleted and inserted again gets ``UNCHANGED`` in both, or ``REPLACED`` if its weight differs. Two
     launches on CUDA; does not wait.
     """
     (src, dst, _), outcome, _ = removed

@@ -22,7 +22,7 @@ _NO_STATUS = np.empty(0, np.uint8)
 
 @inner
 def slot_of(table, at, key, free):
-    """Return the slot of ``key``, from place ``at`` on, which is put into the table if it is not there."""
+    """Return the slot of ``key``, searched from ``at`` on; insert the key if it is absent."""
     while table[at] != free and table[at] != key:
         at += np.uint64(1)
         if at == np.uint64(len(table)):
@@ -135,7 +135,10 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Take arcs that came back out of both halves of a batch; ``removed`` are status and old weights of the removed."""
+    """Mark arcs that were deleted and inserted again in both halves of a batch.
+
+    ``removed`` has the statuses and old weights of the deletion.
+    """
     removed_status, *weights = (*removed, weight, old)
     removed_old, new, before = (_NO_STATUS if part is None else bits(part) for part in weights)
     _net_change(table, removed_status, removed_old, src, dst, status, new, before)

@@ -133,7 +133,10 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Take arcs that came back out of both halves of a batch; ``removed`` are status and old weights of the removed."""
+    """Mark arcs that were deleted and inserted again in both halves of a batch.
+
+    ``removed`` has the statuses and old weights of the deletion.
+    """
     words = 0 if weight is None else weight.dtype.itemsize // 4
     _launch(device, "net_change", len(src), _address(table.key), _address(table.entry), *map(_address, removed),
         *map(_address, (src, dst, status, weight, old)), len(src), len(table.key), words,

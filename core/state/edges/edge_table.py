@@ -41,9 +41,13 @@ DECLARATIONS = "\n".join(
 
 
 class EdgeTable(NamedTuple):
-    """``key`` is ``uint64[capacity]``, ``entry`` ``uint32[capacity]``; ``value`` as in the set, ``uint8[0]`` for none.
+    """The arrays of the hash table.
 
-    More than one key is always free, so that every search ends. ``directed`` is 0 where keys have the smaller id first.
+    Attributes:
+        key: ``uint64[capacity]``, of which more than one is always free, so that every search ends.
+        entry: ``uint32[capacity]``: the place of the edge in the arrays of the set.
+        value: the values of the set; ``uint8[0]`` if there are none.
+        directed: 0 if keys have the smaller id first.
     """
 
     key: Array
@@ -97,7 +101,7 @@ def contains(table, u, x):
 
 @inner
 def degree_of(table, u):
-    """Return the degree of a vertex, of a table of answers."""
+    """Return the degree of a vertex; for a table made of ``Answers``."""
     return table.value[u]
 
 
