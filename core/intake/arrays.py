@@ -485,7 +485,7 @@ def joined(xp: Any, *lists: EdgeList) -> EdgeList:
 
 
 def sorted_distinct(keys: Array, xp: Any = np) -> Array:
-    """Sort ``keys``, of the array module ``xp``, in place; return them without duplicates, faster than ``np.unique``."""
+    """Sort ``keys``, of the array module ``xp``, in place; return them without duplicates, faster than NumPy."""
     keys.sort()
     first = xp.ones(len(keys), bool)
     xp.not_equal(keys[1:], keys[:-1], out=first[1:])

@@ -114,7 +114,7 @@ class ArrayManager(Generic[Graph]):
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays for a group, without a check of the limit: the memory is admitted, or kept for deletions."""
+        """Return new arrays for a group, without a limit check: the memory is admitted, or kept for deletions."""
         xp = self.device.xp
         try:
             return {
