@@ -109,7 +109,7 @@ class Betweenness(Algorithm):
         k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact. With one source
             and without endpoints the betweenness of the source itself is undefined: NaN.
         normalized: divide by the number of pairs.
-        endpoints: count a path for its ends as well.
+        endpoints: count a path at its two ends as well.
         seed: of the sample; NetworkX draws the same sample with it.
         sources: ids of the sample, in place of ``k`` and ``seed``.
         weighted: shortest paths are those by weight; then all weights must be above 0.
@@ -117,9 +117,9 @@ class Betweenness(Algorithm):
     Raises:
         ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
         RequirementError: ``weighted`` on a graph without weights.
-        WeightError: ``weighted``, and a weight is 0 or negative; of a tracker also at the insertion of such a weight.
-        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
-            deleted raises it when its result is read, until the vertex is live again.
+        WeightError: ``weighted``, and a weight is 0 or negative; with a tracker also when such a weight is inserted.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. If one is deleted later,
+            reading a tracker's result raises until the vertex is live again.
     """
 
     name = "betweenness"
@@ -288,9 +288,9 @@ def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Ar
 def scales(
     xp: Any, num_vertices: int, num_live: int, sources: list[int], directed: bool, normalized: bool, endpoints: bool
 ) -> Array | float:
-    """Return the factors of the sums of credits, ``float64[num_vertices]`` or one number, as NetworkX has them.
+    """Return NetworkX's scaling factors of the sums of credits, ``float64[num_vertices]`` or one number.
 
-    Without endpoints, pairs with the vertex itself as source do not count, so a sampled source has one source fewer.
+    Without endpoints, pairs with the vertex itself as source do not count, so a sampled vertex has one source fewer.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

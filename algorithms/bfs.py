@@ -65,8 +65,8 @@ class BFS(Algorithm):
     """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
     With several ``sources`` the level is the number of edges from the nearest of them. The parent of a vertex is the
-    smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). The cost of an update is the sum
-    of the degrees of the vertices that change, and of those below deleted tree edges that find another parent; without
+    smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). An update costs the sum of the
+    degrees of the vertices that change, and of those below deleted tree edges that find another parent; without
     in-edges a deletion takes one pass over all edges.
 
     Args:
@@ -75,9 +75,9 @@ class BFS(Algorithm):
 
     Raises:
         ParameterError: ``source`` is not an integer, ``sources`` is empty, or both are given.
-        DTypeError, ShapeError: ``sources`` are no ids.
-        VertexRangeError: a source is not a vertex of the graph, or deleted. A tracker raises it when its result is
-            read, until the vertex is live again.
+        DTypeError, ShapeError: ``sources`` are not ids.
+        VertexRangeError: a source is not a vertex of the graph, or deleted. If it is deleted later, reading a
+            tracker's result raises until the vertex is live again.
     """
 
     name = "bfs"
@@ -192,7 +192,7 @@ def _result_of(tree: Words) -> BFSResult:
 def levels(matrix: Any, sources: np.ndarray) -> np.ndarray:
     """Return the level of every vertex, -1 if unreached, by SciPy's breadth-first order (int32[n]).
 
-    Several sources are the neighbours of one vertex more, whose level does not count.
+    Several sources are searched from one additional vertex that leads to all of them, whose level is not counted.
     """
     from scipy import sparse
     from scipy.sparse import csgraph

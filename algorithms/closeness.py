@@ -46,23 +46,22 @@ def reached(v, step, level, count, total):
 
 
 class Closeness(Algorithm):
-    """Closeness of all vertices by the lengths of paths towards them, ``float64[num_vertices]``.
-
-    Of a deleted vertex it is 0. Weights do not count, unless ``weighted`` asks for it.
+    """Closeness of all vertices by the lengths of paths towards them, ``float64[num_vertices]``; 0 for deleted ones.
 
     Args:
         wf_improved: scale by the share of vertices that reach the vertex, as NetworkX does.
         k: number of sources to sample, at least 1; None, or as many as there are live vertices: exact.
         seed: of the sample.
         sources: ids of the sample, in place of ``k`` and ``seed``.
-        weighted: the length of a path is the sum of its weights, which must be at least 0 (NetworkX: ``distance=``).
+        weighted: the length of a path is the sum of its weights, which must be at least 0 (NetworkX: ``distance=``);
+            False: its number of edges.
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range, or both ``k`` and ``sources`` are given.
         RequirementError: ``weighted`` on a graph without weights.
-        WeightError: ``weighted``, and a weight is negative; of a tracker also at the insertion of such a weight.
-        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. A tracker of which one is
-            deleted raises it when its result is read, until the vertex is live again.
+        WeightError: ``weighted``, and a weight is negative; with a tracker also when such a weight is inserted.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids of live vertices. If one is deleted later,
+            reading a tracker's result raises until the vertex is live again.
     """
 
     name = "closeness"

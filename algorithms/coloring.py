@@ -107,9 +107,9 @@ def is_large(v, colour, degree):
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return the bit of a neighbour's colour, and two flags.
+    """Return the bit of a neighbour's colour within the window, and two flags.
 
-    ``CLASH``: the neighbour is earlier and has the colour of ``v``. ``MOVED``, beyond the first window: it has just
+    ``CLASH``: the neighbour is earlier and has the colour of ``v``. ``MOVED`` (beyond the first window): it has just
     changed its colour.
     """
     if u == v:

@@ -43,9 +43,9 @@ class DirectedTrianglesResult(NamedTuple):
     """Triangles and clustering coefficients; a vertex with fewer than two neighbours has coefficient 0.
 
     Attributes:
-        triangles: int64[n], with ``"networkx"`` the directed triangles at each vertex, with ``"ldbc"`` the arcs among
+        triangles: int64[n]; with ``"networkx"`` the directed triangles at each vertex, with ``"ldbc"`` the arcs among
             its neighbours.
-        clustering: float64[n], the share that these are of all that are possible.
+        clustering: float64[n], ``triangles`` divided by the largest number possible.
     """
 
     triangles: ReturnedArray
@@ -86,13 +86,13 @@ def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
 
 
 class DirectedTriangles(Algorithm):
-    """Triangles of a directed graph and clustering coefficients; self-loops and weights do not count.
+    """Triangles of a directed graph and clustering coefficients; self-loops and weights are ignored.
 
-    On an undirected graph both definitions agree with the algorithm for these. The state holds the pairs of neighbours
-    in a graph of the same backend. An update waits for the device.
+    With symmetric arcs both definitions give the clustering of the undirected graph. The state includes the pairs of
+    neighbours, in a graph of the same backend. An update waits for the device.
 
     Args:
-        definition: ``"networkx"``: directed triangles, whose clustering is ``networkx.clustering``; ``"ldbc"``: arcs
+        definition: ``"networkx"``: directed triangles, and the clustering of ``networkx.clustering``; ``"ldbc"``: arcs
             among the neighbours of a vertex, in either direction, as a share of the ordered pairs of neighbours (LDBC
             Graphalytics' LCC).
 

@@ -57,7 +57,7 @@ def advance(v, x, kept, out, square, size, change, slack):
 
 
 class Eigenvector(FixedPoint):
-    """Eigenvector centrality of all vertices, ``float64[num_vertices]`` with an L2 norm of 1; in-edges count.
+    """Eigenvector centrality of all vertices by in-edges, ``float64[num_vertices]`` with an L2 norm of 1.
 
     Args:
         max_iter: upper bound on the number of steps; None: as long as the residual falls.
@@ -70,7 +70,7 @@ class Eigenvector(FixedPoint):
         ParameterError: a parameter is of the wrong type or out of range.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
-        WeightError: negative weights make a score negative, or a sum overflows; it may come with a batch as well.
+        WeightError: negative weights make a score negative, or a sum overflows, now or after a later batch.
         ConvergenceError: the result was read, and the last iteration did not converge.
     """
 

@@ -69,7 +69,7 @@ class HITS(FixedPoint):
 
     Args:
         max_iter: upper bound on the number of steps; None: as long as steps become smaller.
-        tol: the iteration stops when a step changes at most this of the hubs (their sum being 1) in the L1 norm.
+        tol: the iteration stops when a step changes the hubs (whose sum is 1) by at most this in the L1 norm.
         nstart: hubs to start from: a dict (others: 0), or an array with an entry per vertex, numbers of at least 0;
             None: the same everywhere.
         normalized: scale both results to a sum of 1; otherwise the authorities have an L2 norm of 1, and ``h = A a``.
@@ -79,7 +79,7 @@ class HITS(FixedPoint):
         ParameterError: a parameter is of the wrong type or out of range.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``nstart`` does not fit the graph.
-        WeightError: negative weights make a score negative, or a sum overflows; it may come with a batch as well.
+        WeightError: negative weights make a score negative, or a sum overflows, now or after a later batch.
         ConvergenceError: the result was read, and the last iteration did not converge.
     """
 

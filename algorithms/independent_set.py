@@ -97,7 +97,7 @@ def publish_ranked(v, member, decided, key, rank):
 
 
 class IndependentSet(Algorithm):
-    """A maximal independent set, ``bool[num_vertices]``; edges count in both directions, self-loops do not.
+    """A maximal independent set, ``bool[num_vertices]``; edges count in both directions, self-loops are ignored.
 
     A directed graph needs in-edges.
 
@@ -106,10 +106,10 @@ class IndependentSet(Algorithm):
         nodes: ids of vertices that the set must contain.
 
     Raises:
-        ParameterError: ``seed`` is not an integer, ``nodes`` is empty, or two of ``nodes`` are neighbours. A tracker
-            raises the latter when its result is read, until they are no neighbours.
-        DTypeError, ShapeError, VertexRangeError: ``nodes`` are not ids of live vertices. A tracker of which one is
-            deleted raises it when its result is read, until the vertex is live again.
+        ParameterError: ``seed`` is not an integer, ``nodes`` is empty, or two of ``nodes`` are neighbours. If they
+            become neighbours later, reading a tracker's result raises as long as they are.
+        DTypeError, ShapeError, VertexRangeError: ``nodes`` are not ids of live vertices. If one is deleted later,
+            reading a tracker's result raises until the vertex is live again.
         RequirementError: a directed graph without in-edges.
     """
 

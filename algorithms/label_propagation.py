@@ -88,17 +88,16 @@ def publish(v, rank, taken, wanted, key):
 
 
 class LabelPropagation(Algorithm):
-    """The label of every vertex, ``uint32[num_vertices]``; communities are those of equal labels.
+    """The label of every vertex, ``uint32[num_vertices]``; communities are the vertices of equal labels.
 
-    The label of a live vertex is the id of a live vertex, that of a deleted one its own id.
-
-    Edges count in both directions, reciprocal ones twice, weights not; a self-loop is one vote for the label that the
-    vertex has. A directed graph needs in-edges. A vertex without neighbours has its own id.
+    The label of a live vertex is the id of a live vertex; deleted vertices, and those without neighbours, have their
+    own id. Edges count in both directions, reciprocal ones twice; weights are ignored. A self-loop is one vote for the
+    vertex's own label. A directed graph needs in-edges.
 
     Args:
-        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number. After
-            an update that followed a loop cut short by it, reading the result makes once more so many rounds at most,
-            from all vertices.
+        max_iter: maximum number of rounds of a computation or an update; with ``synchronous`` the exact number. If an
+            update ran out of rounds and another one followed, reading the result makes up to this many rounds from all
+            vertices.
         seed: determines the order of labels and which vertices wait; unused with ``synchronous``.
         synchronous: compute LDBC's CDLP.
 
@@ -277,9 +276,9 @@ class LabelPropagation(Algorithm):
 
     @classmethod
     def mismatch(cls, result: Any, reference: Any, *, seed: int = 0, **params: Any) -> str | None:
-        """Compare synchronous labels; of stable ones every vertex must have a most frequent label of its neighbours.
+        """Return what is wrong with labels: synchronous ones must be equal to the reference.
 
-        Labels must be ids of live vertices.
+        Of others every vertex must have a most frequent label of its neighbours. All must be ids of live vertices.
         """
         if not isinstance(reference, ArcTable):
             return super().mismatch(result, reference, **params)
@@ -306,7 +305,7 @@ class LabelPropagation(Algorithm):
 
 
 def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
-    """Return the most frequent label among the neighbours of each vertex; without neighbours, its entry of ``alone``.
+    """Return the most frequent label among each vertex's neighbours; without neighbours, its entry of ``alone``.
 
     Of several most frequent labels it is ``kept[v]`` if that is one of them, else the smallest.
     """

@@ -98,14 +98,15 @@ def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
 
 
 class RandomWalks(Algorithm):
-    """Walks along out-edges, ``uint32[walks, length + 1]``: their vertices; EMPTY after a vertex without a way on.
+    """Random walks along out-edges: their vertices, ``uint32[walks, length + 1]``.
 
-    Walk ``i`` begins at ``starts[i // walks_per_vertex]``. Edges of weight 0 or less are never taken.
+    Walk ``i`` begins at ``starts[i // walks_per_vertex]``. Edges of weight 0 or less are never taken. Entries after a
+    vertex without an edge to take are EMPTY.
 
     Args:
         length: number of steps.
         walks_per_vertex: walks from each start.
-        starts: ids of vertices; None: all vertices, where the walks from deleted vertices are EMPTY throughout.
+        starts: ids of vertices; None: all vertices; walks from deleted vertices are all EMPTY.
         restart: probability of going back to the start instead of a step, in [0, 1).
         p: divides the weight of the edge back to the previous vertex (node2vec's return parameter), from 1e-100 to
             1e100.
@@ -116,8 +117,8 @@ class RandomWalks(Algorithm):
 
     Raises:
         ParameterError: a parameter is of the wrong type or out of range.
-        DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of live vertices. A tracker of which a start is
-            deleted raises when its result is read, until the vertex is live again.
+        DTypeError, ShapeError, VertexRangeError: ``starts`` are not ids of live vertices. If one is deleted later,
+            reading a tracker's result raises until the vertex is live again.
         RequirementError: ``weighted=True`` on a graph without weights.
     """
 
@@ -148,7 +149,7 @@ class RandomWalks(Algorithm):
     def compute(self, graph: Graph) -> None:
         """Make all walks, step by step.
 
-        It waits for the rows that walks come to, of many walks at the start only. If ``starts`` are given while there
+        Waits for the device when rows are copied: of many walks only at the start. If ``starts`` are given while there
         may be deleted vertices, it first waits to know whether all are live.
         """
         self.weighting.demand(graph)

@@ -47,8 +47,8 @@ def store(v, total, x, y, weighted):
 class SpMV(Algorithm):
     """``y[u]``, the sum of ``w * x[v]`` over the out-edges ``u -> v``; ``float64[num_vertices]``.
 
-    With ``over="in"`` it is ``y[v]``, the sum of ``w * x[u]``. On a directed graph without in-edges single rows cannot
-    be computed then: every update is one pass over all edges.
+    With ``over="in"`` it is ``y[v]``, the sum of ``w * x[u]``; on a directed graph without in-edges every update is
+    then one pass over all edges.
 
     Args:
         x: the vector: one number for all vertices, a dict from vertex to number (others: 0), or an array with an entry

@@ -57,9 +57,11 @@ AMBIGUOUS = -2  #: in ``reference()``: several parents are equally good up to ro
 class SSSPResult(NamedTuple):
     """Shortest paths from the source.
 
-    ``distance``: int64[n], -1 at unreached vertices, if the weights are integers or there are none; else of the dtype
-    of the weights, infinite at unreached vertices. ``parent``: int64[n], the previous vertex on a shortest path, -1 at
-    unreached vertices; that of the source is itself. A path whose length is infinite in that dtype does not count.
+    Attributes:
+        distance: int64[n], -1 at unreached vertices, if the weights are integers or there are none; else of the dtype
+            of the weights, infinite at unreached vertices, which include those whose paths overflow that dtype.
+        parent: int64[n], the previous vertex on a shortest path; -1 at unreached vertices, the source itself at the
+            source.
     """
 
     distance: ReturnedArray
@@ -128,10 +130,10 @@ class SSSP(Algorithm):
     """Distances and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
     With several ``sources`` the distance is that from the nearest of them. Weights must not be negative; without
-    weights every edge counts 1. The parent is the smallest of the in-neighbours that offer the shortest distance (with
-    zero weights, the smallest of those with the fewest steps since the distance last increased). From scratch: O(n + m)
-    work per bucket of ``delta``. The cost of an update is the sum of the degrees of the vertices that change, and of
-    those below lost tree edges that find another parent; without in-edges a deletion takes one pass over all edges.
+    weights every edge counts 1. The parent is the smallest of the in-neighbours on a shortest path (with zero weights,
+    the smallest of those with the fewest steps since the distance last increased). From scratch: O(n + m) work per
+    bucket of ``delta``. An update costs the sum of the degrees of the vertices that change, and of those below lost
+    tree edges that find another parent; without in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.
@@ -142,9 +144,9 @@ class SSSP(Algorithm):
     Raises:
         ParameterError: ``source`` is not an integer, ``sources`` is empty, both are given, or ``delta`` is not a
             positive number.
-        DTypeError, ShapeError: ``sources`` are no ids.
-        VertexRangeError: a source is not a vertex of the graph, or deleted. A tracker raises it when its result is
-            read, until the vertex is live again.
+        DTypeError, ShapeError: ``sources`` are not ids.
+        VertexRangeError: a source is not a vertex of the graph, or deleted. If it is deleted later, reading a
+            tracker's result raises until the vertex is live again.
         WeightError: a reachable edge has a negative weight; after an update on CUDA it is raised when the result is
             read.
     """

@@ -101,7 +101,7 @@ def has_lost(v, step, core, state, left):
 class CoreNumbersByOperators:
     """The core numbers of one graph; ``core`` is ``uint32[num_vertices]``.
 
-    A directed graph has in-edges. Its arcs count from both ends, so two arcs between the same vertices count twice.
+    A directed graph needs in-edges. Its arcs count at both ends, so two arcs between the same vertices count twice.
     """
 
     def __init__(self, device: Device) -> None:

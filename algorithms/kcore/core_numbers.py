@@ -81,7 +81,7 @@ class CoreNumbers:
     """The core numbers of one undirected graph. No method waits for the device.
 
     Args:
-        device: that of the graph.
+        device: the graph's device.
 
     Attributes:
         core: ``uint32[num_vertices]``, the numbers.
@@ -113,10 +113,10 @@ class CoreNumbers:
             self._peel(graph)
 
     def update(self, graph: Graph, deleted: Arcs = None, inserted: Arcs = None) -> bool:
-        """Bring the numbers up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+        """Update the numbers after arcs were deleted and inserted; ``graph`` holds the change already.
 
         Returns:
-            False if it computed them from scratch; on CUDA, where the device decides that, always True.
+            False if they were computed from scratch; on CUDA, where the device decides that, always True.
         """
         n = graph.num_vertices
         self.grow(n)

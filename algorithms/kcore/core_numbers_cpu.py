@@ -21,9 +21,9 @@ LAST = 0xFFFFFFFF  #: a place after all others
 
 @inner
 def take_away(g, v, core, pos, order, bins):
-    """Move the neighbours of ``v`` that have more neighbours left than ``v`` one bin down.
+    """Move each neighbour of ``v`` that has more remaining neighbours than ``v`` to the next lower bin.
 
-    Returns its support, and how many neighbours come after it.
+    Returns the support of ``v``, and how many of its neighbours come after it.
     """
     supporters, after, own = 0, 0, pos[v]
     for w, _ in neighbors(g, v):
@@ -45,11 +45,10 @@ def take_away(g, v, core, pos, order, bins):
 
 @kernel
 def peel(g, core, support, place, later, pos, order, bins):
-    """Compute all core numbers in linear time (Batagelj and Zaversnik, 2003), and what is kept beside them.
+    """Compute all core numbers, supports and places in linear time (Batagelj and Zaversnik, 2003).
 
-    Returns the number of arcs.
-
-    ``pos`` and ``order`` are ``uint32[n]``; ``bins``, ``int64[n + 1]``: where those with so many neighbours left begin.
+    ``pos`` and ``order`` are scratch, ``uint32[n]``; ``bins``, ``int64[n + 1]``: where the vertices with each number
+    of remaining neighbours begin. Returns the number of arcs.
     """
     n, most, arcs = len(core), 0, 0
     for v in range(n):
@@ -108,9 +107,9 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
 
 @inner
 def withdraw(g, v, before, at, core, support, place, later, queue, count):
-    """Lower the support of the neighbours that ``v`` supported at number ``before`` and place ``at``, and now does not.
+    """Lower the support of neighbours that ``v`` supported at number ``before`` and place ``at``, and does not now.
 
-    Queues those that lack support; returns the new count.
+    Queues those that lack support; returns the new length of the queue.
     """
     now = core[v]
     for w, _ in neighbors(g, v):
@@ -128,7 +127,7 @@ def withdraw(g, v, before, at, core, support, place, later, queue, count):
 def lower(g, arcs, numbers, stamp, kept, queue):
     """Lower core numbers after deletions until every vertex has as much support as its number says.
 
-    A vertex is in the queue at most once. One that is lowered comes last on its new level.
+    A vertex is in the queue at most once. One that is lowered gets the last place on its new level.
     """
     src, dst, status, wanted, size = arcs
     core, support, place, later = numbers
@@ -156,9 +155,9 @@ def lower(g, arcs, numbers, stamp, kept, queue):
 
 @inner
 def comes_after(g, v, core, place, at):
-    """Return how many neighbours of ``v`` come after place ``at`` of its level, or at it, and the least place of them.
+    """Return how many neighbours of ``v`` are at or after place ``at`` of its level, and the least place of these.
 
-    All that are on higher levels come after it; without any on its own the least place is ``LAST``.
+    Neighbours on higher levels are all counted; if none on its own level is, the least place is ``LAST``.
     """
     found, least, k = 0, np.int64(LAST), core[v]
     for w, _ in neighbors(g, v):
@@ -173,9 +172,9 @@ def comes_after(g, v, core, place, at):
 
 @inner
 def move_back(g, v, core, place):
-    """Return the first place, from its own on, where at most ``core[v]`` neighbours come after ``v``, and how many do.
+    """Return the first place from its own on where at most ``core[v]`` neighbours come after ``v``; and their number.
 
-    Without one it returns ``LAST``.
+    Returns ``LAST`` if there is no such place.
     """
     at, k = np.int64(place[v]), core[v]
     found, least = comes_after(g, v, core, place, at)
@@ -200,10 +199,10 @@ def go_by(g, v, before, core, place, later, queue, count):
 
 @inner
 def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
-    """Move vertices in ``queue``, which have too many after them, back until none has.
+    """Move the vertices in ``queue``, which have too many neighbours after them, back until none has.
 
-    Those that no place suits, and those that would still move after ``PASSES`` rounds and two per number, are the seeds
-    of a search. Returns how many they are, and what is left of ``work``, a number of arcs: below 0 if too much was.
+    Vertices for which there is no place, or that still move after ``PASSES`` rounds plus two per number, become the
+    seeds of a search. Returns their number, and the rest of ``work``, a number of arcs to visit, below 0 if exceeded.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
@@ -229,9 +228,9 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
 
 @inner
 def seek(g, core, place, later, listed, work, count):
-    """List the candidates: the seeds, and each vertex with too many after it once the candidates before it are gone.
+    """List the candidates: the seeds, and each vertex with too many after it once the candidates before it are removed.
 
-    Returns how many they are, and what is left of ``work``. ``later`` is then right for all others.
+    Returns their number, and the rest of ``work``. ``later`` is then right for all other vertices.
     """
     i = 0
     while i < count and work >= 0:
@@ -272,9 +271,9 @@ def drop(g, v, core, left, mark, number, fewest, queue, count):
 
 @inner
 def sift(g, core, place, later, left, mark, kept, listed, last, queue):
-    """Remove the candidates that have no more candidates and higher neighbours than their core number.
+    """Remove candidates whose candidate and higher neighbours are no more than their core number.
 
-    They come last on their level, in the order in which they are removed.
+    They get the last places on their level, in the order in which they are removed.
     """
     number, count = kept[1], 0
     for i in range(last):
@@ -304,9 +303,9 @@ def support_above(g, v, core, support, mark, risen):
 
 @inner
 def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, seeds):
-    """Raise what is left of the candidates. They come first on their new level, in the order of a peel.
+    """Raise the remaining candidates by one. They get the first places on their new level, in the order of a peel.
 
-    Those that it leaves have too many after them still: the next ``seeds``. Returns how many these are.
+    Those that then still have too many after them are written to ``seeds``. Returns their number.
     """
     risen, many = kept[1] + 1, 0
     for i in range(last):
@@ -341,11 +340,11 @@ def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, 
 
 @kernel
 def raise_all(g, arcs, numbers, left, marks, listed, work, queue, buffer):
-    """Raise core numbers after insertions: candidates rise by one, and so again until none does.
+    """Raise core numbers after insertions: candidates rise by one, repeatedly, until none does.
 
-    ``mark[v]`` is the number of the last search of which ``v`` was a candidate, plus 1 if it rose.
-    ``marks`` are ``stamp``, ``mark`` and ``kept``. Returns whether visiting ``work`` arcs was enough; if not, the
-    numbers are unspecified.
+    ``marks`` are ``stamp``, ``mark`` and ``kept``; ``mark[v]`` is the number of the last search in which ``v`` was a
+    candidate, plus 1 if it rose. Returns whether ``work`` visited arcs were enough; if not, the numbers are
+    unspecified.
     """
     src, dst, status, wanted, size = arcs
     core, support, place, later = numbers

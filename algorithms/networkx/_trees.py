@@ -47,8 +47,8 @@ class Tree(NamedTuple):
     """A tree of shortest paths.
 
     Attributes:
-        distance: by vertex; what it is at unreached vertices does not matter.
-        parent: ``int64``, by vertex: that of a root is itself, -1 at unreached vertices.
+        distance: by vertex; arbitrary at unreached vertices.
+        parent: ``int64``, by vertex: a root is its own parent, -1 at unreached vertices.
         order: the reached vertices, the nearest first.
         towards: whether the paths lead to the root.
     """

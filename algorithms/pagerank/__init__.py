@@ -92,28 +92,28 @@ class PageRank(WholePasses):
         alpha: probability of following an edge, in [0, 1).
         personalization: where jumps go, in any scale: a dict from vertex to a number (others: 0), or an array with an
             entry per vertex; None: everywhere alike. Vertices that are added to the graph later count as 0.
-        tol: norm of the last step's change at which the iteration stops; at least the rounding error of ``dtype``, with
-            the L-infinity norm that divided by the number of vertices.
-        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change of
-            a step no longer falls, because only rounding is left.
+        tol: norm of a step's change at which the iteration stops; at least the rounding error of ``dtype``, with the
+            L-infinity norm that divided by the number of vertices.
+        max_iter: upper bound on the number of steps, at least 1; None: until ``tol`` is reached, or until the change
+            of a step no longer falls, because only rounding is left.
         weighted: True uses edge weights, False ignores them; None uses them if the graph has any.
         norm: ``"l1"`` or ``"linf"``, of the change of a step.
-        method: how ranks are brought up to date, see above.
+        method: how ranks are updated, see above.
         self_loops: whether every vertex counts as having exactly one self-loop, of weight 1.
-        equation: of Sahu's paper: 1 takes a self-loop's contribution from the step before, 2 (with ``self_loops``) sums
+        equation: of Sahu's paper: 1 uses a self-loop's contribution from the step before, 2 (with ``self_loops``) sums
             it up exactly; None: 2 for ``"dfp"`` with self-loops, else 1.
-        frontier_tol: relative change of a share of which out-neighbours are told; None: tol / 2, with the L-infinity
-            norm 1e-6.
-        prune_tol: relative change below which ``"dfp"`` leaves a vertex out; None: as ``frontier_tol``.
+        frontier_tol: relative change of a vertex's share above which its out-neighbours are recomputed; None: tol / 2,
+            with the L-infinity norm 1e-6.
+        prune_tol: relative change below which ``"dfp"`` drops a vertex from the active set; None: as ``frontier_tol``.
         dtype: ``"float64"`` or ``"float32"``.
-        nstart: where a computation from scratch starts, in any scale: a dict (others: 0), or an array with an entry per
-            vertex, numbers of at least 0; None: the same rank everywhere. It changes the number of steps only.
+        nstart: where a computation from scratch starts, in any scale: a dict (others: 0), or an array with an entry
+            per vertex, numbers of at least 0; None: the same rank everywhere. It changes the number of steps only.
         dangling: where the rank of dangling vertices goes, as ``personalization``; None: where jumps go. With it "nd"
-            takes the place of dynamic methods.
+            is used in place of dynamic methods.
 
     Raises:
         ParameterError, UnknownNameError: a parameter is of the wrong type or out of range; ``dangling`` with
-            ``self_loops``, where nothing dangles.
+            ``self_loops``, where no vertex is dangling.
         RequirementError: ``weighted=True`` on a graph without weights.
         ShapeError, VertexRangeError: ``personalization``, ``nstart`` or ``dangling`` does not fit the graph.
         WeightError: the graph has negative weights, or the weights of a vertex have no finite sum. On CUDA after a

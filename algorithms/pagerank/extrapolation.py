@@ -47,12 +47,12 @@ class SeriesExtrapolation:
         self._change: np.ndarray | None = None  # the last one, if it was looked at
 
     def weight(self, norm: float, share: np.ndarray, before: np.ndarray, *, plain: bool) -> float:
-        """Return how many times to add the last change, or 0.0.
+        """Return how many times to add the last change to the values, or 0.0.
 
         Args:
-            norm: of the change that a step made, above 0.
+            norm: norm of the change that the last step made, above 0.
             share: the values after the step.
-            before: those before it.
+            before: the values before it.
             plain: whether the step was not extrapolated otherwise.
         """
         factor, known = norm / self._norm, self._change

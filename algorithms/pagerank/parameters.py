@@ -25,7 +25,7 @@ def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
     """Return ``value`` if it is one of ``allowed``.
 
     Raises:
-        ParameterError: it is none of them.
+        ParameterError: it is not.
     """
     if not isinstance(value, str) or value not in allowed:
         raise ParameterError(f"{label} must be {', '.join(allowed[:-1])} or {allowed[-1]}, got {shown(value)}")
@@ -33,10 +33,10 @@ def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
 
 
 def sums_up_loops(equation: Any, self_loops: bool, method: str) -> bool:
-    """Return whether the contribution of a self-loop is summed up (equation 2), by default for ``"dfp"``.
+    """Return whether to use equation 2, which sums up the contribution of self-loops; by default for ``"dfp"``.
 
     Raises:
-        ParameterError: there is no such equation, or no self-loop that it could be about.
+        ParameterError: there is no such equation, or 2 is given without ``self_loops``.
     """
     if equation is None:
         return self_loops and method == "dfp"
@@ -50,7 +50,7 @@ class Jumps:
     """The parameters ``personalization`` and ``dangling``: copies on the host of what the user gave, or None.
 
     Attributes:
-        apart: whether the rank of dangling vertices goes elsewhere than jumps.
+        apart: whether the rank of dangling vertices is distributed differently from jumps.
     """
 
     def __init__(
@@ -63,17 +63,18 @@ class Jumps:
         self.apart = dangling is not None
 
     def check(self, num_vertices: int, *, grown: bool) -> None:
-        """Raise unless they name vertices of the graph, or have an entry for each of them.
+        """Raise unless both parameters name vertices of the graph, or have an entry for each of them.
 
-        A graph that may have ``grown`` since may have more vertices than there are entries.
+        If the graph has ``grown``, arrays may be shorter.
         """
         for name, values in self._parts.items():
             _check_fit(name, values, num_vertices, grown=grown)
 
     def on(self, graph: Graph, dtype: np.dtype) -> tuple[Array, int]:
-        """Return where jumps go, and how far the entries of two vertices are apart: 1, or 0 if one counts for all.
+        """Return the array of jump probabilities, and the stride between the entries of two vertices.
 
-        If the rank of dangling vertices goes elsewhere, each vertex has a second entry for that, and this is 2.
+        The stride is 1; 0 if one entry is for all vertices; 2 if each vertex has a second entry, its share of the rank
+        of dangling vertices.
         """
         n, xp = graph.num_vertices, graph.device.xp
         if self.apart:

@@ -273,7 +273,7 @@ class WholePasses(VerifiedRanks):
     def result(self) -> ReturnedArray:
         """The current ranks in a new array, ``dtype[num_vertices]``; waits for the device.
 
-        If a loop since the last passes over all vertices was cut short by ``max_iter``, such passes are made first.
+        If ``max_iter`` ended a loop since the last passes over all vertices, such passes are made first.
         """
         if not len(self._share):
             return self._share.copy()
@@ -292,7 +292,7 @@ class WholePasses(VerifiedRanks):
     def converged(self) -> bool:
         """Whether the ranks are within the stated bound; waits for the device.
 
-        False after a loop that was cut short: reading :attr:`result` makes more passes, or raises.
+        False after ``max_iter`` has ended a loop: reading :attr:`result` makes more passes, or raises.
         """
         return not self._cut.found() or (not self._owes_passes and self._error.read() <= self.tol)
 

@@ -88,9 +88,10 @@ def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
 
 @cache
 def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float, most: float) -> Passes:
-    """Return the functions of whole passes; the usable weights of a vertex are from ``least`` to ``most``.
+    """Return the functions of whole passes; sums of out-weights from ``least`` to ``most`` are usable.
 
-    ``apart``: ``jumps[v * spread + 1]`` is what ``v`` gets of the rank of dangling vertices; else that goes with jumps.
+    ``apart``: ``jumps[v * spread + 1]`` is the share of ``v`` in the rank of dangling vertices; if not, that is
+    distributed like jumps.
     """
     base, adds_loop = jump_and_dangling if apart else jump, loops and not closed
 
@@ -223,14 +224,14 @@ KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that 
 
 @cache
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
-    """Return the functions of a method (``"dt"``, ``"df"`` or ``"dfp"``).
+    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``).
 
-    ``announced[v]`` is the share that the out-neighbours of ``v`` were last told of. ``terms`` holds ``kappa``, which
-    is what all jumps have, ``alpha``, its ``factor_of``, and the tolerances of the frontier and of pruning.
-    ``sweep`` takes the place of ``relax`` in rounds over all vertices, in which each vertex sees the last shares of all
-    others, to half of the tolerance. From the second one on it starts from ranks whose sum fits ``kappa``, as errors of
-    the sum fade most slowly: ``kept`` adds up what all jumps have to be for the sum to stay. With ``paced`` slow rounds
-    are extrapolated.
+    ``announced[v]`` is the share of ``v`` that its out-neighbours last saw. ``terms`` holds ``kappa``, the sum of all
+    jumps, ``alpha``, its ``factor_of``, and the tolerances of the frontier and of pruning. ``sweep`` replaces
+    ``relax`` in rounds over all vertices, in which each vertex reads the last shares of all others, to half of the
+    tolerance. From the second such round on the ranks are first scaled so that their sum fits ``kappa``, since errors
+    of the sum fade most slowly; ``kept`` adds up what jumps must be to keep the sum. With ``paced`` slow rounds are
+    extrapolated.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
     adds_loop = loops and not closed

@@ -20,13 +20,13 @@ TEMPLATE = Path(__file__).parent / "reach_cpu.py"
 
 
 def reach_on_host(graph: Graph, start: np.ndarray, reached: np.ndarray, over: str) -> None:
-    """Set ``reached`` to 1 for all vertices that ``start`` leads to along edges ``over`` ("out", "in").
+    """Set ``reached`` to 1 for all vertices reachable from ``start`` along edges ``over``.
 
     Args:
-        graph: on the CPU.
+        graph: a graph on the CPU.
         start: ids, ``uint32``, each at most once.
         reached: ``uint32[num_vertices]``: 1 for ``start``, 0 for others.
-        over: the direction.
+        over: ``"out"`` or ``"in"``.
     """
     view = graph.view(over)
     stack = graph.workspace.array("reach.stack", graph.num_vertices, np.uint32)

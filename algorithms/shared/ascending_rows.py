@@ -22,13 +22,13 @@ AT_A_TIME = 1 << 25  #: arcs that are sorted together; they take 28 bytes each m
 
 
 class AscendingRows:
-    """The out-neighbours of vertices as they are now, ascending; on a divided graph those of this rank's vertices.
+    """Copies of the current rows of vertices, sorted; on a divided graph of this rank's vertices.
 
-    A row is copied when it is first asked for. Copies take 4 bytes per edge, and 12 per vertex of the graph.
+    A row is copied when it is first needed. Copies take 4 bytes per edge, and 12 per vertex of the graph.
 
     Args:
         graph: must not change while the rows are in use.
-        all_at_once: whether to copy all rows now; then :meth:`choose` does not wait for the device.
+        all_at_once: copy all rows now; :meth:`choose` then does not wait for the device.
     """
 
     def __init__(self, graph: Graph, *, all_at_once: bool) -> None:
@@ -41,11 +41,11 @@ class AscendingRows:
             self._copy(self._xp.arange(graph.num_vertices, dtype=np.uint32))
 
     def choose(self, vertices: Array, bits: Array) -> Array:
-        """Return a neighbour of each of ``vertices``, ``uint32[k]``; EMPTY where this rank has none.
+        """Return a random neighbour of each of ``vertices``, ``uint32[k]``; EMPTY if this rank has none.
 
         Args:
             vertices: ids, ``uint32[k]``, repeats allowed.
-            bits: random numbers, ``uint64[k]``: the upper 32 bits choose among the neighbours.
+            bits: random numbers, ``uint64[k]``: the upper 32 bits choose the neighbour.
         """
         if not self._all_at_once:
             self._copy(self._xp.unique(vertices[self._begin[vertices] < 0]))

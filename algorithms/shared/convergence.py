@@ -22,7 +22,7 @@ def tolerance(label: str, value: Any, dtype: Any = "float64") -> float:
     """Return a relative tolerance: a number of at least the rounding error of ``dtype``.
 
     Raises:
-        ParameterError: it is no number, or below that.
+        ParameterError: it is not a number, or is below that.
     """
     number = real(label, value, low=0, include_low=False)
     demand_floor(label, value, number, float(np.finfo(dtype).eps), dtype)
@@ -38,10 +38,10 @@ def demand_floor(label: str, value: Any, number: float, floor: float, dtype: Any
 
 
 class Progress:
-    """Decides when to end an iteration that will not converge: rounding has stalled it, or it grows.
+    """Decides when to end an iteration that will not converge, because only rounding is left or it diverges.
 
-    In exact arithmetic every step makes the norm of the change at least ``1 / alpha`` times smaller. It has stalled if
-    many steps in a row have not made it smaller at half of this rate: only rounding is left, or it grows.
+    In exact arithmetic every step reduces the norm of the change at least by the factor ``alpha``. The iteration has
+    stalled if many steps in a row have not reduced it at half of this rate.
     """
 
     def __init__(self, alpha: float, max_iter: int | None) -> None:
@@ -69,7 +69,7 @@ class CutLoops:
         self._found = False
 
     def note(self, outcome: Propagated, limit: int, after: Propagated | None = None) -> None:
-        """Add a loop of at most ``limit`` steps, those of ``after`` included if it took over from that loop.
+        """Add a loop of at most ``limit`` steps, including those of ``after`` if it continued that loop.
 
         Waits for the device once in ``MOST_UNREAD`` calls.
         """

@@ -97,9 +97,9 @@ class FixedPoint(Algorithm):
 
     @abstractmethod
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:
-        """Copy ``x`` to ``kept``, replace it by the values after it, and add the size of the step to ``change``.
+        """Copy ``x`` to ``kept``, replace it by the values of the next step, and add the step's size to ``change``.
 
-        It calls operators only: its calls are recorded and repeated. ``out`` is zero, and must be zero afterwards.
+        It only calls operators, which are recorded and repeated. ``out`` is zero, and must be zero afterwards.
         ``change`` becomes NaN if a score is negative or infinite, except for algorithms that allow such scores.
         """
 

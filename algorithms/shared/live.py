@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 class NamedVertices:
-    """Vertices that a parameter names, such as a source: whether they were live when :meth:`note` was last called.
+    """Vertices that are a parameter, such as a source: whether they were live when :meth:`note` was last called.
 
     Args:
-        label: how errors name the parameter.
+        label: name of the parameter in errors.
         vertices: their ids, one or an array on the host.
     """
 

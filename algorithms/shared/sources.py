@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Sample:
-    """The vertices to search from: all live ones, ``k`` of them, or those that ``sources`` names.
+    """The vertices to search from: all live ones, ``k`` of them, or ``sources``.
 
     The ``k`` are those that NetworkX draws with an integer ``seed`` from the graph without deleted vertices, in
     ascending order.
 
     Raises:
         ParameterError: ``k`` or ``seed`` is invalid, ``sources`` is empty, or both ``k`` and ``sources`` are given.
-        DTypeError, ShapeError, VertexRangeError: ``sources`` are no ids.
+        DTypeError, ShapeError, VertexRangeError: ``sources`` are not ids.
     """
 
     def __init__(self, label: str, k: Any, seed: Any, sources: Any = None) -> None:
@@ -38,7 +38,7 @@ class Sample:
         """Return the vertices; waits if any may be deleted.
 
         Raises:
-            VertexRangeError: one of ``sources`` is no live vertex of the graph.
+            VertexRangeError: one of ``sources`` is not a live vertex of the graph.
         """
         if self.sources is not None:
             self.sources.demand(graph)
@@ -53,7 +53,7 @@ class Sample:
 
 
 def search_bytes(pushes: int, visits: int) -> int:
-    """Return the least bytes of breadth-first searches that follow this many edges and reach this many vertices in all.
+    """Return the least number of bytes that searches move which follow ``pushes`` edges and reach ``visits`` vertices.
 
     A push reads the id of a neighbour; a vertex reads its offset, and reads and writes its level.
     """

@@ -54,7 +54,7 @@ class Weighting:
     """The parameter ``weighted``: True uses edge weights, False ignores them, None uses them if the graph has any.
 
     Attributes:
-        scale: a power of 2 that weights are multiplied with in sums, so that these neither overflow nor lose digits.
+        scale: a power of 2 by which weights are multiplied in sums, so that these neither overflow nor lose digits.
     """
 
     def __init__(self, label: str, weighted: Any) -> None:

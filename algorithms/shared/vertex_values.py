@@ -23,14 +23,14 @@ class VertexValues:
     """One finite number per vertex, copied from the user's argument; an array stays on its device.
 
     Args:
-        label: how errors name the parameter, for instance ``"hits: nstart"``.
+        label: name of the parameter in errors, for instance ``"hits: nstart"``.
         values: one number for all vertices, a dict from vertex to number, or a one-dimensional array of numbers.
-        missing: the number of vertices that a dict does not name, and of those added after an array was given.
+        missing: the number of vertices that a dict lacks, and of those added after an array was given.
         low: the least number allowed; None: any.
 
     Raises:
         ParameterError: ``values`` has another form, or numbers that are not finite or below ``low``.
-        VertexRangeError: a dict names a negative vertex.
+        VertexRangeError: a dict has a negative vertex.
     """
 
     def __init__(self, label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> None:

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Vertices:
-    """Vertices that a parameter names, at least one; repeats do not count.
+    """Vertices given as a parameter, at least one; repeats are ignored.
 
     Args:
-        label: how errors name the parameter, for instance ``"bfs: sources"``.
+        label: name of the parameter in errors, for instance ``"bfs: sources"``.
         values: ids: a list, a set, or a one-dimensional array of any library.
 
     Raises:
         ParameterError: there are none.
-        DTypeError, ShapeError, VertexRangeError: they are no ids.
+        DTypeError, ShapeError, VertexRangeError: they are not ids.
     """
 
     def __init__(self, label: str, values: Any) -> None:

@@ -95,11 +95,11 @@ def weight_of(u, v, w):
 
 
 def demand_weights(graph: Graph, label: str, *, positive: bool) -> None:
-    """Raise unless ``graph`` has weights of at least 0, or above 0; waits for the device.
+    """Raise unless all weights of ``graph`` are at least 0 (``positive``: above 0); waits for the device.
 
     Raises:
-        RequirementError: it has none.
-        WeightError: one is too small.
+        RequirementError: the graph has no weights.
+        WeightError: a weight is too small.
     """
     if graph.weight_dtype is None:
         reason = "weighted=True needs edge weights: build the graph with Graph(..., weight_dtype='float32')"
@@ -121,9 +121,9 @@ def distances(graph: Graph, source: int) -> Array:
 
 
 def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array]:
-    """Return the distance of every vertex, and its credit for the paths from ``source``.
+    """Return the distance of every vertex from ``source``, and its credit for the shortest paths.
 
-    The credit of the source is NaN if a number of paths is not exact, unless ``overflows`` says to expect some.
+    The credit of the source is NaN if a number of paths is not exact; ``overflows``: expect that.
     """
     n, xp = graph.num_vertices, graph.device.xp
     distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)

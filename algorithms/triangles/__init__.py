@@ -48,7 +48,7 @@ CHUNK = 1 << 24  #: look-ups per product in SciPy, which bounds its memory
 class TrianglesResult(NamedTuple):
     """Numbers of triangles and derived values; a vertex with fewer than two neighbours has coefficient 0.
 
-    With ``per_vertex=False`` only ``total`` is there: arrays are None, and ``transitivity`` is not a number.
+    With ``per_vertex=False`` only ``total`` is set: arrays are None, and ``transitivity`` is NaN.
 
     Attributes:
         total: number of triangles, an int.
@@ -72,17 +72,17 @@ def is_proper(u, v, w):
 
 
 class Triangles(Algorithm):
-    """Triangles of an undirected graph. Self-loops belong to none, and weights are not used (as in NetworkX).
+    """Triangles of an undirected graph. Self-loops and weights are ignored (as in NetworkX).
 
-    An update takes one launch on CUDA, at most eight on backends that find edges by a linear search, and does not wait;
-    reading the result is a pass over all vertices.
+    An update takes one launch on CUDA, at most eight on backends that find edges by a linear search, and does not
+    wait; reading the result is a pass over all vertices.
 
     Args:
         method: how updates are done: ``"dynamic"``, from the changed edges; ``"static"``, from scratch; ``"auto"``, by
             the sizes of batch and graph.
-        kernels: False: by operators alone, without the kernels of this algorithm, which are faster.
+        kernels: False: by operators only, without the faster kernels of this algorithm.
         per_vertex: False: only the total is counted, which takes less time; the other fields of the result are None,
-            and ``transitivity`` is not a number. The first update counts from scratch.
+            and ``transitivity`` is NaN. The first update counts from scratch.
 
     Raises:
         ParameterError: there is no such method, or ``kernels`` or ``per_vertex`` is neither True nor False.

@@ -83,12 +83,12 @@ class _Holder:
 
 
 class TriangleChanges:
-    """The launches that keep counts of one undirected graph on CUDA current. Nothing waits for the device.
+    """The launches that update the counts of one undirected graph on CUDA. Nothing waits for the device.
 
     Args:
         graph: the graph; its backend finds edges by hash or by binary search.
         triangles: ``int64[num_vertices]``, the triangles at each vertex.
-        degrees: ``int64[num_vertices]``, self-loops left out.
+        degrees: ``int64[num_vertices]``, without self-loops.
     """
 
     def __init__(self, graph: Graph, triangles: Array, degrees: Array) -> None:
@@ -107,9 +107,9 @@ class TriangleChanges:
         return self.graph is graph and self._counts[0] is triangles and self._counts[1] is degrees
 
     def apply(self, gone: ArcList | PlacedArcs | None, come: ArcList | PlacedArcs | None) -> None:
-        """Count what has changed with arcs that were deleted and inserted; the graph holds the change already.
+        """Update the counts after arcs were deleted (``gone``) and inserted (``come``), which the graph holds already.
 
-        Both arcs of an edge are listed, each at most once; self-loops are passed over.
+        Both arcs of an edge are listed, each at most once; self-loops are ignored.
         """
         view = self.graph.view()
         if view is not self._view:
@@ -169,14 +169,14 @@ def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
 
 
 def change_on_host(graph: Graph, triangles: Array, degrees: Array, gone: ArcList, come: ArcList) -> None:
-    """Count what has changed with arcs that were deleted and inserted; the graph, on the CPU, holds the change already.
+    """Update the counts after arcs were deleted and inserted; the graph, on the CPU, holds the change already.
 
-    Both arcs of an edge are listed, each at most once; self-loops are passed over.
+    Both arcs of an edge are listed, each at most once; self-loops are ignored.
 
     Args:
-        graph: undirected.
+        graph: an undirected graph.
         triangles: ``int64[num_vertices]``, the triangles at each vertex.
-        degrees: ``int64[num_vertices]``, self-loops left out.
+        degrees: ``int64[num_vertices]``, without self-loops.
         gone: deleted arcs.
         come: new arcs.
     """

@@ -31,7 +31,7 @@ FEW = 16  #: neighbours that are passed over in the time of a look-up
 
 @kernel
 def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
-    """Write the arcs that count to ``arcs``, self-loops left out, and return their number.
+    """Write the arcs with the status ``wanted``, without self-loops, to ``arcs``, and return their number.
 
     Adds ``change`` to the degrees of their sources.
     """
@@ -129,7 +129,7 @@ def list_marked(keys, count, marks, step, shared, found):
 
 @inner
 def members_marked(g, u, marks, step, shared, found):
-    """List, behind ``found`` others, the neighbours of ``u`` with marks above ``step``; return the number of all.
+    """Append the neighbours of ``u`` with marks above ``step`` to the ``found`` in ``shared``; return the new number.
 
     No branch depends on marks.
     """
@@ -163,9 +163,9 @@ def members_found(g, hub, u, shared):
 
 @inner
 def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
-    """List, behind ``found`` others, the common neighbours of ``u`` and its hub along deleted edges of the hub.
+    """Append common neighbours of ``u`` and its hub along deleted edges of the hub to the ``found`` in ``shared``.
 
-    These edges are places ``start`` to ``stop`` of ``arcs``. Returns the number of all.
+    These edges are places ``start`` to ``stop`` of ``arcs``. Returns the new number.
     """
     if (stop - start) * FEW < neighbors:
         for i in range(start, stop):
@@ -179,10 +179,10 @@ def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, fou
 
 @inner
 def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, triangles):
-    """Count the triangles of ``edge``, from ``hub`` to ``u``, and of another changed edge at ``u``.
+    """Count the triangles with ``edge``, from ``hub`` to ``u``, and another changed edge at ``u``.
 
-    A triangle counts at the least of its changed edges. Returns the number of those that count. The row of ``u`` in
-    ``arcs`` begins at place ``i``.
+    A triangle is counted at the least of its changed edges. Returns the number counted. The row of ``u`` in ``arcs``
+    begins at place ``i``.
     """
     found = 0
     while in_row(arcs, i, u):
@@ -197,8 +197,9 @@ def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, trian
 
 @inner
 def hide(arcs, i, u, marks, step, held, count):
-    """Hide the destinations of ``u``, whose row begins at place ``i``, and keep their marks behind ``count`` others;
-    return how many are kept.
+    """Clear the marks of the destinations of ``u``, whose row begins at place ``i``, after appending them to ``held``.
+
+    Returns the new number of marks in ``held``; it was ``count``.
     """
     while in_row(arcs, i, u):
         x = np.uint32(arcs[i])
@@ -219,10 +220,10 @@ def show(arcs, i, u, marks, held, count):
 
 @inner
 def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scratch, numbers):
-    """Count the triangles of the changed edge at place ``i`` of ``arcs``; its hub has ``start`` to ``stop``.
+    """Count the triangles of the changed edge at place ``i`` of ``arcs``, whose hub has the arcs ``start`` to ``stop``.
 
-    The neighbours of the hub are marked, or are looked up. ``scratch`` are ``marks``, ``shared`` and ``held``,
-    ``numbers`` are ``degrees`` and ``triangles``, see :func:`count_changes`.
+    The neighbours of the hub are marked (``is_marked``), else looked up. ``scratch`` are ``marks``, ``shared`` and
+    ``held``, ``numbers`` are ``degrees`` and ``triangles``, see :func:`count_changes`.
     """
     marks, shared, held = scratch
     degrees, triangles = numbers
@@ -262,10 +263,14 @@ def is_hub(hub, neighbors, u, others):
 def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles):
     """Add ``change`` at the corners of all triangles with one of ``arcs``, which the graph has if ``present``.
 
-    Each edge is met as the arc from its hub, the end with more neighbours. Those of a hub share its marks, unless it
-    takes less to look up what they ask for: a look-up costs as much as ``search`` marks, or as the hub has neighbours.
-    ``kept`` is ``int64[1]``, the last mark; ``shared`` is ``uint32[n]``, ``held`` has as many places as there are arcs
-    of both kinds, ``degrees`` is that of the graph without self-loops.
+    Each edge is handled as the arc from its hub, the end with more neighbours. The edges of a hub share marks of its
+    neighbours, unless look-ups are cheaper: a look-up costs as much as ``search`` marks, or as the hub has neighbours.
+
+    Args:
+        kept: ``int64[1]``, the last mark.
+        shared: scratch, ``uint32[n]``.
+        held: scratch, one entry per arc of both kinds.
+        degrees: the degrees in the graph, without self-loops.
     """
     start, scratch, numbers = 0, (marks, shared, held), (degrees, triangles)
     while start < len(arcs):

@@ -61,13 +61,13 @@ class WCCResult(NamedTuple):
 
 
 class WCC(Algorithm):
-    """Weakly connected components: two vertices are in one if a path joins them, whichever way its edges point.
+    """Weakly connected components: two vertices are in one if a path joins them, regardless of edge direction.
 
-    An update takes one launch and does not wait; reading the result takes a pass over all vertices. On the CPU,
-    after the first deletion, it takes a copy of the labels, and the vertices whose labels may have changed since.
+    An update takes one launch and does not wait; reading the result takes a pass over all vertices. On the CPU, after
+    the first deletion, reading copies the labels and visits the vertices whose labels may have changed since.
 
     Args:
-        kernels: False: by operators alone, without the kernels of this algorithm; slower, and batches with deletions
+        kernels: False: by operators only, without the kernels of this algorithm; slower, and batches with deletions
             are computed from scratch.
 
     Raises:

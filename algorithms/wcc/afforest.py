@@ -50,13 +50,13 @@ def programs(view: StoreView) -> list[Program]:
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array:
-    """Unite the ends of all edges of ``graph`` in ``sets``, which is as large and flat; it is flat afterwards.
+    """Unite the ends of all edges of ``graph`` in ``sets``, flat union-find of its vertices; it is flat afterwards.
 
-    Does not wait for the device, unless edges are divided among processes: each takes the rows that it holds, and they
-    unite their sets after either phase.
+    Does not wait for the device, except on a graph divided among processes: each unites the rows that it holds, and
+    the sets are merged after each of two phases.
 
     Returns:
-        ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set.
+        ``uint32[1]`` on the device, overwritten by the next call: a member of what is most likely the largest set.
     """
     part = graph.partition
     if part is None:

@@ -67,9 +67,9 @@ def unite_some(g, parent, count, alone, begin_place, end_place):
 
 @kernel
 def unite_rest(g, h, both, skips, parent, largest, alone, begin_place, end_place):
-    """Unite the ends of all arcs of the vertices of a range, but with ``skips`` of those in the set of ``largest``.
+    """Unite the ends of all arcs of a range of vertices; with ``skips``, not of vertices in the set of ``largest``.
 
-    A vertex in that set may have joined it in this loop: all the same its arcs are seen from their other ends.
+    If such a vertex has joined the set in this loop, its arcs are visited from their other ends.
     """
     for v in range(begin_place, end_place):
         if skips and parent[v] == largest:

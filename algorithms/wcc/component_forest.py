@@ -83,7 +83,7 @@ class ComponentForest:
     """The forest of components of one graph. No method waits for the device.
 
     Args:
-        device: that of the graph.
+        device: the graph's device.
     """
 
     def __init__(self, device: Device) -> None:
@@ -98,11 +98,12 @@ class ComponentForest:
         self._repairs: tuple[Graph, Array, ArcLaunch] | None = None  # and what it was made for
 
     def build(self, graph: Graph, label: Array, largest: Array | None = None) -> None:
-        """Make the forest from scratch.
+        """Build the forest from scratch.
 
         Args:
             graph: the graph; a directed one has in-edges.
-            label: ``uint32[num_vertices]``, an element of each vertex's component, the same for all of its vertices.
+            label: ``uint32[num_vertices]``: for each vertex a member of its component, the same for all of its
+                vertices.
             largest: ``uint32[1]``, a vertex of the largest component, or None if that is not known.
         """
         xp, n = self.device.xp, graph.num_vertices
@@ -117,9 +118,9 @@ class ComponentForest:
         self._launch(graph, "build", (label, found, best, self._word, self._parent, self._packed_layout))
 
     def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
-        """Bring the forest up to date with arcs that were deleted and inserted; ``graph`` holds the change already.
+        """Update the forest after arcs were deleted and inserted; ``graph`` holds the change already.
 
-        An undirected edge is two arcs, or a self-loop one.
+        An undirected edge is two arcs, a self-loop one.
         """
         self._grow(graph.num_vertices)
         launch = self._repairs_of(graph)
@@ -148,7 +149,7 @@ class ComponentForest:
         """Return the smallest member of each vertex's component, and the number of components.
 
         Returns:
-            ``uint32[num_vertices]``, a new array, and ``uint64[1]`` on the device, which the next call overwrites.
+            ``uint32[num_vertices]``, a new array, and ``uint64[1]`` on the device, overwritten by the next call.
         """
         n = len(self._word)
         label = self.device.xp.empty(n, np.uint32)

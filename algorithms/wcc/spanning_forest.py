@@ -27,14 +27,14 @@ class State(NamedTuple):
     """The spanning forest, and what its loops need; there may be more vertices than the graph has.
 
     Attributes:
-        node: ``uint32[n, 8]``, by vertex, so that a visit takes one access to memory: its parent, ``EMPTY`` for roots;
-            the number of its component; in which cut, and on which side of it, it was last met; the numbers of its arcs
-            in both directions, and of its edges in the tree; its first child, and the siblings behind and before it.
-        part: ``uint32[n, 4]``, by number: its size, 0 if no component has it; a lower bound of its smallest vertex, or
-            the next number that is free; a member; whether it is in ``stale``.
+        node: ``uint32[n, 8]``, by vertex, in one cache line: its parent, ``EMPTY`` for roots; the number of its
+            component; the cut, and the side of it, in which it was last visited; the numbers of its arcs in both
+            directions, and of its edges in the tree; its first child, and the next and previous sibling.
+        part: ``uint32[n, 4]``, by component number: its size, 0 if unused; a lower bound of its smallest vertex, or
+            the next free number; a member; whether it is in ``stale``.
         label: ``uint32[n]``, the smallest member of each vertex's component when labels were last read.
-        changed: ``uint32[k]``, ``counts[7]`` renumbered vertices, or too many, since labels were last read.
-        stale: ``uint32[k]``, ``counts[8]`` numbers of components that got or lost their smallest vertex since then.
+        changed: ``uint32[k]``, ``counts[7]`` vertices whose component number changed since then (or too many to list).
+        stale: ``uint32[k]``, ``counts[8]`` numbers of components whose smallest vertex may have changed since then.
         lower, upper: ``uint32[n]``, queues.
         counts: ``int64[9]``: the number of the cut, the first free number, the number of components, work, lengths of
             the queues, steps to ancestors since the trees were built, and the two above.
@@ -53,8 +53,8 @@ class State(NamedTuple):
 class SpanningForest:
     """A spanning forest of one graph, which keeps in-edges or is undirected.
 
-    Trees become deep as edges come and go. Once the climbs to ancestors have taken more work than to find all trees
-    again by breadth-first searches, which makes them as shallow as can be, that is done.
+    Trees become deeper as edges come and go. Once walks to ancestors have taken more work than to rebuild all trees by
+    breadth-first searches, which makes them shallow, that is done.
     """
 
     capacity = 1 << 32  #: the number of vertices up to which it may grow
@@ -82,7 +82,7 @@ class SpanningForest:
     def labels(self, graph: Graph) -> tuple[np.ndarray, np.ndarray]:
         """Return the smallest member of each vertex's component, a new ``uint32[n]``, and their number, ``int64[1]``.
 
-        Those that may have changed since the last call are found first, which is all that it costs but the copy.
+        Besides the copy, only labels that may have changed since the last call are computed.
         """
         _trees().write_labels(self._state)
         return self._state.label[: self._size].copy(), self._state.counts[2:3]

@@ -124,9 +124,9 @@ def list_members(state, c):
 
 @inner
 def smallest_of(state, c):
-    """Return the smallest vertex of component ``c``; it may write to ``state.lower``.
+    """Return the smallest vertex of component ``c``; uses ``state.lower`` as scratch.
 
-    Its members are walked, or the vertices from the bound on, whichever are likely to be fewer.
+    It walks the members, or the vertices from the lower bound on, whichever are likely to be fewer.
     """
     v, size = state.part[c, SMALLEST], np.int64(state.part[c, SIZE])
     if state.node[v, COMPONENT] != c and size * size < len(state.node):
@@ -206,9 +206,9 @@ def write_labels(state):
 
 @kernel
 def join(state, u, v, counting):
-    """Join the components of ``u`` and ``v`` by an edge: the smaller is renumbered; return how many labels change.
+    """Join the components of ``u`` and ``v`` by an edge, renumbering the smaller one; return how many labels change.
 
-    Without ``counting`` no smallest vertices are looked for: their bounds hold.
+    Without ``counting`` the smallest vertices are not determined: their lower bounds suffice.
     """
     node, part, queue = state.node, state.part, state.lower
     if part[node[u, COMPONENT], SIZE] > part[node[v, COMPONENT], SIZE]:

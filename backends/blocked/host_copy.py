@@ -34,18 +34,18 @@ class Memory(Protocol):
 
 
 class HostCopy:
-    """A copy of a store's pool on the host; the two differ in what is marked as changed on the side that is ahead.
+    """A copy of a store's pool on the host; the side that is ahead marks what it has changed since the last copy.
 
     Args:
         host: the pool on the host, a copy of ``pool``.
         pool: the pool of the store.
-        kernels: those of the store's device.
-        staging: where packets for the store's device are made.
+        kernels: kernels of the store's device.
+        staging: pinned buffers in which packets for the store's device are made.
 
     Attributes:
-        ahead: ``HOST`` or ``STORE``: the side that has changed since the other was last brought up to date; or None.
-        uploaded: bytes that the store has taken over from the host so far.
-        downloaded: bytes that the host has taken over from the store so far.
+        ahead: ``HOST`` or ``STORE``: the side that has changed since both were equal; or None.
+        uploaded: bytes copied from the host to the store so far.
+        downloaded: bytes copied from the store to the host so far.
     """
 
     def __init__(self, host: BlockedPool, pool: BlockedPool, kernels: BlockedKernels, staging: Memory) -> None:

@@ -19,9 +19,9 @@ class Plan(ABC):
 
 
 class BlockedKernels(Protocol):
-    """Functions over the arrays of a graph. All that a batch is given to take scratch memory.
+    """The loops or kernels of one device, over the arrays of a graph; those that take a batch need scratch memory.
 
-    ``edges`` is an upper bound of the number of edges stored.
+    Arguments called ``edges`` are an upper bound of the number of edges stored.
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
@@ -31,9 +31,10 @@ class BlockedKernels(Protocol):
         """Return the :class:`Plan` of an insertion."""
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
-        """Append the absent entries, replace weights, and report.
+        """Append the absent edges of a batch, replace the weights of the present ones, and write the report.
 
-        ``weight``: bit patterns in the order of the batch; ``plan``: None if no entry is absent (CPU).
+        ``weight``: bit patterns in the order of the batch; ``plan``: the blocks needed, None if no edge is absent
+        (CPU).
         """
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:

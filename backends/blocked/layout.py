@@ -51,16 +51,21 @@ CONSTANTS = {
 
 
 class Graph(NamedTuple):
-    """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none.
+    """The arrays that kernels work on.
 
-    ``head`` (first block, ``EMPTY`` without edges), ``degree`` and ``run`` (so many blocks, from the first on, follow
-    each other in memory; there may be more) are per vertex; ``link`` (next block or ``EMPTY``),
-    ``back`` (block before; of a first block the last) and ``owner`` (``EMPTY``: the block is free) per block; the first
-    ``counters[FREE]`` entries of ``free`` are the free blocks; ``dst`` and ``weight`` are per slot. ``blocks`` is the
-    length of the arrays per block.
-
-    In a store with a mirror ``block_mark`` and ``vertex_mark`` are 1 where the two differ; else they are empty. On the
-    CPU ``block_list`` and ``vertex_list`` begin with these, as many as ``counters[BLOCKS]`` and ``counters[VERTICES]``.
+    Attributes:
+        head: per vertex: its first block, ``EMPTY`` without edges.
+        degree: per vertex.
+        run: per vertex: how many of its blocks, from the first on, are consecutive in memory (at least).
+        link: per block: the next block, or ``EMPTY``.
+        back: per block: the block before; for a first block the last one.
+        owner: per block: its vertex, ``EMPTY`` for free blocks.
+        free: its first ``counters[FREE]`` entries are the free blocks.
+        dst, weight: per slot; ``weight`` are bit patterns, of length 0 if there are none.
+        blocks: length of the arrays per block.
+        block_mark, vertex_mark: in a store with a copy on the host: 1 where the two differ; else empty.
+        block_list, vertex_list: on the CPU: the first ``counters[BLOCKS]`` and ``counters[VERTICES]`` entries are
+            those marked.
     """
 
     head: Array
@@ -91,10 +96,11 @@ assert tuple(GRAPH.fields) == Graph._fields
 
 
 class Packet(NamedTuple):
-    """The changes that one side of a mirror sends to the other: marked blocks with slots, marked vertices, free blocks.
+    """The changes that one side of a mirror sends to the other.
 
-    ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the blocks ``block``, ``head``, ``degree``
-    and ``run`` those of the vertices ``vertex``; ``free`` is the stack of free blocks from the height ``lowest`` on.
+    ``link``, ``back``, ``owner``, ``dst`` and ``weight`` are those of the changed blocks ``block``, ``head``,
+    ``degree`` and ``run`` those of the changed vertices ``vertex``; ``free`` is the stack of free blocks from entry
+    ``lowest`` on.
     """
 
     block: Array

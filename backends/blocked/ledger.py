@@ -19,18 +19,18 @@ WAIT = 50e-6  #: seconds of a wait for the device
 
 
 def pays_off(waived: int, behind: int) -> bool:
-    """Return whether the host should copy ``behind`` bytes from the device to apply a small batch itself.
+    """Return whether the host should copy ``behind`` bytes from the device, to apply small batches itself.
 
-    ``waived``: how many such batches went to the device since the device has been ahead. When they have cost as much as
-    the mirror would have, it is made: so both ways together cost at most twice what the better one does.
+    ``waived``: how many small batches the device has applied since it is ahead. The host copies once these have cost
+    as much as the copy, so both together cost at most twice as much as the better choice.
     """
     return not behind or waived * SAVING >= WAIT + behind / RATE
 
 
 def capacity_for(mean_degree: float) -> int:
-    """Return the number of edges per block that suits an expected degree: the power of two next to it, within limits.
+    """Return the number of edges per block for an expected degree: the nearest power of two, within limits.
 
-    A block costs 16 bytes besides its slots, and half of the last block of each vertex is unused.
+    A block costs 16 bytes besides its slots, and on average half of the last block of each vertex is unused.
     """
     if not mean_degree > 0:
         return DEFAULT
@@ -56,9 +56,10 @@ def slack(degrees: np.ndarray, shift: int) -> np.ndarray:
 
 
 def most_taken(unused: np.ndarray, num_edges: int) -> int:
-    """Return the most blocks that ``num_edges`` insertions take, given :func:`slack`: the cheapest first.
+    """Return the most blocks that ``num_edges`` insertions can take, given ``unused`` (see :func:`slack`).
 
-    The first block of a vertex with s unused slots costs s + 1 insertions; every further one as many as it has slots.
+    The first block of a vertex with s unused slots takes s + 1 insertions, every further one as many as it has slots.
+    The worst case fills the vertices with the fewest unused slots first.
     """
     taken, left = 0, num_edges
     for cost, vertices in enumerate(unused.tolist(), start=1):

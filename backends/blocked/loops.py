@@ -82,9 +82,10 @@ def locate(g, keys, kind, slot):
 
 @kernel
 def count_blocks(g, keys, kind, changes):
-    """Return how many blocks the entries of a located batch take that change it, or give back.
+    """Return how many blocks a located batch takes (insertion) or frees (deletion).
 
-    ``changes`` is the kind of these entries: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
+    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a
+    deletion.
     """
     total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
     while first < len(keys):
@@ -211,9 +212,9 @@ def apply_insert(g, keys, order, kind, slot, batch_weight, status):
 
 @inner
 def take_out(g, u, slot, first, last):
-    """Delete the edges of ``u`` in slots ``first`` to ``last`` of a list (negative: none); those that stay fill them.
+    """Delete the edges of ``u`` in slots ``first`` to ``last`` of a list (negative: none); later edges fill the gaps.
 
-    Slots are marked first, so that of the last edges of the chain only those that stay are moved.
+    Slots are marked first, so that only edges that are kept are moved.
     """
     for i in range(first, last):
         if slot[i] >= 0:

@@ -30,13 +30,13 @@ MARKS = {  #: arrays of marks and lists of what is marked, by whether they are p
 
 
 class BlockedPool(ArrayManager[Graph]):
-    """The arrays of a store. Every block has its place in the stack of free ones: a deletion needs no memory.
+    """The arrays of a store. The stack of free blocks has space for every block, so a deletion needs no memory.
 
     Attributes:
         shift: a block has 2^shift slots.
-        twin: of a mirror on the host: the pool that it mirrors, which is kept at least as large; both share one limit.
-        mirrored: bytes that the mirror of this pool has allocated.
-        is_tracked: whether changes are marked, for a mirror.
+        twin: of a copy on the host: the pool that it copies, which is kept at least as large; both share one limit.
+        mirrored: bytes that the copy of this pool on the host has allocated.
+        is_tracked: whether changes are marked, for a copy on the host.
     """
 
     def __init__(

@@ -37,10 +37,10 @@ def sort(src, dst, keys, order):
 
 @inner
 def locate(g, keys, count, slot):
-    """Fill in the slots: -1 if not stored, -2 for all of equal entries but the last.
+    """Write the slot of each key: -1 if not stored, -2 for all duplicates but the last.
 
-    The vertices of all entries, then their first blocks, are asked for ahead: one after the other they would cost more
-    than all the rest.
+    The vertices of all keys, then their first blocks, are prefetched, since reading them one by one would take
+    longest.
     """
     for i in range(count):
         prefetch(g.head, source(keys[i]))

@@ -49,10 +49,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
     """Chains of blocks. See :class:`suricate.store.Store` for the other arguments.
 
     Args:
-        block_edges: edges per block, a power of two from 2 to 128; None: chosen by the mean of ``degree_hints`` or, if
-            there are none, of the first batch where that is at least one edge per vertex, else 8.
-        batches_on: where batches are applied on CUDA: ``"host"``, to a mirror that the device is brought up to date
-            from when it is wanted next; ``"device"``; or ``"auto"``: small batches of host arrays on the host.
+        block_edges: edges per block, a power of two from 2 to 128; None: chosen by the mean of ``degree_hints``;
+            without hints by that of the first batch if it has at least one edge per vertex, else 8.
+        batches_on: where batches are applied on CUDA: ``"host"``: to a copy on the host, from which the device is
+            updated when it is needed next; ``"device"``; or ``"auto"``: small batches of host arrays on the host.
 
     Raises:
         ParameterError: an option is none of these.
@@ -320,9 +320,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self.pool.ensure(blocks)
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """See :meth:`BatchStore.reserve_insertion`: by the host's bound on CUDA or, by a wait, by what is needed.
+        """Reserve blocks for an insertion, see :meth:`BatchStore.reserve_insertion`; on CUDA by the host's upper bound.
 
-        That is for bulk loads, where the bound would be far too much, and where memory is short.
+        If the bound is far too high (a bulk load) or memory is short, wait for the exact number instead.
         """
         if not batch.most:
             return None
@@ -409,9 +409,9 @@ class BlockedStore(BatchStore[Plan | None, None]):
                 self._drop_copy()
 
     def compact(self) -> None:
-        """Put the blocks of each vertex one behind the other, where memory allows old and new ones side by side.
+        """Make the blocks of each vertex consecutive, if memory allows old and new blocks side by side.
 
-        A mirror is given up. On CUDA waits for the device.
+        A copy on the host is dropped. On CUDA waits for the device.
         """
         self._on_device()
         self._drop_copy()

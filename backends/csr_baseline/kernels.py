@@ -10,9 +10,10 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class CsrKernels(Protocol):
-    """Functions over the arrays of a graph; weights are bit patterns. None waits for the device.
+    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns. None waits.
 
-    ``rebuild`` is None if nothing but weights changes, and for a deletion on the CPU, which is done in place.
+    Arguments called ``rebuild`` are None if only weights change, and for a deletion on the CPU, which is done in
+    place.
     """
 
     DELETES_IN_PLACE: bool

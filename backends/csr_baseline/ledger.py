@@ -17,8 +17,9 @@ def is_behind(known: int, unseen: int) -> bool:
 
 
 def rounded(edges: int) -> int:
-    """Return a length for ``edges`` edges, at most a sixteenth more: graphs of about a size have arrays of the same
-    length, which the allocator hands back and forth between the old and the new graph.
+    """Return an array length for ``edges`` edges, at most a sixteenth more.
+
+    Graphs of about the same size then have arrays of equal length, which the allocator can reuse.
     """
     grain = 1 << max(0, edges.bit_length() - 5)
     return -(-edges // grain) * grain

@@ -35,7 +35,7 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 
 @kernel
 def merge(graph, target, keys, order, kind, slot, batch_weight, part):
-    """Merge the absent entries of a part of the batch with its slots of ``graph``, into the arrays ``target``.
+    """Merge a part of the batch's absent edges with the rows of ``graph`` there, into the arrays ``target``.
 
     The offsets of its vertices are written, too.
     """
@@ -63,9 +63,9 @@ def merge(graph, target, keys, order, kind, slot, batch_weight, part):
 
 @kernel
 def remove(graph, keys, kind, slot, part):
-    """Delete the present entries of a part of the batch from its slots; the edges that are left move down within them.
+    """Delete a part of the batch's present edges from their rows; the remaining edges move down within the part.
 
-    The offsets of its vertices count the deletions of earlier parts, too. Returns how many slots are left.
+    The offsets of its vertices include the deletions of earlier parts. Returns the number of edges left in the part.
     """
     offsets, dst, weight = graph
     first, last, begin, end, removed, vertex, last_vertex = part

@@ -14,8 +14,8 @@ from suricate.store.array_manager import ArrayManager, first_that_fits
 class CsrPool(ArrayManager[Graph]):
     """The arrays of a store.
 
-    A rebuild holds old and new arrays at once. Memory for both is kept back from the start, so a deletion, which on
-    CUDA is a rebuild, is never refused.
+    Old and new arrays exist at the same time during a rebuild. Memory for both is reserved from the start, so that a
+    deletion, which is a rebuild on CUDA, is never refused.
     """
 
     def __init__(

@@ -35,14 +35,14 @@ REBUILDS = ("merge", "upload")
 
 
 class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
-    """Sorted CSR. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
+    """Sorted CSR. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are ignored.
 
     A rebuild holds old and new arrays at once, so at most half of ``memory_limit`` is used between updates.
 
     Args:
         rebuild: ``"merge"``: every batch is merged on the device; ``"upload"``: on CUDA the graph is kept on the host,
-            changed there, and uploaded after every batch, as programs over static graphs do (its copy on the host is
-            not counted in ``memory``).
+            changed there, and uploaded after every batch, as programs over static graphs do (``memory`` does not
+            include the copy on the host).
 
     Raises:
         ParameterError: another ``rebuild``.

@@ -19,9 +19,9 @@ from suricate.primitives.sorting import LARGE
 
 
 class Plan(NamedTuple):
-    """The entries that change the graph and their slots, and the segments to rebalance, in order.
+    """The slots of the entries that change the graph, and the segments to rebalance, in order and disjoint.
 
-    The latter are those in the ``parts`` of the lists; none of them lies in another.
+    The segments are those in the ``parts`` of the lists.
     """
 
     entries: np.ndarray

@@ -10,10 +10,10 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class GpmaKernels(Protocol):
-    """Functions over the arrays of a graph; weights are bit patterns. None waits for the device.
+    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns. None waits.
 
-    ``new`` is the graph in larger or smaller arrays, whose vertices and counters are those of the old one; None where
-    the arrays stay. Only ``locate``, ``find`` and the plans allocate.
+    Arguments called ``new`` are the graph in larger or smaller arrays, with the vertices and counters of the old one;
+    None if the arrays stay. Only ``locate``, ``find`` and the plans allocate memory.
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:

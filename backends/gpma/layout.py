@@ -63,21 +63,22 @@ class Graph(NamedTuple):
     """The arrays that kernels work on.
 
     Attributes:
-        dst: per slot, the destination; ``GUARD`` or ``EMPTY``.
-        weight: per slot, bit patterns; length 0 if there are none.
-        owner: per leaf, the source of its first entry, or of the next one if it is empty: the number of guards before.
-        guards: per leaf, a bit for each slot that holds a guard.
-        head: per leaf, a destination that divides the row of its owner: smaller ones lie in leaves before.
-        count: per leaf, the number of its entries.
-        guard: the slots of the guards, int64[n + 1]: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; the
+        dst: per slot: the destination, ``GUARD`` or ``EMPTY``.
+        weight: per slot: bit patterns; length 0 if there are none.
+        owner: per leaf: the source of its first entry, or of the next entry if it is empty: the number of guards
+            before.
+        guards: per leaf: a bit for each slot that holds a guard.
+        head: per leaf: a destination that divides the row of its owner: smaller ones are in leaves before.
+        count: per leaf: the number of its entries.
+        guard: int64[n + 1], the slots of the guards: the row of ``u`` is ``guard[u] + 1`` to ``guard[u + 1]``; the
             first is -1.
         degree: per vertex.
         counters: see above.
-        fresh: per leaf, a bit for each edge that was inserted since the mark; length 0 without a mark.
+        fresh: per leaf: a bit for each edge that was inserted since the mark; length 0 without a mark.
         touched: the leaves that have such edges, as last listed; length 0 without a mark.
-        planned: per page, a bit for the level of each larger segment that begins there and is about to be rebalanced,
-            and ``WAITS``; all are zero between batches. CUDA only, as the next.
-        work: what the blocks of an update share: the struct ``Work``.
+        planned: CUDA only: per page: a bit for the level of each larger segment that begins there and will be
+            rebalanced, and ``WAITS``; all are zero between batches.
+        work: CUDA only: state shared by the blocks of an update: the struct ``Work``.
         leaves: number of leaves in use; the arrays may be longer.
     """
 

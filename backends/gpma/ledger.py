@@ -27,9 +27,9 @@ def grown(entries: int) -> list[int]:
 
 
 def reserved(entries: int, leaves: int) -> list[int]:
-    """Return the numbers of leaves to try for a reservation that ``leaves`` do not meet: a share more, and just enough.
+    """Return the numbers of leaves to try for a reservation of ``entries``: with a margin, and just enough.
 
-    So batches that reserve for themselves do not each move the whole array.
+    The margin saves later batches from moving the whole array again.
     """
     least = leaves_for(entries)
     return [max(least, int(GROWTH * leaves)), least]

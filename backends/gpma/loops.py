@@ -148,11 +148,11 @@ def first_from(places, slot):
 
 @kernel
 def plan(g, places, inserts, begins, levels, first, last):
-    """List the segments that entries ``first`` to ``last`` rebalance, in order, from place ``first`` of the lists on.
+    """List the segments that entries ``first`` to ``last`` (exclusive) rebalance, from place ``first`` of the lists on.
 
-    Returns where the list ends. ``places`` are the slots of the changed entries. An insertion, whose entries are still
-    to come, takes for each the lowest segment around its leaf that is not too full then; a deletion (``inserts`` is 0),
-    whose entries are gone, the lowest that is not too empty. Of segments within each other the largest is taken.
+    ``places`` are the slots of the changed entries. An insertion (before it is made) rebalances, for each entry, the
+    smallest segment around its leaf that will not be too full; a deletion (``inserts`` is 0, after it is made) the
+    smallest that is not too empty. Of nested segments only the largest is listed. Returns the index behind the list.
     """
     height, planned = height_of(g.leaves), first
     for i in range(first, last):
@@ -318,9 +318,9 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Return the slot and the new entry up to which ``rank`` entries come, old and new merged; see :func:`rebuild`.
+    """Find the position of rank ``rank`` in the merge of old and new entries: return the old slot and the new entry.
 
-    ``before`` of them come before ``leaf``, from which on they are counted.
+    ``before`` merged entries precede ``leaf``, where counting begins; see :func:`rebuild`.
     """
     k = first_from(places, leaf << LEAF_BITS)
     while leaf + 1 < g.leaves:
@@ -345,8 +345,8 @@ def passed(g, places, leaf, before, rank):
 def rebuild(g, new, start, before, total, places, entries, keys, order, weight, first, last):
     """Merge entries of ``g`` and new ones into leaves ``first`` to ``last`` of empty arrays, spread evenly.
 
-    Vertices and counters are shared. Of all ``total`` entries ``before`` come before leaf ``start`` of ``g``, and that
-    is where or before the part begins to read.
+    Vertices and counters are shared. ``total`` is the number of merged entries. The part begins to read ``g`` at leaf
+    ``start`` or after it; ``before`` of the entries precede that leaf.
     """
     rank = total * first // new.leaves
     read, k = passed(g, places, start, before, rank)
@@ -451,9 +451,9 @@ def drop_guards(g, num_vertices):
 
 @kernel
 def list_touched(g, begin, end):
-    """List the leaves with edges that were inserted since the mark, from place ``begin`` of the list on.
+    """List the leaves ``begin`` to ``end`` with edges inserted since the mark, from place ``begin`` of the list on.
 
-    Returns where the list ends.
+    Returns the index behind the list.
     """
     listed = begin
     for leaf in range(begin, end):

@@ -36,9 +36,9 @@ DELETION = ("lazy", "strict")
 
 
 class Reservation(NamedTuple):
-    """What is reserved for a batch: the graph in new arrays (None where they stay), and the kernels' own plan.
+    """What is reserved for a batch: the graph in new arrays (None if the arrays stay), and the kernels' plan.
 
-    ``batch`` is the batch, located if there are new arrays.
+    ``batch`` is the batch, which is located if there are new arrays.
     """
 
     new: Graph | None
@@ -54,12 +54,12 @@ class Appended(NamedTuple):
 
 
 class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
-    """A packed memory array. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are of no use here.
+    """A packed memory array. See :class:`suricate.store.Store` for the arguments; ``degree_hints`` are ignored.
 
     Args:
         num_vertices: see :class:`suricate.store.Store`, as all others but this one.
-        deletion: ``"lazy"`` turns deleted edges into gaps, which later insertions fill, and moves nothing.
-            ``"strict"`` also rebalances segments that became too empty, and shrinks the array.
+        deletion: ``"lazy"``: deleted edges leave gaps, which later insertions fill, and nothing is moved.
+            ``"strict"``: also rebalance segments that became too empty, and shrink the array.
     """
 
     name: ClassVar[str] = "gpma"
@@ -119,7 +119,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return True
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`; the slot of an absent edge is the place behind the last one below it.
+        """Locate a sorted batch, see :meth:`BatchStore.locate`; an absent edge gets the slot behind the next smaller.
 
         On CUDA an update locates its batch itself.
         """

@@ -24,8 +24,8 @@ WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length
 class CudaPlan(Plan):
     """What the kernels of an update keep between its launches.
 
-    ``counts`` holds the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the
-    first carved block. Kernels take addresses in it: views of such small arrays would cost more than a launch.
+    ``counts``: the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the first
+    new block. Kernels get addresses into it, since array views would take longer than a launch.
     """
 
     arrays: tuple[Array, ...]  # those of the struct, which has their addresses

@@ -13,9 +13,9 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class Plan(ABC):
-    """Which vertices migrate in an update, and what else its kernels need; made before anything changes.
+    """Which vertices migrate to other blocks in an update; made before anything changes.
 
-    Each device has a plan of its own, and takes no other.
+    Each device has its own subclass, and takes no other.
     """
 
     unchecked: bool  #: whether the pool may be too small for it: the kernel that carries it out may then refuse

@@ -40,11 +40,11 @@ def class_of(degree: int) -> int:
 
 
 def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
-    """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) of vertices with these degrees and classes.
+    """Return the counters ``GROW`` or ``SHRINK`` (int64[RATIOS]) for vertices with these degrees and classes.
 
-    A vertex that overflows its block of 2^k slots carves one of 2^(k + 1), and needs ``2^k - degree + 1`` insertions
-    for it; one that shrinks carves 2^(k - 1), after ``degree - 2^(k - 2)`` deletions. Entry r sums the slots that could
-    be carved by vertices for which floor(slots / edges) has r + 1 bits.
+    A vertex with a block of 2^k slots takes a new one of 2^(k + 1) after ``2^k - degree + 1`` insertions, or of 2^(k -
+    1) after ``degree - 2^(k - 2)`` deletions. Entry r sums the new slots of vertices for which floor(new slots /
+    edges) has r + 1 bits.
     """
     owns = klass != NONE if which == GROW else (klass != NONE) & (klass > MIN_CLASS)
     k, d = klass[owns].astype(np.int64), degree[owns].astype(np.int64)
@@ -81,10 +81,10 @@ def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted
 
 
 def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_vertices: int) -> np.ndarray:
-    """Return per class an upper bound of the free blocks after the unseen updates and a batch (int64[CLASSES]).
+    """Return, per class, an upper bound of the free blocks after the unseen updates and a batch (int64[CLASSES]).
 
-    A block is carved only when none of its class is free, so there are never more blocks of a class than vertices; and
-    every migration frees one block and takes an update.
+    A new block is carved only if none of its class is free, so a class never has more blocks than there are vertices;
+    and every migration frees one block and takes an update.
     """
     blocks, free = counters[BLOCKS:FREE], counters[FREE:GROW]
     if not unseen.any():

@@ -54,8 +54,8 @@ def grown(degree, k):
 def shrunk(degree, k):
     """Return the class for the ``degree`` edges left: ``NONE``, ``KEEP``, or a smaller one.
 
-    Down at a quarter of the block or less, into one that is at most half full: between two migrations at the same
-    border a fixed share of the block has to change.
+    A vertex shrinks when at most a quarter of its block is used, into a block that is at most half full, so that a
+    fixed share of the block must change between two migrations.
     """
     if degree == 0:
         return NONE
@@ -100,10 +100,10 @@ def locate(g, keys, kind, slot):
 
 @kernel
 def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
-    """Add up in ``need`` and ``freed`` how many blocks of each class the migrations take, and free.
+    """Add to ``need`` and ``freed`` the blocks of each class that the migrations of a batch take and free.
 
     ``changes`` is the kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a
-    deletion, which gives up blocks that become empty at least.
+    deletion. A deletion always frees empty blocks; other shrinking depends on ``may_shrink``.
     """
     first = 0
     while first < len(keys):
@@ -143,9 +143,9 @@ def new_block(g, k):
 
 @inner
 def add_pressure(counters, degree, k, times):
-    """Add what a vertex of this degree and class adds to the pressures (see ``ledger.py``), or, -1 times, take it away.
+    """Add ``times`` (1 or -1) the contribution of a vertex of this degree and class to the pressures of ``ledger.py``.
 
-    As the slots are a power of two, the ratio of 2^n slots to ``cost`` updates has n - ceil(log2(cost)) + 1 bits.
+    Slots are a power of two, so the ratio of 2^n slots to ``cost`` updates has n - ceil(log2(cost)) + 1 bits.
     """
     if k != NONE:
         bits, stored = np.int64(k), np.int64(degree)

@@ -38,8 +38,8 @@ COMPACT_BYTES = 64  #: scratch memory of a vertex while the blocks are repacked,
 class HornetPool(ArrayManager[PlacedGraph]):
     """The arrays of a store.
 
-    Memory for stacks that hold every block of the pool (4 bytes per block of at least 4 slots) is kept back from the
-    start, so a deletion is never refused.
+    Memory for stacks that can hold every block of the pool (4 bytes per block of at least 4 slots) is reserved from
+    the start, so a deletion is never refused.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         return len(self["dst"])
 
     def ensure(self, *demands: Demand) -> int:
-        """Grow the pool and the stacks to the first demand for which there is memory; return which one that was.
+        """Grow the pool and the stacks to the first of ``demands`` for which there is memory; return its index.
 
         Raises ``CapacityError`` if there is memory for none of them.
         """
@@ -118,8 +118,8 @@ class HornetPool(ArrayManager[PlacedGraph]):
     def compact(self) -> None:
         """Repack: every block as small as its degree allows, blocks by size, no free blocks, no unused slots.
 
-        Old and new pool exist side by side for a moment: without memory for that, ``CapacityError``, and nothing has
-        changed. On CUDA waits for the device.
+        Old and new pool exist at the same time; if memory is too short for both, ``CapacityError`` is raised and
+        nothing has changed. On CUDA waits for the device.
         """
         xp, device = self.device.xp, self.device
         self.admit(COMPACT_BYTES * len(self["begin"]))

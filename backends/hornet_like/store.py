@@ -37,10 +37,10 @@ MANY = 1 << 20  #: unless they have more edges than this, and more than are stor
 class HornetStore(BatchStore[Plan | None, Plan | None]):
     """Power-of-two blocks. See :class:`suricate.store.Store` for the arguments.
 
-    ``degree_hints`` are ignored: a block is carved when the first edges of its vertex arrive, in the size they need.
+    ``degree_hints`` are ignored: a vertex gets its first block, of the size needed, with its first edges.
 
     Args:
-        sorted_adjacencies: whether every adjacency is kept ascending, so that queries and intersections need not scan.
+        sorted_adjacencies: keep every adjacency ascending, so that queries and intersections need not scan.
     """
 
     name: ClassVar[str] = "hornet_like"

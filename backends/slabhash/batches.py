@@ -15,9 +15,9 @@ MAX_BLOCKS = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class ScratchBuffer:
-    """Memory for insertions of up to ``edges`` edges, ``size`` bytes.
+    """Scratch memory for insertions of up to ``edges`` edges, ``size`` bytes.
 
-    ``prefix`` is what the kernel's argument begins with: the struct of the arrays, and the struct ``Scratch``.
+    ``prefix`` is the beginning of the kernel's argument: the structs of the arrays and of ``Scratch``.
     """
 
     edges: int
@@ -32,9 +32,9 @@ NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
 class BatchKernel:
     """The kernel of a batch operation.
 
-    Its argument begins with ``prefix`` bytes that change seldom: the struct of the arrays, and what insertions have in
-    common. The operation's struct follows, with ``Unvalidated`` if it takes unvalidated batches; ``packer`` packs both.
-    ``resident`` blocks fill the device; a ``cooperative`` grid has no more.
+    Its argument begins with ``prefix``, bytes that rarely change: the struct of the arrays and the part common to
+    insertions. The operation's struct follows, with ``Unvalidated`` if it takes unvalidated batches; ``packer`` packs
+    both. ``resident`` blocks fill the device; a ``cooperative`` grid has no more.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class BatchKernel:
         self._most_blocks = resident if cooperative else MAX_BLOCKS
 
     def spread(self, edges: int) -> tuple[int, int]:
-        """Return how many edges of a batch a warp takes at a time, and how many blocks to launch.
+        """Return how many edges of a batch a warp handles at a time, and how many blocks to launch.
 
-        A warp takes as many edges as it has tiles while that keeps the device busy, up to one per lane for larger
-        batches; see tile.cuh.
+        A warp handles as many edges as it has tiles if that fills the device, up to one per lane for larger batches;
+        see tile.cuh.
         """
         tiles, filling = self._tiles, self._filling
         share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)

@@ -18,9 +18,9 @@ CGROUP = Path("/sys/fs/cgroup")
 
 
 class Budget:
-    """What a store may allocate. Everything counts at any time: old and new arrays while they grow, and scratch memory.
+    """How many bytes a store may allocate, including old and new arrays while they grow, and scratch memory.
 
-    What the store returns belongs to the caller and does not count, nor do the temporary arrays of a query.
+    Arrays that the store returns, and the temporary arrays of a query, do not count.
 
     Args:
         limit: ``memory_limit`` of the store, in bytes, or None.
@@ -28,7 +28,7 @@ class Budget:
 
     Attributes:
         arrays: bytes of the store's arrays; written by its ``Pool`` only.
-        cached: bytes of scratch memory that is kept for the next batch; written by its ``Kernels`` only.
+        cached: bytes of scratch memory cached for the next batch; written by its ``Kernels`` only.
         borrowed: bytes of temporary arrays; see :meth:`borrow`.
     """
 

@@ -44,7 +44,7 @@ CHAIN_INVARIANTS = (
 def check_chains(g, num_vertices, reached):
     """Walk every chain; return the number of an invariant that does not hold and the vertex, else 0 and 0.
 
-    ``reached`` (zeroed bool per slab) receives which slabs were reached.
+    ``reached`` (bool per slab, zero before) is set for the slabs visited.
     """
     bump = np.int64(g.counters[BUMP])
     holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination

@@ -50,10 +50,10 @@ def table_size(edges: int) -> int:
 
 @dataclass(slots=True)
 class Part:
-    """A part of a batch: all edges of some vertices, in their order, and what the loops write about them.
+    """A part of a batch, all edges of some vertices in their order, and the outcome that loops write.
 
-    ``place[i]`` is where edge i is in the batch; without entries in a part that is the whole batch. ``done`` edges are
-    in. ``ring`` is as for :func:`loops.fetch`.
+    ``place[i]`` is the position of edge i in the batch (empty for a part that is the whole batch). The first ``done``
+    edges are inserted. ``ring`` is scratch, see :func:`loops.fetch`.
     """
 
     src: np.ndarray
@@ -117,8 +117,8 @@ class CpuKernels:
     """The operations of a store on NumPy arrays; see :class:`suricate.backends.slabhash.kernels.Kernels`.
 
     Args:
-        budget: of the store; scratch memory is accounted for there.
-        weight_words: words of a weight; 0: the store has no weights.
+        budget: the store's budget, which includes scratch memory.
+        weight_words: 32-bit words of a weight; 0: the store has no weights.
         keys: key slots of a slab.
         per_bucket: edges that a bucket is sized for.
         hashing: whether vertices are rehashed.
@@ -209,9 +209,9 @@ class CpuKernels:
         self, slabs: Slabs, src: Array, dst: Array, weight: Array | None, quota: int, outcome: Outcome,
         scratch: InsertionScratch | None,
     ) -> int:  # fmt: skip
-        """Insert a small batch by one call of a loop; return how many edges are in. :meth:`insert` goes on from there.
+        """Insert a small batch by one call of a loop, until a vertex must be rehashed; return the number inserted.
 
-        ``scratch`` is None without weights.
+        :meth:`insert` inserts the rest. ``scratch`` is None without weights.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         words = before = existing = tables = NO_WORDS

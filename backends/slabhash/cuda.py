@@ -65,10 +65,10 @@ class CudaKernels:
 
     Args:
         device: a CUDA device.
-        budget: of the store; scratch memory is accounted for there.
+        budget: the store's budget, which includes scratch memory.
         shape: geometry of the slabs.
-        weight_dtype: of the store.
-        options: of the store.
+        weight_dtype: dtype of the store's weights, or None.
+        options: the store's options.
     """
 
     def __init__(

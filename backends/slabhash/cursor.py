@@ -68,7 +68,7 @@ def bucket_of(v, count):
 
 @inner
 def match_words(g, base, v):
-    """Return a mask whose low ``g.keys`` bits are the key slots that hold ``v``, of the slab with first word ``base``.
+    """Return a mask of the key slots that hold ``v``, in its low ``g.keys`` bits; ``base``: the slab's first word.
 
     Slabs of 4 and 8 words are compared twice with the same words, which costs less than another branch.
     """
@@ -98,8 +98,8 @@ def buckets(g, u):
 def first(g, u, k):
     """Return the cursor at the head slab of bucket ``k``.
 
-    Of a vertex with several buckets it asks for the second slab of one behind: heads are read in order of their
-    addresses, second slabs are anywhere.
+    For a vertex with several buckets it prefetches the second slab of a later one: head slabs are consecutive in
+    memory, second slabs are not.
     """
     word = g.vertex[head_place(u)]
     head = first_slab(word) + k
@@ -201,9 +201,9 @@ def find(g, u, v):
 
 @inner
 def listed(g, u, keys, count, into, found):
-    """List those of the first ``count`` of ``keys`` that are neighbours of ``u`` behind ``found`` others.
+    """List those of the first ``count`` of ``keys`` that are neighbours of ``u``, after the ``found`` in ``into``.
 
-    All head slabs are asked for before one is read.
+    All head slabs are prefetched before the first one is read.
     """
     word, several, heads = np.int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
     head, several = word & (SEVERAL - 1), several if word & SEVERAL else 1

@@ -77,9 +77,9 @@ class Kernels(Protocol):
     def insert(
         self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
     ) -> int:
-        """Insert a batch, of which the edges before ``start`` are in; return how many are in then.
+        """Insert the edges of a batch from index ``start`` on; return the index behind the last one inserted.
 
-        On the CPU that may be fewer than all: a vertex should be rehashed and the reservation does not allow it.
+        On the CPU that may be short of the end: a vertex must be rehashed, for which the reservation lacks slabs.
         """
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
@@ -89,7 +89,7 @@ class Kernels(Protocol):
         """Look a batch up."""
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free what deletions have left behind, of the vertices whose first heads are in a range of the slabs.
+        """Free slabs that deletions have emptied, of the vertices whose first head slabs are from ``begin`` to ``end``.
 
         At most ``quota`` slabs are taken for that.
         """
@@ -116,13 +116,13 @@ class Kernels(Protocol):
         """Add the edges per source to ``counts`` (uint32 per vertex)."""
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
-        """Return how many slabs inserting the batch needs at most; waits for the device.
+        """Return an upper bound of the slabs that an insertion of the batch needs; waits for the device.
 
-        ``bump`` is the counter BUMP. With ``fresh`` all heads below it are empty, and the pool is not read.
+        ``bump`` is the counter BUMP. With ``fresh`` all head slabs below it are empty, and the pool is not read.
         """
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return how many slabs besides the ``heads`` moving all edges of ``old`` needs at most; waits for the device.
+        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``; waits.
 
         Of ``plan`` only the words and bucket codes of the vertices are read.
         """

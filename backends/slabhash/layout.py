@@ -62,10 +62,10 @@ SHRINK_AT = 2  #: also when it has this many times as many
 
 @dataclass(frozen=True)
 class Geometry:
-    """A slab of ``words`` words: keys in ``[0, keys)``, next slab at ``keys``, weights from ``weight_offset`` on.
+    """A slab of ``words`` words of 32 bits: ``keys`` keys, the next slab, and weights from word ``weight_offset`` on.
 
-    ``weight_words`` is the size of a weight in words (0: no weights). On CUDA a tile of ``lanes`` lanes, with
-    ``lane_words`` words (1 or 4) each, loads the keys and the next pointer of a slab.
+    ``weight_words`` is the size of a weight in words (0: no weights). On CUDA a tile of ``lanes`` lanes loads the keys
+    and the next pointer of a slab, ``lane_words`` words (1 or 4) each.
     """
 
     words: int
@@ -79,8 +79,8 @@ class Geometry:
 def geometry(slab_bytes: int, weight_dtype: np.dtype | None, *, warp: bool = False) -> Geometry:
     """Return the geometry of slabs of 16, 32, 64 or 128 bytes for weights of ``weight_dtype`` (None: no weights).
 
-    ``warp`` has a slab served by all 32 lanes of a warp with 4 bytes each, as in the papers, instead of as few as can
-    be with 16 bytes each.
+    With ``warp`` all 32 lanes of a warp serve a slab, 4 bytes each, as in the papers; otherwise as few lanes as
+    possible, 16 bytes each.
     """
     words = slab_bytes // 4
     weight_words = 0 if weight_dtype is None else weight_dtype.itemsize // 4
@@ -104,10 +104,10 @@ def macros(shape: Geometry) -> dict[str, int]:
 
 
 def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
-    """Return the slab width for an expected degree (0: unknown).
+    """Return the slab size in bytes for an expected degree (0: unknown).
 
-    One slab of 16 (without weights), 32 or 64 bytes if that holds the edges; else 64 bytes without weights (128 for
-    heavy vertices only), and 128 with weights, so that there are 10 to 15 keys to a slab either way.
+    The smallest of 16 (only without weights), 32 and 64 bytes whose slab holds all edges of such a vertex; else 128
+    with weights; without weights 64, or 128 for more than eight such slabs.
     """
     if weight_dtype is None and 0 < mean_degree <= geometry(16, None).keys:
         return 16
@@ -120,12 +120,15 @@ def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
 class Slabs(NamedTuple):
     """All arrays of a store, and what kernels need to know about them; the same on both devices.
 
-    ``pool`` uint32[capacity * words] (aligned to 128 bytes; what is unused is EMPTY); ``owner`` uint32[capacity], EMPTY
-    for free slabs. ``vertex`` uint32[2 * vertices]: at 2 v the head word, which is EMPTY (no storage yet) or the first
-    slab of v, with the flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree. ``buckets`` uint16 per
-    vertex (encoded; 1 without storage; read only with that flag). ``counters`` uint32[64]; ``free_list`` uint32.
-    ``fresh`` and ``touched`` are uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of
-    ``fresh[s]`` says that the key in slot j was inserted since the mark, LISTED_BIT that slab s is in ``touched``.
+    Attributes:
+        pool: uint32[capacity * words], aligned to 128 bytes; unused words are EMPTY.
+        owner: uint32[capacity]: the vertex of each slab, EMPTY for free slabs.
+        vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the
+            flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
+        buckets: uint16 per vertex: the encoded number of buckets (1 without storage); read only with that flag.
+        counters: uint32[64]. free_list: uint32, the free slabs.
+        fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of
+            ``fresh[s]``: the key in slot j was inserted since the mark; LISTED_BIT: slab s is in ``touched``.
     """
 
     pool: Array
@@ -155,8 +158,8 @@ NO_SLABS = Slabs(
 class SlabView(NamedTuple):
     """Arrays of the view; a part of :class:`Slabs`.
 
-    ``weight`` is the pool in the weight dtype (uint32 if there are no weights); the slot of an edge is the index of its
-    key in ``pool``. ``weight_offset`` is the word of the first weight of a slab.
+    ``weight`` is the pool in the weight dtype (uint32 if there are no weights); the slot of an edge is the index of
+    its key in ``pool``. The first weight of a slab is at its word ``weight_offset``.
     """
 
     pool: Array

@@ -45,15 +45,15 @@ LOWER_HALF, HALF = 0xFFFFFFFF, 1 << 31  # tickets are counted modulo 2**32
 
 @dataclass(slots=True, eq=False)  # read on the hot path, where a slot takes a third of the time of a NamedTuple's field
 class Demand:
-    """What a batch of ``edges`` edges can need at most.
+    """Upper bounds of what a batch can need.
 
     Attributes:
-        edges: of the batch.
+        edges: number of edges of the batch.
         need: slabs for its edges.
         quota: slabs for rehashing.
-        least: slabs that must be free for it; those that reserve() set aside for later batches included.
-        ample: free slabs from which on some can be taken in advance, and may stay unused.
-        ahead: how many a warp takes in advance at a time, if there are as many (0: none).
+        least: slabs that must be free for it, including those that reserve() set aside for later batches.
+        ample: with at least this many free slabs, warps may take some in advance, which may remain unused.
+        ahead: how many a warp then takes in advance at a time (0: none).
         sized: whether all buckets were sized for this batch.
     """
 
@@ -71,12 +71,12 @@ class Reservation:
     """Slabs set aside for a batch that is about to be queued.
 
     Attributes:
-        edges: of the batch.
-        slabs: set aside for it.
+        edges: number of edges of the batch.
+        slabs: number of slabs set aside.
         quota: those of them that rehashing may use; negative: no rehashing.
         ahead: slabs that a warp takes in advance at a time, or 0.
-        ticket: number of the batch, by which the counters that its kernel sends are known.
-        kept: slabs that suffice for the edges to go, rehashing aside.
+        ticket: number of the batch, which its kernel sends with the counters.
+        kept: slabs that suffice for the remaining edges without rehashing.
     """
 
     edges: int
@@ -139,9 +139,9 @@ class Sweep(NamedTuple):
 
 
 class Grow(NamedTuple):
-    """Grow the pool to ``wanted`` slabs, or at least to ``least``; answer whether it did.
+    """A request to grow the pool to ``wanted`` slabs, or at least to ``least``; the answer says whether it grew.
 
-    If it is not ``optional``, failing raises ``CapacityError``.
+    If it is not ``optional``, failure raises ``CapacityError``.
     """
 
     least: int
@@ -191,9 +191,9 @@ class Ledger:
     # -- what the device says ------------------------------------------------------------------------------------------
 
     def record(self, counters: Sequence[int], capacity: int, inserted: int = 0) -> None:
-        """Take over the counters after all queued work, and the capacity of the pool.
+        """Record the counters after all queued work, and the capacity of the pool.
 
-        ``inserted`` edges have not been noted by :meth:`queued`.
+        ``inserted``: edges inserted without a call of :meth:`queued`.
         """
         if inserted:
             self.inserted += inserted
@@ -241,10 +241,10 @@ class Ledger:
         return self.bound(edges, self.capacity - self.free + self.num_vertices)
 
     def in_advance(self, edges: int) -> int:
-        """Return how many slabs a batch may take in advance, beyond what it needs.
+        """Return how many slabs a batch may take in advance, beyond its worst case; 0 on the CPU.
 
-        In a small batch those edges take one slab each that find their vertex without storage. All but the first of a
-        vertex do not need theirs, but share its slabs: so the batch takes at most one per edge, and what they fill.
+        The warps of a large batch each leave a few of them unused. In a small batch every edge whose vertex has no
+        storage takes one at once, and edges of the same vertex then share the first one.
         """
         if not self.warps:
             return 0
@@ -281,9 +281,9 @@ class Ledger:
         return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
 
     def keeps(self, edges: int) -> bool:
-        """Keep slabs for ``edges`` edges to come if enough are free on the CPU; return whether they are.
+        """Reserve slabs for ``edges`` more edges on the CPU, if enough are free; return whether they are.
 
-        A few edges get no slabs for rehashing: else a pool would grow for their sake whenever little is free.
+        None are reserved for rehashing, since a few edges should not make the pool grow.
         """
         allowance = self.allowance(edges) if edges > FEW else 0
         if self.warps or self.denied or self.free < edges + allowance:
@@ -350,9 +350,9 @@ class Ledger:
     # -- after deletions -----------------------------------------------------------------------------------------------
 
     def trimming(self, edges: int) -> tuple[int, int]:
-        """Note that a batch of ``edges`` edges was deleted; return the range of slabs to be trimmed now, maybe empty.
+        """Note that a batch of ``edges`` edges was deleted; return the range of slabs to trim now, which may be empty.
 
-        The ranges go round the pool, so that the work is in proportion to the deletions, and each slab has its turn.
+        Ranges go round the pool, so that the work is proportional to the deletions and every slab gets its turn.
         """
         self.credit += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB
@@ -372,8 +372,8 @@ class Ledger:
     def spend(self, most: int) -> int:
         """Set slabs aside that trimming may take; return how many.
 
-        Those are free that no reservation needs; on CUDA ``most`` and a small share of them: what is left over is not
-        known before the counters of a later batch.
+        On the CPU these are all free slabs that no reservation needs; on CUDA at most ``most``, and a small share of
+        them, since what remains is only known from the counters of a later batch.
         """
         free = max(0, self.free - (self.worst_case(self.promised) if self.promised else 0))
         if not self.warps:
@@ -405,8 +405,8 @@ class Ledger:
     def provide_more(self, edges: int, need: int) -> Steps:
         """Within a batch on the CPU: get slabs to rehash a vertex.
 
-        ``edges`` are to go, for which ``need`` slabs suffice. Returns the new need and the quota, negative if there are
-        no more.
+        ``edges`` edges remain, for which ``need`` slabs suffice. Returns the new need and the quota, negative if there
+        are no more slabs.
         """
         yield Read()
         allowance = self.allowance(edges)

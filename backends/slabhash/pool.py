@@ -24,8 +24,8 @@ class Pool:
     Every method that allocates raises ``CapacityError`` before anything has changed.
 
     Attributes:
-        slabs: the present arrays.
-        view: what kernels are handed of them, if the store has made it; forgotten with them.
+        slabs: the current arrays.
+        view: the view of them for kernels, once the store has made it; reset when they change.
     """
 
     slabs: Slabs
@@ -110,7 +110,7 @@ class Pool:
     def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
         """Return the arrays of a store without edges.
 
-        ``tables`` are the words and bucket codes of the vertices, which are accounted for already; None: those of
+        ``tables`` are the words and bucket codes of the vertices, already counted in the budget; None: new ones for
         ``vertices`` without storage.
         """
         xp, shape = self._device.xp, self._shape

@@ -134,7 +134,7 @@ def cursor_declarations() -> str:
 
 @cache
 def prelude(shape: Geometry) -> str:
-    """Return what is put in front of the sources: counters, constants, ``bits_t`` (a weight, bit for bit), structs.
+    """Return the text before the CUDA sources: counters, constants, ``bits_t`` (a weight as bits), structs.
 
     Without weights ``bits_t`` is never read or written.
     """
@@ -149,9 +149,9 @@ def prelude(shape: Geometry) -> str:
 
 @cache
 def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | None = None) -> dict[str, Program]:
-    """Return the programs of the backend by source file; with a ``variant``, those that take unvalidated batches of it.
+    """Return the programs of the backend by source file; with ``variant``, those that take unvalidated batches of it.
 
-    They are the same for all stores of this layout, so that kernels are looked up once.
+    All stores of this layout share them.
     """
     defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
     if variant is not None:

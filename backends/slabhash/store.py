@@ -42,16 +42,16 @@ class SlabHashStore(Store):
 
     Args:
         slab_bytes: 16, 32, 64, 128, or ``"auto"``: by the mean of the degree hints; without hints by that of the first
-            batch, if this is a bulk load (twice as many edges as vertices or more).
+            batch, if it has at least twice as many edges as there are vertices.
         load_factor: edges per key slot for which buckets are sized.
-        hashing: False gives every vertex one bucket: denser slabs for traversal, linear search for queries; vertices
-            are then never rehashed.
+        hashing: False gives every vertex one bucket and never rehashes: denser slabs for traversal, but queries are
+            linear searches.
         in_flight: edges of a query that a tile of CUDA lanes works on at a time: 1, 2, 4, or ``"auto"``.
-        reference: the scheme of the papers, for comparison: slabs of 128 bytes, on CUDA each served by a full warp with
-            4 bytes to a lane, one edge at a time.
+        reference: the scheme of the papers, for comparison: slabs of 128 bytes, on CUDA each served by a full warp
+            with 4 bytes to a lane, one edge at a time.
 
     ``memory_limit`` bounds everything that the store allocates at any time: both pools while one grows, free list,
-    marks and scratch memory included. What it returns, and temporary arrays of queries, do not count.
+    marks and scratch memory. Results, and temporary arrays of queries, do not count.
 
     Raises:
         ParameterError: an option is of the wrong type or out of range.
@@ -213,10 +213,10 @@ class SlabHashStore(Store):
     single, end_single = single, end_single
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`suricate.store.Store.apply`: on CUDA, if enough slabs are free for the worst case of the batch.
+        """Prepare a change on CUDA if enough slabs are free for its worst case; see :meth:`suricate.store.Store.apply`.
 
-        One launch validates and applies a batch. Of a change of both kinds it applies the deletion, after it has
-        validated the insertion too.
+        One launch validates and applies a batch. If there are both kinds, the deletion is applied after the insertion
+        was validated, too.
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None

@@ -35,9 +35,9 @@ class Sizing:
     Attributes:
         expected: degree per vertex, ``uint32[num_vertices]``.
         stored: number of edges in the store.
-        batch: a batch that is about to be inserted, and is in ``expected``.
-        unused: slabs to have free besides.
-        later: edges to reserve slabs for besides.
+        batch: a batch that is about to be inserted, included in ``expected``.
+        unused: slabs that should remain free.
+        later: further edges to reserve slabs for.
         growth: buckets are sized for this many times the expected degrees.
     """
 
@@ -50,15 +50,15 @@ class Sizing:
 
 
 class Supply:
-    """Changes a store, and reads counters, sweeps, grows and rebuilds to have slabs for that.
+    """Applies batches to a store; before that, gets slabs by reading counters, trimming, growing or rebuilding.
 
-    Every method that may need memory raises ``CapacityError`` before anything has changed, but for what is optional.
+    Every method that may need memory raises ``CapacityError`` before anything has changed, except for optional growth.
 
     Args:
         pool: the arrays of the store.
         ledger: the number of its slabs, which nothing else changes.
         budget: its bytes.
-        kernels: of its device.
+        kernels: the kernels of its device.
     """
 
     def __init__(self, pool: Pool, ledger: Ledger, budget: Budget, kernels: Any) -> None:
@@ -86,9 +86,7 @@ class Supply:
                 self.compact()
 
     def insert_few(self, src: Array, dst: Array, weight: Array | None) -> Outcome | None:
-        """Insert a small batch on the CPU by as few calls of Python as possible; None, and nothing has changed, without
-        free slabs.
-        """
+        """Insert a small batch on the CPU with little Python; without free slabs return None, with nothing changed."""
         edges, ledger = len(src), self.ledger
         quota = ledger.quota_of_few(edges)
         if quota < 0:
@@ -152,9 +150,9 @@ class Supply:
             self.read()
 
     def prepare(self, delete: DeviceBatch | None, insert: DeviceBatch | None) -> Callable[[], None] | None:
-        """On CUDA: prepare a change, if enough slabs are free for whatever is in it; return what carries it out.
+        """On CUDA: prepare a change, if enough slabs are free for its worst case; return the function that makes it.
 
-        Of both kinds, the insertion is checked by a launch of its own, ahead of the deletion.
+        If there are both kinds, a separate launch validates the insertion, before the deletion.
         """
         kernels, slabs = self._kernels, self._pool.slabs
         demand = insertion = None
@@ -272,8 +270,8 @@ class Supply:
     def rebuild(self, sizing: Sizing) -> int:
         """Size the buckets of all vertices, and move all edges to them; return the slabs that the batch may need.
 
-        Raises ``CapacityError`` before anything has changed. Does not read the counters again: the ledger takes as many
-        slabs for used as moving all edges can take.
+        Raises ``CapacityError`` before anything has changed. Counters are not read again: the ledger counts the worst
+        case of moving all edges as used.
         """
         pool, kernels, ledger, budget = self._pool, self._kernels, self.ledger, self._budget
         old, marked = pool.slabs, bool(pool.slabs.marked)

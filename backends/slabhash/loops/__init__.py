@@ -58,9 +58,9 @@ def encode(count):
 
 @inner
 def compare(g, base, v, compare8):
-    """Return the mask of the key slots that compare with ``v`` (uint32), of the slab whose first word is ``base``.
+    """Return a mask of the key slots that match ``v`` (uint32), for the slab whose first word is ``base``.
 
-    ``compare8`` is ``match8`` (they equal it) or ``reach8`` (they are not below it).
+    ``compare8`` is ``match8`` (equal) or ``reach8`` (not below).
     """
     hits = compare8(g.pool, base, v)
     if g.keys > 7:
@@ -114,9 +114,9 @@ def weight_of(g, slot):
 
 @inner
 def allocate(g, owner):
-    """Return a clean slab for vertex ``owner``: one of the free list, else a new one. The host has reserved it.
+    """Return an empty slab for vertex ``owner``, from the free list or new; the host has reserved it.
 
-    Threads that ask at once may count more slabs as taken than are listed; ``cpu.py`` sees to that.
+    Concurrent threads may count more slabs as taken than the list has; ``cpu.py`` corrects that.
     """
     slab = np.int64(-1)
     if g.counters[TAKEN] < g.counters[LISTED]:
@@ -131,9 +131,9 @@ def allocate(g, owner):
 
 @inner
 def take(g, owner, begin, end, ahead):
-    """Return a clean slab for ``owner``, and what is left of ``ahead`` that the thread took at once: ``[begin, end)``.
+    """Return an empty slab for ``owner``, and what is left of the thread's own range of new slabs, ``[begin, end)``.
 
-    Threads that took each new slab from one counter would wait for its cache line most of the time.
+    A thread takes ``ahead`` slabs at once from the common counter, whose cache line threads would otherwise wait for.
     """
     if begin == end:
         if ahead < 2 or g.counters[TAKEN] < g.counters[LISTED]:
@@ -198,9 +198,9 @@ def put_behind(g, slab, after):
 
 @inner
 def append(g, slab, v, weights, word, fresh):
-    """Add a key that is not in the chain from ``slab`` on, with the weight at ``weights[word:]``.
+    """Add a key that is not in the chain beginning with ``slab``, with the weight at ``weights[word:]``.
 
-    There are no tombstones in this chain: where moves go to, nothing was deleted.
+    The chain has no tombstones, since nothing was deleted from it.
     """
     slot = np.int64(-1)
     while slot < 0:
@@ -256,10 +256,10 @@ def carve(g, count):
 
 @kernel
 def rehash(g, v, per_bucket, quota):
-    """Move vertex ``v``, which has outgrown its buckets, to more; return the slabs spent, -1 if ``quota`` denies them.
+    """Move vertex ``v``, which has outgrown its buckets, to more; return the slabs spent, -1 if ``quota`` is too small.
 
-    Spent are the new heads, and as many slabs as it has: its old slots, free ones included, may be all that was planned
-    for the edges of the batch that are still to come, whatever bucket these go to.
+    Spent are the new head slabs, and as many as the vertex had: all its old slots may have been reserved for edges of
+    the batch that are still to come.
     """
     head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
     degree = np.int64(g.vertex[degree_place(v)])
@@ -302,10 +302,10 @@ def fetch_slab(g, slab):
 
 @inner
 def fetch(g, src, dst, start, heads, i):
-    """Prefetch what the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places behind the i-th will touch first.
+    """Prefetch what the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places after the i-th will read first.
 
-    Called for every ``i`` from ``start - FAR`` on, so that the first edges, from ``start`` on, are prefetched as well.
-    ``heads`` (int64[RING]) remembers where the chains of the next edges begin (-1: nowhere yet).
+    Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well.
+    ``heads`` (int64[RING]) holds the beginnings of the chains of the next edges (-1: no storage).
     """
     if i + FAR < len(src):
         prefetch(g.vertex, head_place(src[i + FAR]))
@@ -324,9 +324,9 @@ def fetch(g, src, dst, start, heads, i):
 
 @inner
 def survey(g, slab, v):
-    """Walk the chain from ``slab`` on; return the slot of key ``v``, its first free slot, its last slab and its length.
+    """Walk the chain from ``slab`` on; return the slot of key ``v``, the first free slot, the last slab, the length.
 
-    Slots are -1 if there are none; where there is the key, the walk ends, and only its slot is meaningful.
+    A slot is -1 if there is none. If the key is found the walk ends, and only its slot is meaningful.
     """
     free, last, length = np.int64(-1), slab, 0
     while slab >= 0:
@@ -350,10 +350,9 @@ def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, st
 
 @kernel
 def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on until the quota denies slabs: see :func:`insert_run`.
+    """Insert edges from index ``start`` on, rehashing vertices until the quota is too small: see :func:`insert_run`.
 
-    It takes twice as long to compile as :func:`insert_edges`, which does for graphs whose vertices do not outgrow
-    their first buckets.
+    It takes twice as long to compile as :func:`insert_edges`, which suffices if no vertex outgrows its buckets.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
 
@@ -368,11 +367,15 @@ def leave(g, v, per_bucket, quota):
 def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, grow):
     """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
 
-    ``grow`` is :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets. A new key goes to
-    the first free slot of its chain. ``weights`` are words. Weighted stores write the indices of the edges that are
-    there already to ``existing``; its last word counts them. ``policy`` is the number of slabs that rehashing may use
-    (negative: do not rehash), whether the store hashes, and its edges per bucket. New slabs are taken ``ahead`` at a
-    time; those that are left over are free.
+    Args:
+        weights: 32-bit words.
+        existing: weighted stores write the indices of edges that are stored already; the last word is their number.
+        ahead: number of new slabs taken at a time; unused ones are freed.
+        policy: the number of slabs that rehashing may use (negative: do not rehash), whether the store hashes, and its
+            edges per bucket.
+        grow: :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets.
+
+    A new key goes to the first free slot of its chain.
     """
     quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)

@@ -26,8 +26,8 @@ NO_ROW = np.uint64(EMPTY)  # no key has this source
 class Load(NamedTuple):
     """A sorted batch for an empty store: ``keys[i]`` is source and destination of edge ``order[i]`` of the batch.
 
-    ``src`` is that of the batch, and ``vertex`` that of the store, whose buckets are planned. The ``parts`` are ranges
-    of whole rows; each has memory for a place per bucket of a vertex in ``places``.
+    ``src`` is the batch's, ``vertex`` the store's, with planned buckets. The ``parts`` are ranges of whole rows; each
+    has scratch in ``places`` for one entry per bucket of a vertex.
     """
 
     src: np.ndarray

@@ -56,9 +56,9 @@ def count_keys(src, counts):
 
 @kernel
 def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
-    """Write the encoded bucket count for each expected degree of a range, 0 where that is 0; return the heads.
+    """Write the encoded number of buckets for each expected degree of a range, 0 for degree 0; return their sum.
 
-    A vertex of up to ``fits`` edges has one bucket: all of them are in one slab, which is all that a query reads.
+    A vertex of up to ``fits`` edges has one bucket: all its edges are in one slab.
     """
     total = np.int64(0)
     for v in range(first, last):
@@ -126,8 +126,8 @@ def free_slots(g, slab):
 def count_slabs(g, bump, src, dst, heads, left, fresh):
     """Return an upper bound of the slabs that an insertion needs.
 
-    ``left``, zeroed uint8[bump + vertices], is set to one more than the slots that are left of a chain. With ``fresh``
-    all heads are known to be empty, and the pool is not read. ``heads`` is as for ``fetch``.
+    ``left`` is scratch, uint8[bump + vertices], zero before: 1 plus the number of free slots of a chain. With
+    ``fresh`` all head slabs are empty, and the pool is not read. ``heads`` is as for ``fetch``.
     """
     need = np.int64(0)
     for i in range(-FAR, len(src)):
@@ -161,7 +161,7 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
 def count_moves(old, plan, left, first, last):
     """Return an upper bound of the slabs, besides heads, that the edges of vertices ``[first, last)`` need in ``plan``.
 
-    ``left``, zeroed uint8[heads], is set to one more than the number of slots that are left of a chain.
+    ``left`` is scratch, uint8[heads], zero before: 1 plus the number of free slots of a chain.
     """
     need = np.int64(0)
     for u in range(first, last):
@@ -210,9 +210,9 @@ def count_edges(vertex, first, last):
 
 @kernel
 def cut_evenly(vertex, num_vertices, total, cuts):
-    """Cut vertices with ``total`` edges into ranges with about equally many.
+    """Cut vertices with ``total`` edges into ranges with about equally many edges.
 
-    ``cuts`` (int64[ranges, 2]) gets the first vertex of each range, and how many edges come before it.
+    ``cuts`` (int64[ranges, 2]) gets the first vertex of each range, and the number of edges before it.
     """
     part, before = 0, np.int64(0)
     for v in range(num_vertices):

@@ -100,9 +100,9 @@ def close_up(g, head):
 
 @inner
 def merge_buckets(g, v, head, count, code):
-    """Let ``v`` have fewer buckets, in place: the first of those it has.
+    """Reduce the buckets of ``v`` in place, to the first ones.
 
-    A key goes from bucket k to one that is not behind k, which is done by then.
+    The new bucket of a key is never after its present one, so it is processed already.
     """
     kept = decode(code)
     for k in range(count):
