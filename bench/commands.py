@@ -359,10 +359,10 @@ def is_drawn(suite: str, size: int) -> bool:
 def default_graphs(
     suite: str, edges: int | None = None, device: Device | None = None, *, quick: bool = False
 ) -> Sequence[str]:
-    """Return the graphs of a suite unless some are named; of one on all real graphs, those that are here.
+    """Return the graphs that a suite is measured on by default; if it is on all real graphs, those present here.
 
     ``edges`` is the size of drawn graphs, or None for the usual one. On CUDA a suite may have further graphs.
-    ``quick``: those of a short run.
+    ``quick``: the graphs of a short run.
     """
     from suricate.bench import drawn, inputs
 

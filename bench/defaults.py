@@ -10,10 +10,9 @@ from typing import NamedTuple
 class Suite(NamedTuple):
     """A suite: whether ``--suite all`` includes it, and the graphs that it is measured on; None: all real ones.
 
-    ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with so
-    many ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU. ``quick``: graphs
-    of a short run. ``temporal``: whether the temporal graphs that are here belong to it, in a short run the one that
-    ships.
+    ``drawn``: its graphs are drawn in pieces (``suricate.bench.drawn``), by default one of each of these kinds with
+    ``edges_per_vertex``. ``on_cuda``: further graphs on a GPU. ``quick``: the graphs of a short run. ``temporal``: it
+    is also measured on the temporal graphs present here, in a short run on the bundled one.
     """
 
     in_all: bool

@@ -92,9 +92,9 @@ def drawn_degrees(fixture: Fixture) -> Any:
 
 
 def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
-    """Return the graph that ``spec`` names: ``rmat:SCALE[:EDGE_FACTOR]`` or ``uniform:VERTICES:EDGES``.
+    """Return the graph for ``spec``, drawn in pieces: ``rmat:SCALE[:EDGE_FACTOR]`` or ``uniform:VERTICES:EDGES``.
 
-    Its edges are not those of ``inputs.load``.
+    Its edges differ from those of ``inputs.load``.
 
     Raises:
         UnknownNameError, ValueError: see :func:`suricate.bench.inputs.parse`; or it cannot be drawn in pieces.

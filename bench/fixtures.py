@@ -22,10 +22,13 @@ class Fixture:
     """A backend (its name or class) on an input and a device.
 
     Graphs are built and verified on first use, and kept until :meth:`reset`.
-    ``weighted`` says whether graphs carry the input's weights (float32) where a task does not decide that itself;
-    ``checks`` and ``options`` are passed on to ``Graph``. With ``hints``, graphs are given the exact degrees of the
-    input as hints. ``label`` is what rows add about the fixture. ``silent`` marks the store that does nothing, which is
-    not verified.
+
+    Args:
+        weighted: whether graphs have the input's weights (float32), unless a task decides.
+        checks, options: passed to ``Graph``.
+        hints: whether graphs get the exact degrees of the input as hints.
+        label: what rows say about the fixture.
+        silent: the store does nothing and is not verified.
     """
 
     def __init__(
@@ -61,7 +64,7 @@ class Fixture:
     ) -> Any:
         """Return a new graph without edges; an undirected one has in-edges in any case.
 
-        ``settings`` take the place of those of the fixture.
+        ``settings`` override those of the fixture.
         """
         from suricate.graph import Graph
 
@@ -142,11 +145,11 @@ class HostBatch:
 
 
 class Batches:
-    """Fresh batches of ``size`` edges.
+    """Draws batches of ``size`` edges, a new one at each call.
 
-    Uniform pairs, as drawn or sorted, existing edges (distinct, uniformly chosen), half of each, or edges of the hub
-    (the vertex of largest out-degree) to distinct vertices, uniformly chosen. Those of undirected graphs have
-    ``src <= dst``.
+    Uniform pairs, as drawn or sorted; existing edges (distinct, uniformly chosen); half of each; or edges of the hub
+    (the vertex of largest out-degree) to distinct vertices, uniformly chosen. Batches of undirected graphs have ``src
+    <= dst``.
     """
 
     def __init__(
@@ -191,9 +194,9 @@ class Batches:
 
 
 class Housekeeper:
-    """Compacts a graph between repeats when deleted edges have bloated it, so that all repeats meet the same graph.
+    """Compacts a graph between repeats when deleted edges have bloated it, so that all repeats see the same graph.
 
-    Without, a rate would depend on the number of repeats before; what bloat costs is measured by the workload 'churn'.
+    Otherwise a rate would depend on the number of repeats before; the workload 'churn' measures the cost of bloat.
     """
 
     def __init__(self, graph: Any) -> None:

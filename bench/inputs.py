@@ -27,11 +27,14 @@ REAL = ("static", "temporal")  #: where the graphs are in the folder of real gra
 
 @dataclass(frozen=True)
 class Input:
-    """A list of edges as it came: duplicates, self-loops and order included.
+    """A list of edges as read or generated, including duplicates and self-loops, in its order.
 
-    ``src`` and ``dst`` are uint32[m]; ``weight`` is float32[m], drawn from the seed, uniform in [0.5, 1.5), whatever
-    the file says. ``temporal`` says that the order is that of time. ``sha256`` is the digest of the file, or of the
-    arrays that were generated. ``centre`` is the vertex in the middle of a grid.
+    Attributes:
+        src, dst: uint32[m].
+        weight: float32[m], drawn from the seed, uniform in [0.5, 1.5), whatever the file contains.
+        temporal: whether the order is that of time.
+        sha256: the digest of the file, or of the generated arrays.
+        centre: the vertex in the middle of a grid.
     """
 
     name: str
@@ -126,7 +129,7 @@ class Spec(NamedTuple):
 
 
 def parse(text: str) -> Spec:
-    """Return what the text names; nothing is read or generated yet.
+    """Return the specification of a graph; nothing is read or generated yet.
 
     Args:
         text: ``rmat:SCALE[:EDGE_FACTOR]``, ``grid:WIDTHxHEIGHT``, ``uniform:VERTICES:EDGES``, or a file that
@@ -134,7 +137,7 @@ def parse(text: str) -> Spec:
 
     Raises:
         UnknownNameError: it is neither the name of a generator nor a file.
-        ValueError: what follows the generator's name is malformed, or a number is 0.
+        ValueError: the part after the generator's name is malformed, or a number is 0.
     """
     if Path(text).is_file():
         return Spec(text, "", ())
@@ -159,9 +162,9 @@ def size_of(spec: Spec) -> int:
 
 
 def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
-    """Return the graph that ``spec`` names, or its text (see :func:`parse`).
+    """Return the graph for ``spec``, a specification or its text (see :func:`parse`).
 
-    ``seed`` is that of the generator and of the weights.
+    ``seed`` is for the generator and for the weights.
 
     Raises:
         UnknownNameError, ValueError: see :func:`parse`; or the numbers are too large, or the graph has no edges.

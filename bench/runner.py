@@ -81,10 +81,10 @@ class Task:
         """Return the input of one repeat, on the device."""
 
     def warm(self) -> None:
-        """Make a call of the kind of :meth:`action` that changes nothing; a few of them precede a timed one.
+        """Make a call like :meth:`action` that changes nothing; a few of them precede each timed call.
 
-        Preparing a repeat has emptied the caches of the interpreter and of the launch path, which a stream of calls
-        finds filled; for an action of 25 microseconds that is a fifth of its time.
+        Preparing a repeat evicts the interpreter and the launch path from the caches, where a stream of calls finds
+        them; that is a fifth of the time of an action of 25 microseconds.
         """
 
     def action(self, prepared: Any) -> Any:
@@ -160,8 +160,8 @@ class Timing:
     def of(cls, samples: list[float]) -> Timing:
         """Return the statistics of one or more samples.
 
-        The deviation is the standard deviation, if the noise is normal: 1.4826 x the median absolute deviation, or the
-        distance of the quartiles / 1.349 if that is more.
+        The deviation equals the standard deviation for normal noise: the larger of 1.4826 x the median absolute
+        deviation and the distance of the quartiles / 1.349.
         """
         median = statistics.median(samples)
         several = samples if len(samples) > 1 else samples * 2
@@ -186,17 +186,17 @@ class Timing:
 
 @dataclass
 class Measurement:
-    """What the runner found out about a task.
+    """The result of measuring a task.
 
     Attributes:
         status: ``"ok"``, ``"FAIL"`` (differs from the oracle), ``"ERROR"`` (raised), ``"skip"``, or ``"over"``:
             verified, but slower than the task's limit.
         reason: why it is not ok.
         timing: statistics of the timed repeats; None unless ok.
-        quiet: the same for repeats on a quiet core, where that was asked for.
-        over: seconds of a repeat that was over the limit; None if the row was not measured since a smaller one was.
+        quiet: the same for repeats on a quiet core, if requested.
+        over: seconds of a repeat that exceeded the limit; None if the row was not measured because a smaller one did.
         first: seconds of the first action, compilation included; None unless ok.
-        compile: ``first`` less the median, at least 0: compilation and other work that is done once.
+        compile: ``first`` minus the median, at least 0: compilation and other work that is done once.
     """
 
     status: str

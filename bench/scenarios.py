@@ -26,9 +26,9 @@ def scenario_of(fixture: Fixture, name: str) -> Scenario:
 
 
 class Scenario:
-    """All edges of the input, as they were built.
+    """The graph under test in a given condition; this one: all edges of the input, freshly built.
 
-    ``graph`` may be another one after :meth:`tidy` and :meth:`rebuild`; ``model`` is what it holds.
+    :meth:`tidy` and :meth:`rebuild` may replace ``graph``; ``model`` is its expected content.
     """
 
     def __init__(self, fixture: Fixture) -> None:
@@ -65,7 +65,7 @@ class Scenario:
         return max(1, min(self.warm_size(batch), constants.WARM_EDGES, len(self.model) // 64))
 
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges of the graph, with their weights, for a call before one with ``batch`` edges.
+        """Return edges of the graph, with their weights, for a query or deletion of ``batch`` edges.
 
         The keys ``without`` are left out.
         """
@@ -75,7 +75,7 @@ class Scenario:
         return _edges_at(self.fixture, self.model, _repeated(at, self.warm_size(batch)))
 
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that are not in the graph, for a call before one with ``batch`` edges.
+        """Return edges that are not in the graph, for a query or insertion of ``batch`` edges.
 
         The keys ``without`` are left out.
         """

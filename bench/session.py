@@ -38,9 +38,9 @@ def run(
     console: Console,
     table_format: str = "table",
 ) -> bool:
-    """Run ``(graph name, task)`` one after the other; return whether a row failed. ``tasks`` is empty afterwards.
+    """Run ``(graph name, task)`` one after the other; return whether a row failed. Empties ``tasks``.
 
-    The tables at the end go to ``console`` or, in another format than ``"table"``, to stdout.
+    The final tables go to ``console`` or, in another format than ``"table"``, to stdout.
     """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None
@@ -96,10 +96,10 @@ def run_tasks(
     starting: Callable[[Task], None] = lambda task: None,
     finished: Callable[[Row], None] = lambda row: None,
 ) -> list[Row]:
-    """Measure ``(graph name, task)`` one after the other; return the rows.
+    """Measure ``(graph name, task)`` one after the other; return the rows. Empties ``tasks``.
 
-    ``starting`` is called before and ``finished`` after each. A task is dropped when it is done, and with its last task
-    a fixture and its graphs. ``tasks`` is empty afterwards.
+    ``starting`` is called before and ``finished`` after each. A finished task is dropped, and a fixture with its
+    graphs when its last task is.
     """
     rows = []
     gc.collect()
@@ -117,15 +117,15 @@ def run_tasks(
 def report(
     files: Sequence[Path], outputs: dict[str, Path | None], console: Console, table_format: str = "table"
 ) -> None:
-    """Print the tables of results files, a row per file where several have the same; write what ``outputs`` names.
+    """Print the tables of results files, and write the files that ``outputs`` names, by kind.
 
-    That is pictures ("plot"), an HTML page with both ("html"), the crossover map as a page in Markdown with pictures
-    ("page"), and as the data of ``suricate advise`` ("save_map").
+    Kinds are: ``plot``: pictures; ``html``: a page with tables and pictures; ``page``: the crossover map as Markdown
+    with pictures; ``save_map``: the data of ``suricate advise``.
 
     Raises:
-        ValueError: a line of a file is not one of ours, or there is nothing to draw.
+        ValueError: a line of a file is neither a header nor a row, or there is nothing to draw.
         OSError: a file cannot be written.
-        ImportError: pictures were asked for without matplotlib.
+        ImportError: pictures were requested without matplotlib.
     """
     headers, rows = latest_of_files(files)
     if table_format == "table":

@@ -55,16 +55,16 @@ class Selection:
 
     Attributes:
         backends: names; see :func:`backend_names`.
-        device: of the backends' rows.
+        device: the device of the backends' rows.
         batches: batch sizes of the operations.
-        updates: batch sizes of the kept-current algorithms and of growth; None: by the number of the graph's edges.
+        updates: batch sizes of algorithms kept current and of growth; None: by the number of the graph's edges.
         pairs: kind of the operations' batches, or None for each operation's own.
-        algorithms: names; none: the algorithms that join the suite.
+        algorithms: names; empty: those that join the suite.
         hints: whether graphs are built with the exact degrees of the input as hints.
-        scenario: the condition of the graph that operations meet, see ``suricate.bench.scenarios``.
-        knobs: names of the options that the sweep varies; none: all that the backend declares.
-        dummy: whether the store that does nothing is measured, too.
-        quick: whether the suite on streams is a short one.
+        scenario: the condition of the graph for operations, see ``suricate.bench.scenarios``.
+        knobs: names of the options that the sweep varies; empty: all that the backend declares.
+        dummy: whether to measure the store that does nothing, too.
+        quick: whether to run the short version of the suite on streams.
     """
 
     backends: tuple[str, ...]
@@ -177,11 +177,10 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
 
 
 def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
-    """Return the tasks of a suite, backend by backend, so that the memory of one is free before the next.
+    """Return the tasks of a suite, backend by backend, so that one is freed before the next.
 
-    Those of the crossover map come form by form of the graph, and for each backend by backend.
-
-    Each suite starts with a graph of its own. ``data`` is an ``Input``, or a ``DrawnInput`` where the suite draws.
+    Those of the crossover map are grouped by form of the graph first. Each suite starts with its own graph. ``data``
+    is an ``Input``, or a ``DrawnInput`` for suites that draw their graphs in pieces.
     """
     tasks: list[Task] = []
     for name in selection.backends:

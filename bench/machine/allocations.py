@@ -16,9 +16,9 @@ Peak = Callable[[Callable[[], Any]], int]  #: does a piece of work; returns the 
 
 @contextmanager
 def metering(device: Device) -> Iterator[Peak]:
-    """Count what is allocated and freed meanwhile, which slows the host down; the value measures a piece of work.
+    """A context that counts allocations, which slows the host down; its value measures the peak of a piece of work.
 
-    On the CPU Python's own objects count as well; arrays that compiled kernels allocate for themselves do not.
+    On the CPU Python's own objects are counted, too, but not arrays that compiled kernels allocate for themselves.
     """
     if device.is_cuda:
         with _meter(device) as meter:

@@ -12,9 +12,9 @@ from suricate.bench import constants
 
 
 def copy_bandwidth(device: Device, size: int = constants.COPY_BYTES, repeats: int = constants.COPY_REPEATS) -> float:
-    """Return bytes per second, read plus written, of copying ``size`` bytes on ``device`` (median).
+    """Return bytes per second, read plus written, of copying ``size`` bytes on ``device`` (median of ``repeats``).
 
-    A copy of less than the memory that is free is taken if ``size`` does not fit.
+    If memory is too small for ``size``, fewer bytes are copied.
     """
     if device.is_cuda:
         free, _ = device.xp.cuda.runtime.memGetInfo()

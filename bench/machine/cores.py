@@ -42,10 +42,10 @@ def _loop() -> float:
 
 
 class QuietCore:
-    """Context manager: the calling thread stays on one core, and starts on a quiet one if there is any.
+    """A context in which the calling thread stays on one CPU core, a quiet one if there is any.
 
     A core is quiet if ``probe`` takes at most ``BUSY_CORE`` times the least that it has taken on any core. If none is,
-    the thread stays on one of them after probing each. Afterwards the thread may run where it might before.
+    the thread stays on one of them after probing each. At the end its former set of cores is restored.
     """
 
     def __init__(self, probe: Callable[[], float] = probe) -> None:

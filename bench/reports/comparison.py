@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 def matrix(rows: Rows) -> list[Table]:
     """Return a table per graph: a line per workload, algorithm and batch; a column per backend.
 
-    Rows that were left out are "-", lines of nothing else are not shown.
+    Skipped rows are "-"; lines with nothing else are left out.
     """
     tables = []
     for title, group in _groups(rows):

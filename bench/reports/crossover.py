@@ -18,9 +18,10 @@ POWER = 1.15  #: a number that differs by this factor from a power of two is wri
 
 
 class Cell(NamedTuple):
-    """A place of the map. ``times`` are (seconds, backend), the fastest first; ``over`` those over the limit.
+    """A cell of the crossover map.
 
-    ``update_s`` are the seconds that storing the batch takes alone, by backend.
+    ``times`` are (seconds, backend), the fastest first; ``over``: the backends over the limit; ``update_s``: seconds,
+    by backend, that storing the batch takes alone.
     """
 
     device: str
@@ -151,9 +152,9 @@ def _families(found: list[Cell]) -> list[str]:
 
 
 def picture(found: list[Cell], title: str = "") -> Any:
-    """Return the heat map of one device as a figure: a panel per family and use, coloured by the winner.
+    """Return the heat map of one device as a figure: a panel per family and use, coloured by the fastest backend.
 
-    The number is the winner's lead over the next; the larger it is, the stronger the colour. Needs matplotlib.
+    The number is its lead over the next; a larger lead has a stronger colour. Needs matplotlib.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch

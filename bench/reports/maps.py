@@ -44,10 +44,10 @@ def _machine(header: dict[str, Any]) -> str:
 
 
 def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
-    """Write the map as :mod:`suricate.plugins.advice` reads it.
+    """Write the crossover map as :mod:`suricate.plugins.advice` reads it.
 
     Raises:
-        ValueError: the rows have no cell of the map, or those of several devices.
+        ValueError: the rows have no cell of the map, or cells of several devices.
         OSError: the file cannot be written.
     """
     found = cells(rows)
@@ -86,10 +86,12 @@ def _rounded(number: float | None, digits: int = 4) -> float | None:
 
 
 def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
-    """Write the page of all devices in Markdown, and beside it their pictures as PNG and SVG; return the files.
+    """Write the crossover maps of all devices as a page in Markdown, and beside it pictures as PNG and SVG.
+
+    Returns the files.
 
     Raises:
-        ImportError: there is no matplotlib.
+        ImportError: matplotlib is not installed.
     """
     from matplotlib import rc_context
 

@@ -67,8 +67,8 @@ def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
 def rates(named: Mapping[tuple[str, str, str], Rows], peaks: Mapping[str, float]) -> Any:
     """Return a panel per graph and operation: median rates by size of batch, bands from 10th to 90th percentile.
 
-    Where the bandwidth of the memory is known, a line shows the rate at which an operation would take all of it: an
-    edge of the batch is read, and of the graph a sector of 32 bytes, which an update writes as well.
+    If the memory bandwidth is known, a line shows the rate at which the operation would use all of it: per edge, it
+    reads the batch's entry and a sector of 32 bytes of the graph, which an update writes as well.
     """
     from matplotlib.figure import Figure
 

@@ -21,8 +21,8 @@ from suricate.bench.runner import Measurement, Task
 class Row:
     """One row as it is written. Times are in seconds; all of them are None unless ``status`` is "ok".
 
-    The times are those that a user sees. Those of ``quiet_core_*`` were taken on a core that was chosen because it was
-    quiet, and are None unless that was asked for.
+    Times are wall-clock times that a user sees. Those of ``quiet_core_*`` were measured on a core chosen for being
+    quiet, and are None unless requested.
     """
 
     run: str
@@ -100,7 +100,7 @@ class Row:
 
 
 class ResultsFile:
-    """A file that lines are appended to; opened, and so known to be writable, before any work is done.
+    """A file to which lines are appended; it is opened at once, so that an unwritable file is noticed before any work.
 
     Raises:
         OSError: the folder cannot be made, or the file cannot be opened for appending.
@@ -129,7 +129,7 @@ def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, An
     """Return ``(headers, rows)`` of results files.
 
     Raises:
-        ValueError: a line is not one of ours; the message names file and line.
+        ValueError: a line is neither a header nor a row of this benchmark; the message names file and line.
     """
     lines: list[dict[str, Any]] = []
     for path in paths:

@@ -69,9 +69,9 @@ def curves(rows: Rows) -> list[Table]:
 
 
 def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]]:
-    """Return (share, ms) of each line of the curve, by graph, algorithm and device.
+    """Return the points (share, ms) of each line of the curve, by graph, algorithm and device.
 
-    Those of other libraries have one point, beside the lines of every device.
+    Other libraries have one point, which is added to every device.
     """
     found: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
     good = [row for row in rows if row["workload"] == CURVE and row["status"] == "ok"]

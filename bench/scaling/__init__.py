@@ -23,11 +23,11 @@ def run(specs: Sequence[str], device: str, plan: Plan, output: Path, ranks: int 
     """Run the suite; return whether a row failed.
 
     Args:
-        specs: the graphs: strong scaling on each as it is, weak scaling on one with so many edges per rank.
+        specs: the graphs: strong scaling uses each as it is, weak scaling one with its number of edges per rank.
         device: its name; ranks of one host take its GPUs in turn.
         plan: what is measured.
         output: file for the rows, written by the first rank.
-        ranks: run so many ranks as threads; None: this process is a rank of the job that a launcher has started.
+        ranks: run this many ranks as threads; None: this process is a rank of a job that a launcher has started.
     """
     from suricate import parallel
 

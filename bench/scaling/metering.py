@@ -16,10 +16,10 @@ class Spent:
     """What a rank spent on communication.
 
     Attributes:
-        calls: collectives.
-        received: bytes of arrays that came from other ranks.
-        waited: seconds until the other ranks came, too.
-        seconds: seconds of exchanging, behind that.
+        calls: number of collectives.
+        received: bytes of arrays received from other ranks.
+        waited: seconds until the other ranks reached the collectives.
+        seconds: seconds of exchanging after that.
     """
 
     calls: int = 0

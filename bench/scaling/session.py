@@ -42,10 +42,10 @@ class Plan:
     Attributes:
         backend: name of the backend.
         batches: sizes of batches.
-        updates: sizes of the batches with an algorithm that is kept current.
-        algorithms: their names; none: those that join the suite.
-        repeats: of each row.
-        workloads: only workloads whose names contain one of these; none: all.
+        updates: sizes of batches with an algorithm kept current.
+        algorithms: names of algorithms; empty: those that join the suite.
+        repeats: number of repeats of each row.
+        workloads: only workloads whose names contain one of these; empty: all.
         seed: of graphs and batches.
     """
 
@@ -75,10 +75,10 @@ class Session:
 
     Args:
         comm: the communication of the ranks.
-        device: that of this rank.
+        device: the device of this rank.
         plan: what is measured.
-        results: where rows go, None on all ranks but the first.
-        say: writes a line.
+        results: where rows are written, None on all ranks but the first.
+        say: writes a line to the user.
     """
 
     def __init__(self, comm: Comm, device: Device, plan: Plan, results: ResultsFile | None, say: Say) -> None:

@@ -24,9 +24,9 @@ class Job:
     """A graph to measure on, divided among the ranks of ``comm``.
 
     Attributes:
-        comm: the communication; alone, a graph is an ordinary one.
+        comm: the communication; with one rank, the graph is an ordinary one.
         data: the edges; each rank draws its part.
-        device: that of this rank.
+        device: the device of this rank.
         backend: name of the backend.
         graph: the graph, once it is built.
         drawn: how many edges of the stream of batches were drawn.

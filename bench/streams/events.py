@@ -19,11 +19,11 @@ from suricate.bench.verify.edges import EdgeModel
 
 
 class EventStream:
-    """The events of an input, without end, with a window over the newest ones.
+    """The events of an input, repeated without end, with a window over the newest ones.
 
     Attributes:
-        window: the number of events that the window holds, half of the input's.
-        end: the number of events so far; the window holds those from ``end - window`` on.
+        window: number of events in the window, half of the input's.
+        end: number of events so far; the window holds those from ``end - window`` on.
     """
 
     def __init__(self, data: Input, *, directed: bool = True) -> None:

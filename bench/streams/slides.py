@@ -36,11 +36,11 @@ def way_of(algorithm: str | None) -> str:
 
 
 class Sliding(FixtureTask):
-    """A window that slides, and an answer.
+    """A window that slides, and an answer after each slide.
 
     Args:
         fixture: backend and input. size: number of events that enter with a slide; as many leave.
-        algorithm: whose answer; None: there is none. way: how it is had.
+        algorithm: the algorithm that answers, or None. way: how its answer is obtained.
     """
 
     def __init__(self, fixture: Fixture, size: int, algorithm: str | None, way: str, *words: str) -> None:

@@ -38,9 +38,9 @@ def _places(ascending: np.ndarray, keys: np.ndarray) -> np.ndarray:
 
 
 def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> Any:
-    """Return which of ``keys`` are in ``ascending``, bool[n]; many times as fast as ``np.isin``.
+    """Return a mask of the ``keys`` that are in ``ascending``, bool[n]; much faster than ``np.isin``.
 
-    ``ordered`` says that the keys are ascending, too. Both are arrays of ``xp``.
+    ``ordered``: the keys are ascending, too. Both are arrays of ``xp``.
     """
     if not len(ascending):
         return xp.zeros(len(keys), bool)
@@ -163,9 +163,10 @@ class EdgeModel(KeySet):
 
 
 class ExpectedChange:
-    """The set of edges that a batch leaves, told by its differences from a model: many times cheaper than a new model.
+    """The set of edges after a batch, as differences from a model, which is much cheaper than a new model.
 
-    Deletions come first. ``new`` and ``lost`` are ascending keys. Weights are left out. Arrays are those of the model.
+    Deletions precede insertions. ``new`` and ``lost`` are ascending keys, in arrays like the model's. Weights are
+    ignored.
     """
 
     def __init__(self, model: KeySet, deleted: Any, inserted: Any) -> None:
@@ -204,9 +205,9 @@ def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
 
 
 def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "content of the graph") -> None:
-    """Compare all edges (and weights) of ``graph`` with the model; those of large graphs without weights by digest.
+    """Compare all edges (and weights) of ``graph`` with the model; if many and without weights by :func:`check_digest`.
 
-    With a ``ExpectedChange`` weights are not compared.
+    Weights are not compared with an ``ExpectedChange``. ``what`` is for messages.
     """
     weight = model.weight if isinstance(model, EdgeModel) else None
     if weight is None and len(model) > constants.CHECK_BY_REFERENCE:
@@ -222,7 +223,7 @@ def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "co
 
 
 def check_digest(graph: Any, model: KeySet | ExpectedChange, what: str = "content of the graph") -> None:
-    """Compare the edges of a large graph with the model by their number and the sum of a hash of each, on the device.
+    """Compare the edges of a large graph with the model, on the device, by their number and the sum of their hashes.
 
     Weights are not compared.
     """

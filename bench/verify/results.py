@@ -22,10 +22,10 @@ def check_result(
     device: Device,
     live: np.ndarray | None = None,
 ) -> float | None:
-    """Raise ``Mismatch`` unless ``result`` is that of the algorithm on the edges of ``model``; return its error.
+    """Raise ``Mismatch`` unless ``result`` is right for the edges of ``model``; return its numerical error.
 
-    The reference is computed once per set of edges and live vertices (None: all), whatever batch and backend led to it.
-    It must take the mask ``live`` if one is given (:func:`takes_live`).
+    The algorithm's reference is computed once per set of edges and live vertices (None: all), for all batches and
+    backends. It must take the mask ``live`` if one is given (:func:`takes_live`).
     """
     told: dict[str, Any] = {**params} if live is None else {**params, "live": live}
     key = (kind, num_vertices, repr(params), model.content, None if live is None else live.tobytes())
@@ -43,9 +43,9 @@ def takes_live(kind: type[Algorithm]) -> bool:
 
 
 def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fresh: Any, device: Device) -> None:
-    """Raise ``Mismatch`` unless ``result`` is what was computed from scratch on the same graph.
+    """Raise ``Mismatch`` unless ``result`` agrees with ``fresh``, computed from scratch on the same graph.
 
-    What is equal is found equal on the device; else the algorithm says whether both are right.
+    Equal arrays are compared on the device; otherwise the algorithm decides whether both are right.
     """
     if _equal(result, fresh, device):
         return

@@ -64,9 +64,9 @@ class Subject:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
     def check(self, result: Any, model: EdgeModel, live: np.ndarray | None = None) -> float | None:
-        """Verify the result of the algorithm on the edges of ``model``; return its error, if it has one.
+        """Verify the result of the algorithm on the edges of ``model``; return its numerical error, if it has one.
 
-        ``live`` says which vertices are, None: all.
+        ``live`` is the mask of live vertices, None: all.
         """
         num_vertices, device = self.fixture.data.num_vertices, self.fixture.device
         return check_result(self.kind, self.params, result, model, num_vertices, device, live)
@@ -117,9 +117,9 @@ DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.
 
 
 class Batched(FixtureTask):
-    """A task whose repeats apply a fresh batch of a kind of ``DELETION_SHARES`` to its own graph, and take it back.
+    """A task whose repeats each apply a new batch of a kind of ``DELETION_SHARES`` to its own graph, and undo it.
 
-    Graphs of an algorithm keep in-edges, as those that it is computed on from scratch do.
+    Graphs have in-edges if an algorithm is computed, as for its computations from scratch.
     """
 
     def __init__(
@@ -270,9 +270,9 @@ class UpdateAlone(KeptCurrent):
 
 
 class TenBatches(KeptCurrent):
-    """Meerkat's measure, for each of some consecutive batches: time to compute from scratch over time to update.
+    """Meerkat's measure, for consecutive batches: the time to compute from scratch divided by the time to update.
 
-    The store takes the batch in both, untimed. What is not undone between batches grows or shrinks the graph.
+    The store applies the batch in both cases, untimed. Batches are not undone, so the graph grows or shrinks.
     """
 
     workload = "ten batches"

@@ -70,9 +70,9 @@ class Operation(FixtureTask):
             check_content(self.graph, self.model)
 
     def undo(self) -> None:
-        """Have the next repeat meet the graph as the last one did: take the batch back, or build a new graph.
+        """Restore the graph for the next repeat: undo the batch, or build a new graph.
 
-        A new graph is made where that is quicker, and after insertions at a hub, which would stay larger otherwise.
+        A new graph is built if that is faster, and after insertions at a hub, whose storage would stay larger.
         """
         if self.last is None:
             return

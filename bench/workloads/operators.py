@@ -99,10 +99,10 @@ class Propagate(FixtureTask):
         return self.level
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Verify that every level is one more than the least level of its in-neighbours, which only the right ones are.
+        """Verify that every level is one more than the least level of its in-neighbours, which only right levels are.
 
-        Following the in-neighbours of least level from any reached vertex, levels fall by one, and only the source has
-        level 0 by itself.
+        From any reached vertex, following in-neighbours of least level, levels fall by one until the source, the only
+        vertex whose level 0 needs no in-neighbour.
         """
         data, level = self.fixture.data, self.device.to_numpy(result)
         src, dst = data.model.src, data.model.dst

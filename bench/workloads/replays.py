@@ -23,8 +23,8 @@ class Events(NamedTuple):
     """Events of one repeat: some edges of the graph, each deleted and inserted again, at random times.
 
     Attributes:
-        keys: of the edge of each event.
-        given: as ``replay`` takes them.
+        keys: the key of each event's edge.
+        given: the events as ``replay`` takes them.
         at: the vertices whose values are returned.
     """
 
@@ -39,7 +39,7 @@ class Replay(FixtureTask):
     Args:
         fixture: backend and graph.
         name: the algorithm; None: degrees.
-        batch: number of events; None: the usual one.
+        batch: number of events; None: the default.
     """
 
     workload = "replay"

@@ -17,9 +17,9 @@ from suricate.graph.delta import Batch
 
 
 class Stream(FixtureTask):
-    """A temporal graph in the order of time: most of it loaded, the rest in consecutive batches, end to end.
+    """A temporal graph in the order of time: most of it is loaded, the rest is inserted in consecutive batches, timed.
 
-    One repeat is one batch; when the stream is over, the graph is rebuilt (untimed) and the stream starts again.
+    One repeat is one batch; at the end of the stream the graph is rebuilt (untimed) and the stream starts again.
     """
 
     workload = "stream"

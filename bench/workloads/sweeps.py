@@ -27,14 +27,15 @@ class KnobFixture(Fixture):
 
 
 def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return what to set besides the options that are ``given``: nothing first, then one knob at a time.
+    """Return the options to set in each row of a sweep, besides ``given``: none first, then one knob at a time.
 
-    The first two knobs are a pair and take all combinations. What is the same as an earlier one in effect is left out.
+    The first two knobs are a pair, of which all combinations are returned. Settings equivalent to an earlier one are
+    left out.
 
     Args:
-        backend: gives the knobs and their defaults.
-        given: options that all settings have in common.
-        only: names of the knobs to turn, none: all of them. A pair is turned if one of it is named.
+        backend: declares the knobs and their defaults.
+        given: options common to all settings.
+        only: names of the knobs to vary; empty: all. A pair is varied if one of it is named.
 
     Raises:
         UnknownNameError: the backend has no knob that is named in ``only``.
@@ -48,7 +49,7 @@ def settings(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 
 
 def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """Return the settings of each knob that is on or off: nothing first, then one knob at a time the other way round.
+    """Return the settings of knobs that are on or off: none first, then each knob reversed, one at a time.
 
     Args:
         backend, given, only: see :func:`settings`.

@@ -109,10 +109,10 @@ class ReadsAndWrites(FixtureTask):
 
 
 class Peak(FixtureTask):
-    """The most memory that is allocated at a time during an update, beside what is there before and after.
+    """The most memory allocated during an update, in addition to what is allocated before and after.
 
     ``kind``: ``"bulk build"`` (into an empty graph), ``"insert"`` (uniform pairs) or ``"delete"`` (existing edges).
-    Nothing is reserved, and what is measured was done before on another graph, so that nothing is compiled.
+    Nothing is reserved. The same was done on another graph before, so that nothing is compiled.
     """
 
     workload = "peak memory"

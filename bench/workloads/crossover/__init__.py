@@ -39,7 +39,7 @@ def power_near(number: int) -> int:
 
 
 class Crossing(Batched):
-    """A mixed batch and one use of the graph after it, end to end. ``use`` is one of ``USES`` or an algorithm.
+    """A mixed batch and one use of the graph after it, timed together. ``use`` is one of ``USES`` or an algorithm.
 
     ``sizes``: the batch sizes of all cells of this graph.
     """
@@ -209,8 +209,8 @@ class Crossing(Batched):
 class Rebuilding(Crossing):
     """The same with a graph that is rebuilt for every batch, and an algorithm that is computed from scratch on it.
 
-    That is what programs over static structures do. The edges that the batch leaves are listed already, which is not
-    timed; all repeats have the same batch.
+    Programs over static structures do that. Listing the edges after the batch is not timed; all repeats have the same
+    batch.
     """
 
     def __init__(self, fixture: Fixture, use: str, batch: int, sizes: tuple[int, ...] = ()) -> None:

@@ -46,13 +46,13 @@ class Drawn(NamedTuple):
 
 
 class DeviceInput:
-    """The edges of an input in one form on the device, and what its cells share; there is one at a time.
+    """The edges of an input in one form on the device, and what its cells share; one exists at a time.
 
     Attributes:
         model: the set of edges.
         shuffled: its keys in random order.
         weight: the weights in that order, or None.
-        answers: what is the same for all backends, by name.
+        answers: results that are the same for all backends, by name.
         graph: the graph of the current cells.
     """
 
@@ -180,9 +180,9 @@ def _number(random: Any) -> Any:
 
 
 def collect(device: Device) -> None:
-    """Free what nothing refers to, the memory of graphs among it.
+    """Collect garbage, and free the unused memory of the device's pool.
 
-    What is there by then stays for long, so that the collections before each timing need not look at it.
+    Surviving objects are frozen, so that the collections before each timing need not visit them.
     """
     gc.collect()
     gc.freeze()
@@ -191,9 +191,9 @@ def collect(device: Device) -> None:
 
 
 class Batches:
-    """Fresh batches of ``size`` edges on an input, the same for every backend and use.
+    """New batches of ``size`` edges on an input, the same for every backend and use.
 
-    ``deletions`` of them are deleted, the others uniform pairs to insert.
+    ``deletions`` of them are deleted; the others are uniform pairs to insert.
     """
 
     def __init__(self, placed: DeviceInput, size: int, deletions: int) -> None:

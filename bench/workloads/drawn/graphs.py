@@ -27,10 +27,10 @@ from suricate.intake.arrays import sorted_distinct
 
 
 class Sample:
-    """The sampled vertices of a drawn graph, in ascending order, and all its edges at them, drawn again.
+    """A sample of vertices of a drawn graph, ascending, and all edges at them, drawn a second time.
 
-    ``out_keys`` and ``in_keys`` are the keys of the edges that leave and that reach them, distinct and ascending. All
-    are on the device.
+    ``out_keys`` and ``in_keys`` are the keys of edges that leave and that reach them, distinct and ascending. All are
+    on the device.
     """
 
     def __init__(self, data: DrawnInput, xp: Any) -> None:
@@ -56,7 +56,7 @@ class Sample:
     def after(self, gone: Any, new: Any) -> Any:
         """Return the keys of the edges that leave sampled vertices after a batch: ``gone`` deleted, ``new`` inserted.
 
-        Both are keys in any order, with repeats and of any vertex, on the device.
+        Both are keys on the device, in any order, possibly repeated, also of other vertices.
         """
         xp, keys = self.xp, self.out_keys
         if len(gone):
@@ -120,12 +120,12 @@ def existing_edges(fixture: Fixture, rng: np.random.Generator, size: int) -> Hos
 
 
 class LargeGraph:
-    """The graph of a drawn input, built in batches with memory reserved ahead; ``seconds`` of each batch.
+    """The graph of a drawn input, built in batches after reserving memory; ``seconds`` has the time of each batch.
 
-    With hints nothing is reserved: they say how much memory the graph needs.
+    With hints nothing is reserved, since they determine how much memory the graph needs.
 
     Raises:
-        Skipped: memory does not suffice.
+        Skipped: there is not enough memory.
     """
 
     def __init__(self, fixture: Fixture, *, in_edges: bool = False) -> None:

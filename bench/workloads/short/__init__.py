@@ -21,7 +21,7 @@ QUANTILES = {"cpu_p50_s": 0.5, "cpu_p99_s": 0.99, "cpu_p999_s": 0.999}
 
 
 class ShortCalls(FixtureTask):
-    """Insertions of small batches of NumPy arrays one after the other, growth and rehashing included.
+    """Consecutive insertions of small batches of NumPy arrays, including growth and rehashing.
 
     Args:
         fixture: backend and graph.

@@ -18,10 +18,10 @@ FIRST_ROUNDS = 1 << 16  #: that the kernel is timed with
 
 
 class HostTime(ShortCalls):
-    """Insertions of batches of device arrays, each with Python at work before it and a kernel in flight meanwhile.
+    """Insertions of batches of device arrays; before each, Python code runs, and a kernel is running during each.
 
-    In a tight loop code and data of the host stay in its caches, and the device waits for the host; a user's program
-    has work of its own. Checks are deferred: a call that waits for the answer would wait for the kernel in flight.
+    In a tight loop the host's code and data stay in its caches, and the device waits for the host; a user's program
+    has its own work. Checks are deferred, since a call that waits would wait for the running kernel.
 
     Args: as of ``ShortCalls``.
     """
