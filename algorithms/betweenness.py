@@ -290,7 +290,8 @@ def scales(
 ) -> Array | float:
     """Return NetworkX's scaling factors of the sums of credits, ``float64[num_vertices]`` or one number.
 
-    Without endpoints, pairs with the vertex itself as source do not count, so a sampled vertex has one source fewer.
+    The parameters are those of :class:`Betweenness`, and the number of live vertices. Without endpoints, pairs with
+    the vertex itself as source do not count, so a sampled vertex has one source fewer.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

@@ -107,10 +107,11 @@ def is_large(v, colour, degree):
 
 
 def taken_by(u, v, w, colour, window, moved, chosen, following, key):
-    """Return the bit of a neighbour's colour within the window, and two flags.
+    """Return the bit of neighbour ``u``'s colour if it is among the colours from ``window[v]`` on, and two flags.
 
-    ``CLASH``: the neighbour is earlier and has the colour of ``v``. ``MOVED`` (beyond the first window): it has just
-    changed its colour.
+    ``CLASH``: ``u`` precedes ``v`` in the order of hashes with ``key``, and has the same colour. ``MOVED`` (beyond the
+    first window): ``moved[u]``, it has just changed its colour. ``chosen`` and ``following``, what the round writes,
+    are not read.
     """
     if u == v:
         return 0

@@ -65,14 +65,15 @@ def scale(v, x, kept, out, total, change, slack):
 
 
 class HITS(FixedPoint):
-    """Hub and authority scores of all vertices; all are 0 if the graph has no edges.
+    """Hub and authority scores of all vertices, ``float64[num_vertices]`` each; all are 0 if the graph has no edges.
 
     Args:
         max_iter: upper bound on the number of steps; None: as long as steps become smaller.
         tol: the iteration stops when a step changes the hubs (whose sum is 1) by at most this in the L1 norm.
         nstart: hubs to start from: a dict (others: 0), or an array with an entry per vertex, numbers of at least 0;
             None: the same everywhere.
-        normalized: scale both results to a sum of 1; otherwise the authorities have an L2 norm of 1, and ``h = A a``.
+        normalized: scale both results to a sum of 1; otherwise the authorities have an L2 norm of 1, and a hub is the
+            sum of the (weighted) authorities that it leads to.
         weighted: True uses edge weights, which must not be negative; False ignores them; None uses them if there are.
 
     Raises:

@@ -21,7 +21,7 @@ LAST = 0xFFFFFFFF  #: a place after all others
 
 @inner
 def take_away(g, v, core, pos, order, bins):
-    """Move each neighbour of ``v`` that has more remaining neighbours than ``v`` to the next lower bin.
+    """Move each neighbour of ``v`` with more remaining neighbours than ``v`` to the next lower bin; see :func:`peel`.
 
     Returns the support of ``v``, and how many of its neighbours come after it.
     """
@@ -271,7 +271,7 @@ def drop(g, v, core, left, mark, number, fewest, queue, count):
 
 @inner
 def sift(g, core, place, later, left, mark, kept, listed, last, queue):
-    """Remove candidates whose candidate and higher neighbours are no more than their core number.
+    """Remove the ``listed`` candidates with at most their core number of candidate and higher neighbours (``left``).
 
     They get the last places on their level, in the order in which they are removed.
     """
@@ -305,7 +305,8 @@ def support_above(g, v, core, support, mark, risen):
 def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, seeds):
     """Raise the remaining candidates by one. They get the first places on their new level, in the order of a peel.
 
-    Those that then still have too many after them are written to ``seeds``. Returns their number.
+    Those that then still have too many after them are written to ``seeds``. Returns their number. ``left`` is the
+    number of candidate and higher neighbours; see the module for other arrays.
     """
     risen, many = kept[1] + 1, 0
     for i in range(last):

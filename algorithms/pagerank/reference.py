@@ -34,9 +34,10 @@ def power_iteration(
     live: np.ndarray | None = None,
     dangling: Any = None,
 ) -> np.ndarray:
-    """Return the ranks by pushing along the rows of a SciPy CSR matrix, whose values are the weights.
+    """Return PageRank, ``float64[n]``, by power iteration with a SciPy CSR matrix of weights.
 
-    ``live``: the mask of live vertices, None if all are live.
+    It ends when a step changes less than ``tol`` in the L1 norm, or after ``max_iter`` steps. ``live``: the mask of
+    live vertices, None if all are live. The other parameters are those of ``PageRank``.
     """
     from scipy import sparse
 

@@ -88,10 +88,10 @@ def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
 
 @cache
 def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float, most: float) -> Passes:
-    """Return the functions of whole passes; sums of out-weights from ``least`` to ``most`` are usable.
+    """Return the functions of whole passes, see the module for ``loops`` and ``closed``.
 
-    ``apart``: ``jumps[v * spread + 1]`` is the share of ``v`` in the rank of dangling vertices; if not, that is
-    distributed like jumps.
+    Sums of out-weights from ``least`` to ``most`` are usable. ``apart``: ``jumps[v * spread + 1]`` is the share of
+    ``v`` in the rank of dangling vertices; if not, that is distributed like jumps.
     """
     base, adds_loop = jump_and_dangling if apart else jump, loops and not closed
 
@@ -224,14 +224,14 @@ KAPPA, ALPHA, FACTOR, FRONTIER, PRUNE = range(5)  #: places of the numbers that 
 
 @cache
 def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -> Local:
-    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``).
+    """Return the functions of a dynamic method (``"dt"``, ``"df"`` or ``"dfp"``); see the module for the arrays.
 
-    ``announced[v]`` is the share of ``v`` that its out-neighbours last saw. ``terms`` holds ``kappa``, the sum of all
-    jumps, ``alpha``, its ``factor_of``, and the tolerances of the frontier and of pruning. ``sweep`` replaces
-    ``relax`` in rounds over all vertices, in which each vertex reads the last shares of all others, to half of the
-    tolerance. From the second such round on the ranks are first scaled so that their sum fits ``kappa``, since errors
-    of the sum fade most slowly; ``kept`` adds up what jumps must be to keep the sum. With ``paced`` slow rounds are
-    extrapolated.
+    ``relax`` recomputes an active vertex; its out-neighbours become active if its share differs by more than the
+    tolerance from ``announced[v]``, the share when they last did. ``terms`` holds ``kappa`` (the rank that all jumps
+    carry), ``alpha``, ``factor_of(alpha)``, and the tolerances of the frontier and of pruning. ``sweep`` replaces
+    ``relax`` in rounds over all vertices, which end at half of the tolerance. It scales the ranks before the step by
+    ``kappa / kept``, where ``kept`` is the rank that jumps must carry to preserve the sum of the ranks, since errors
+    of the sum fade most slowly. With ``paced`` slow rounds are extrapolated.
     """
     stays_anyway, wakes = method != "dfp", method != "dt"
     adds_loop = loops and not closed

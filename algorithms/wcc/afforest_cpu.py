@@ -67,9 +67,10 @@ def unite_some(g, parent, count, alone, begin_place, end_place):
 
 @kernel
 def unite_rest(g, h, both, skips, parent, largest, alone, begin_place, end_place):
-    """Unite the ends of all arcs of a range of vertices; with ``skips``, not of vertices in the set of ``largest``.
+    """Unite the ends of all arcs of a range of vertices in ``g``, and with ``both`` in ``h``.
 
-    If such a vertex has joined the set in this loop, its arcs are visited from their other ends.
+    With ``skips``, vertices in the set of ``largest`` are left out: even if one has joined it in this loop, its arcs
+    are visited from their other ends. ``alone``: no other thread unites.
     """
     for v in range(begin_place, end_place):
         if skips and parent[v] == largest:

@@ -37,7 +37,8 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 def merge(graph, target, keys, order, kind, slot, batch_weight, part):
     """Merge a part of the batch's absent edges with the rows of ``graph`` there, into the arrays ``target``.
 
-    The offsets of its vertices are written, too.
+    The batch is located: ``keys``, ``order``, ``kind`` and ``slot``. The offsets of the part's vertices are written,
+    too.
     """
     offsets, old, old_weight = graph
     new_offsets, new, new_weight = target
@@ -63,7 +64,7 @@ def merge(graph, target, keys, order, kind, slot, batch_weight, part):
 
 @kernel
 def remove(graph, keys, kind, slot, part):
-    """Delete a part of the batch's present edges from their rows; the remaining edges move down within the part.
+    """Delete a part of the located batch's present edges from their rows; later edges move down within the part.
 
     The offsets of its vertices include the deletions of earlier parts. Returns the number of edges left in the part.
     """

@@ -100,10 +100,11 @@ def locate(g, keys, kind, slot):
 
 @kernel
 def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
-    """Add to ``need`` and ``freed`` the blocks of each class that the migrations of a batch take and free.
+    """Add to ``need`` and ``freed`` the blocks of each class that the migrations of a located batch take and free.
 
-    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a
-    deletion. A deletion always frees empty blocks; other shrinking depends on ``may_shrink``.
+    ``begin``, ``end`` and ``klass`` are by vertex. ``changes`` is the kind of the entries that change the graph:
+    ``ABSENT`` for an insertion, ``PRESENT`` for a deletion. A deletion always frees empty blocks; other shrinking
+    depends on ``may_shrink``.
     """
     first = 0
     while first < len(keys):

@@ -24,10 +24,11 @@ def offsets_of(*sizes: int) -> tuple[int, ...]:
 
 @lru_cache(MOST_PLANS)
 def batch_offsets(deletes: int, inserts: int, width: int, paired: int) -> tuple[int, ...]:
-    """Return the offsets of a change's copies and outcomes in one block of memory, and last the size of the block.
+    """Return the offsets, in bytes, of a change's arrays in one block of memory, and last the size of the block.
 
-    In order: src, dst, weights, status, old weights, and status and old weights of a second store. Weights have
-    ``width`` bytes, or 0; ``paired`` is 1 if there is a second store, else 0.
+    The arrays are copies of src, dst and weights, status, old weights, and status and old weights of a second store,
+    for ``deletes + inserts`` edges (weights: ``inserts``). A weight has ``width`` bytes, or 0; ``paired`` is 1 if
+    there is a second store, else 0.
     """
     size = deletes + inserts
     old = width * size

@@ -114,7 +114,7 @@ class Stores:
     # -- undoing -------------------------------------------------------------------------------------------------------
 
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
-        """Undo a change in both stores after one of them failed.
+        """Undo the deletion ``gone`` and the insertion ``new`` in both stores; note failures on ``error``.
 
         Only the outcome of the store of out-edges is known. How far the other one came does not matter: to undo what a
         store does not hold has no effect.

@@ -151,7 +151,7 @@ def _integers(items: list[int], argument: str) -> np.ndarray:
 
 
 def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") -> int:
-    """Return the common length of the arrays of a batch.
+    """Return the common length of the arrays of a batch; ``prefix`` precedes their names in messages.
 
     Raises:
         ShapeError: they differ.

@@ -86,10 +86,15 @@ def device_batches(
     removed: UnvalidatedBatch | None, added: UnvalidatedBatch | None, held: np.dtype | None, memory: Any,
     offsets: tuple[int, ...], guard: int, copy: Copy, *, paired: bool,
 ) -> tuple[DeviceBatch | None, DeviceBatch | None]:  # fmt: skip
-    """Return the batches of a deletion and an insertion for stores.
+    """Return the device batches of a deletion and an insertion, for the first store.
 
-    Their arrays are parts of ``memory``, divided at ``offsets``, each with the deletion first; weights are those of
-    the insertion.
+    Args:
+        removed, added: the batches as the caller gave them.
+        held: dtype of the store's weights, or None.
+        memory, offsets: where copies and outcomes are, each array with the deletion first; see ``batch_offsets``.
+        guard: address of the guard.
+        copy: launches a validation and copy.
+        paired: whether a second store gets the batches, too.
     """
     start, width = memory.ptr, 0 if held is None else held.itemsize
     src, dst, weight, status, before, second, old, _ = offsets

@@ -353,7 +353,7 @@ def _csv_layout(path: Path, head: bytes, columns: Columns | None, delimiter: str
 
 
 def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -> int:
-    """Return a count that a file declares in ``digits``.
+    """Return the count of ``what`` that a file declares by ``digits`` in a line.
 
     Raises:
         FileFormatError: it is more than ``most``, however many digits it has.

@@ -21,6 +21,8 @@ def convert_from_nx(
 ) -> Converted:  # fmt: skip
     """Return a NetworkX graph as the functions of this backend take it; a live graph is already kept in that form.
 
+    ``edge_attrs`` are the attributes used as weights; the other parameters are NetworkX's.
+
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.
     """

@@ -69,7 +69,7 @@ class Repeated:
         swap: tuple[tuple[Any, Any], ...],
         after: Propagated | None = None,
     ) -> Propagated:
-        """Reduce ``fn`` over in-edges by sums, in rounds over all vertices.
+        """Reduce ``fn`` over in-edges by sums, in rounds over all vertices; ``then`` gets the sums.
 
         The parameters are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and
         ``wake=None``.

@@ -127,9 +127,9 @@ def converge(
     part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, until: Any, most: int | None, swap: Any,
     after: Propagated | None, **pull: Any,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds, with a call of the local operator per round; see ``suricate.operators.converge``.
+    """Pull in rounds, with a call of the local operator per round; parameters as of ``suricate.operators.converge``.
 
-    ``pull``: the arguments of :class:`Rounds`.
+    ``pull``: further arguments of :class:`Rounds`.
     """
     limit = checks.step_limit(max_steps)
     rounds = Rounds(part, fn, checks.work_limit(most), **pull)

@@ -100,9 +100,10 @@ class Push:
         self.altered: list[Array] | None = None  # of words, the vertices whose word was altered, if they are asked for
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
-        """Push from vertices (None: all) and along arcs; return the vertices of the next frontier, ascending.
+        """Push step ``number``, from vertices ``ids`` (None: all) and along arcs; return the next frontier, ascending.
 
-        Those are the vertices whose value in ``out`` changed; with ``then``, those of them for which it returned true.
+        It consists of the vertices whose value in ``out`` changed; with ``then``, of those of them for which it
+        returned true.
         """
         changed = None
         if self.bottom_up is not None and ids is not None and not arcs:

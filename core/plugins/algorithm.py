@@ -357,7 +357,7 @@ def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None
 
 
 def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
-    """Return the least number of bytes that one pull over all edges moves.
+    """Return the least number of bytes that one pull over all edges moves, for the sizes of a value and of a weight.
 
     Ids, weights and offsets are read once; one value per vertex is read and one written.
     """

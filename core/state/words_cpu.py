@@ -21,7 +21,7 @@ def field_of(data, i, half, right, left):
 
 @kernel
 def decode(data, half, right, left, flipped, sign, values, first, last):
-    """Write a field to ``values[first:last]``, of the unsigned dtype of its width.
+    """Write a field (see :func:`field_of`) to ``values[first:last]``, of the unsigned dtype of its width.
 
     ``flipped`` is the sign bit of integers with a sign, and ``sign`` that of floats; else they are 0.
     """

@@ -207,7 +207,7 @@ class Sorter:
         return self.sort_at(size, src.data.ptr, dst.data.ptr, num_vertices)
 
     def sort_at(self, size: int, src: int, dst: int, num_vertices: int, kept: str = "") -> tuple[Array, Array]:
-        """Return keys and order of validated edges at these addresses, if :meth:`is_sorted_here`.
+        """Return keys and order of validated edges at the addresses ``src`` and ``dst``; see :meth:`is_sorted_here`.
 
         Results for few edges are in memory that the next sort with the same ``kept`` name overwrites.
         """

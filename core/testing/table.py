@@ -162,7 +162,7 @@ def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device)
 def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
     """Raise ``AssertionError`` unless two arrays of one value per edge are equal bit for bit.
 
-    ``keys`` are the edges; the message names the first wrong one.
+    The message says ``what`` differs, and names the first wrong one of the edges ``keys``.
     """
     wrong = np.flatnonzero(bits(got) != bits(wanted))
     if len(wrong):

@@ -41,8 +41,11 @@ def advance(state, origin, slide):
 def judge(time, delay, ahead, origin, slide, state, verdict):
     """Judge events in the order of arrival: write the ``verdict`` (uint8) of each, and update ``state`` (int64[5]).
 
-    ``delay``: how far the watermark is behind the newest event. ``ahead``: how far past the watermark an event may be;
-    -1: any distance.
+    Args:
+        time: int64[n], ticks.
+        delay: how far the watermark is behind the newest event.
+        ahead: how far past the watermark an event may be; -1: any distance.
+        origin, slide: the grid of ends.
     """
     for i in range(len(time)):
         now = time[i]

@@ -350,7 +350,7 @@ def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, st
 
 @kernel
 def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on, rehashing vertices until the quota is too small: see :func:`insert_run`.
+    """Insert edges from index ``start`` on, rehashing vertices until the quota is too small; see :func:`insert_run`.
 
     It takes twice as long to compile as :func:`insert_edges`, which suffices if no vertex outgrows its buckets.
     """

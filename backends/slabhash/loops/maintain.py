@@ -56,9 +56,10 @@ def count_keys(src, counts):
 
 @kernel
 def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
-    """Write the encoded number of buckets for each expected degree of a range, 0 for degree 0; return their sum.
+    """Write the encoded number of buckets for the expected degrees ``first`` to ``last`` (0 for 0); return their sum.
 
-    A vertex of up to ``fits`` edges has one bucket: all its edges are in one slab.
+    A bucket is for ``per_bucket`` edges. A vertex of up to ``fits`` edges (without ``hashing`` every vertex) has one
+    bucket.
     """
     total = np.int64(0)
     for v in range(first, last):

@@ -100,7 +100,7 @@ def close_up(g, head):
 
 @inner
 def merge_buckets(g, v, head, count, code):
-    """Reduce the buckets of ``v`` in place, to the first ones.
+    """Reduce the ``count`` buckets of ``v`` in place to the first ``decode(code)``; ``head`` is its first head slab.
 
     The new bucket of a key is never after its present one, so it is processed already.
     """

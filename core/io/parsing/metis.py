@@ -55,9 +55,10 @@ class Rows:
 
 
 def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, little: bool, arcs: bool) -> Columns:
-    """Return source, destination and weight of the edges of a METIS file, each edge once, at its smaller end.
+    """Return source, destination and weight of the edges of a METIS file, each once, at its smaller end.
 
-    With ``arcs`` every entry is an arc, and a row may list a neighbour that does not list it.
+    ``body`` are the chunks of its rows. With ``arcs`` every entry is an arc, and a row may list a neighbour that does
+    not list it. ``little``: do not compile.
 
     Raises:
         FileFormatError: a row is malformed, there are more rows than vertices, the header declares another number of

@@ -67,7 +67,7 @@ def cut(
 ) -> list[threads.Range]:
     """Return the ranges of ``vertices`` for parallel parts; one range if the work is small.
 
-    ``module`` is an instance that has the loop ``measure``; ``each``: the most parts per thread.
+    ``module`` is an instance, over ``views``, that has the loop ``measure``; ``each``: the most parts per thread.
     """
     if not may_be_large(graph, vertices):
         return [(0, vertices.size)]

@@ -127,9 +127,10 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 
 @kernel
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
-    """Find all invalid vertices, starting from ``count`` suspects in ``queue``, and reset their words.
+    """Find all invalid vertices, from ``count`` suspects in ``queue``; list them in ``invalid``, and reset their words.
 
-    Round ``i`` stamps with ``step + i``. Returns the number of invalid vertices, and the next unused stamp.
+    Round ``i`` stamps with ``step + i``; see the module for the other arguments. Returns the number of invalid
+    vertices, and the next unused stamp.
     """
     found = 0
     while count > 0:

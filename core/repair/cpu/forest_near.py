@@ -73,10 +73,14 @@ def keep(v, word, j, who, words, after, firsts, lasts, state):
 
 @kernel
 def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, step, violated, *args):
-    """Push from ``queue[first_place:last_place]`` and from what changes within ``reach``, up to ``most`` more edges.
+    """Push from ``queue[first_place:last_place]`` and from what changes, up to ``most`` further edges.
 
-    ``near`` is ``origin``, 1 / width and ``reach``; ``pool`` the arrays of the pool. Returns the number of vertices
-    that made offers, of edges, of vertices left for later rounds, and the least key of these.
+    Only vertices whose first keys are less than ``reach`` buckets above ``origin`` push; ``near`` is ``origin``, 1 /
+    width of a bucket and ``reach``. Others get the stamp ``step``. ``pool``: the arrays of the pool, see the module.
+
+    Returns:
+        The number of vertices that made offers, of edges, of vertices left for later rounds, and the least key of
+        these.
     """
     origin, inverse, reach = near
     who, words, after, firsts, lasts, state = pool
@@ -131,7 +135,7 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
 
 @kernel
 def gather_near(begin_place, end_place, tree, stamp, step, limit, queue):
-    """Write the vertices of a range with the stamp ``step`` and keys up to ``limit`` to ``queue[begin_place:]``.
+    """Write the vertices of a range with the stamp ``step`` and first keys up to ``limit`` to ``queue[begin_place:]``.
 
     Their stamps are cleared. Returns the index behind them, the number of the other stamped vertices, and their least
     key.

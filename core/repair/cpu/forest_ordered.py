@@ -77,8 +77,9 @@ def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
 def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated, *args):
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
-    A bucket is 1 / ``inverse`` wide. After more than ``share`` edges the rest is left to several threads. Returns the
-    number of buckets that were emptied, of vertices that made offers, and of vertices left, which are in ``queue``.
+    A bucket (``waiting``) is 1 / ``inverse`` wide. After more than ``share`` edges the rest is left to several
+    threads. Returns the number of buckets that were emptied, of vertices that made offers, and of vertices left, which
+    are in ``queue``.
     """
     where, who, rest = waiting.where, waiting.who, waiting.rest
     steps, pushed, edges = 0, 0, np.int64(0)
@@ -118,9 +119,10 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
 
 @kernel
 def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``seeds``, whose keys ascend, until nothing changes; a seed joins the step of its level.
+    """Make offers from ``count`` ``seeds``, whose keys ascend, until nothing changes; a seed joins the step of its level.
 
-    Returns the number of steps, of vertices that made offers, and the next unused stamp.
+    The other arguments are those of ``forest.py``. Returns the number of steps, of vertices that made offers, and the
+    next unused stamp.
     """
     steps, pushed, taken, queued = 0, 0, 0, 0
     while queued > 0 or taken < count:

@@ -60,10 +60,14 @@ def offer_of(tree, u, violated, *args):
 
 @kernel
 def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
-    """Push step by step from ``queue`` until nothing changes or a step has more than ``most`` edges.
+    """Push step by step from the ``count`` vertices in ``queue``, until none is left or a step exceeds ``most`` edges.
 
-    Returns the number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``buffer``
-    after an odd number of steps, else in ``queue``.
+    Vertices reached are added to the set ``reached``. ``queue`` and ``buffer`` are ``uint32[n]``; ``tree`` and
+    ``violated`` are those of ``forest.py``.
+
+    Returns:
+        The number of steps, of vertices that pushed, of their edges, and of vertices left; these are in ``buffer``
+        after an odd number of steps, else in ``queue``.
     """
     steps, pushed, edges = 0, 0, np.int64(0)
     while count > 0:
@@ -101,9 +105,9 @@ def list_members(queue, count, reached, seen):
 
 @inner
 def offer_to(keys, count, alone, tree, seen, value):
-    """Make an offer to those of the first ``count`` of ``keys`` that are not in ``seen`` yet; overwrites ``keys``.
+    """Offer ``value`` to those of the first ``count`` of ``keys`` that are not in ``seen``; overwrites ``keys``.
 
-    They are listed first, without a branch that depends on them.
+    They are listed first, without a branch that depends on them. ``alone``: no other thread makes offers.
     """
     last, size = np.uint64(len(seen) - 1), ZERO
     for i in range(np.uint64(count)):
@@ -260,9 +264,10 @@ def take_least(back, ascending, asked, low, high, tree, frontier, violated, *arg
 
 @kernel
 def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
-    """Pull for blocks of unreached vertices; set ``seen`` to what was reached before plus what they find.
+    """Pull for the unreached vertices of blocks that threads take from ``counter``; see the module for the sets.
 
-    The vertices of a word are listed, and their edges prefetched, while those of the word before search for parents.
+    ``seen`` becomes what was reached before plus what they find. The vertices of a word are listed, and their edges
+    prefetched, while those of the word before search for parents.
     """
     asked, last = scratch(), np.int64(len(reached))
     while True:

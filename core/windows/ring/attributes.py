@@ -141,7 +141,9 @@ class EdgeValues:
         return {name: self._texts[name][values[name]] if name in self._texts else values[name] for name in self.rules}
 
     def changed(self, kept: Any, pairs: Any, listed: np.ndarray, fresh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the values of pairs, and a mask ``bool[n]`` of those that differ from the graph's.
+        """Return the values of the pairs ``listed``, and a mask ``bool[n]`` of those that are ``fresh`` or differ.
+
+        They differ from what the graph has, which is updated. ``kept`` and ``pairs`` are those of the ring.
 
         Raises:
             WeightError: a sum of whole numbers is out of the range of int64.

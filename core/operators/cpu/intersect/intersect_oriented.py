@@ -59,7 +59,8 @@ def orient(g, rank, order, starts, lengths, rows):
 def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
     """Write to ``out[0]`` the sum over triangles whose lowest rank is ``begin_rank + k * stride``.
 
-    ``marked`` is scratch, ``uint8[n]``, zero before and after.
+    ``starts``, ``lengths`` and ``rows`` are by rank, see the module; ``marked`` is scratch, ``uint8[n]``, zero before
+    and after.
     """
     total = cast(0)
     for r in range(begin_rank, len(order), stride):

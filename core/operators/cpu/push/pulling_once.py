@@ -24,9 +24,10 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
 
 @inner
 def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
-    """Pull for the vertices from ``begin`` to ``end`` that the search has not reached: their stamps are below ``step``.
+    """Pull over ``back`` for the vertices ``begin`` to ``end`` that the search has not reached: stamps below ``step``.
 
-    Those that it reaches now are written to ``queue[at:]``; returns the index behind the last one.
+    Those that it reaches now, in step ``number``, are written to ``queue[at:]``; returns the index behind the last
+    one.
     """
     for v in range(begin, end):
         if stamp[v] >= step:
