@@ -119,7 +119,7 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
 
 @kernel
 def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``count`` ``seeds``, whose keys ascend, until nothing changes; a seed joins the step of its level.
+    """Make offers from ``count`` ``seeds``, whose keys ascend, until nothing changes; each joins the step of its level.
 
     The other arguments are those of ``forest.py``. Returns the number of steps, of vertices that made offers, and the
     next unused stamp.
