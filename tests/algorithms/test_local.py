@@ -108,34 +108,46 @@ def speculated(graph: nx.Graph, seed: int) -> dict[int, int]:
     key, n = _hash.key_of(seed), len(graph)
     colour: dict[int, int] = {}
     window, tries = dict.fromkeys(graph, 0), dict.fromkeys(graph, 0)
-    for bound in [*(2 * 4**i for i in reversed(range(max(n.bit_length() // 2 - 3, 0) + 1))), 0]:
-        active = [v for v in graph if v not in colour and graph.degree(v) >= bound]
-        while active:
+    rank = {v: (-graph.degree(v).bit_length(), _hash.mixed(v, key)) for v in graph}
+    bounds = [bound for bound in (2048, 512, 128, 32) if 128 * bound <= n]
+    active: list[int] = []
+    for bound in [*bounds, 0]:
+        active += [v for v in graph if v not in colour and v not in active and graph.degree(v) >= bound]
+        rounds = 0
+        while active and (rounds < 3 or not bound):
             chosen: dict[int, int | None] = {}
             for v in active:
                 same = [u for u in graph[v] if v in colour and colour.get(u) == colour[v]]
-                if v in colour and not any(_hash.mixed(u, key) < _hash.mixed(v, key) for u in same):
+                if v in colour and not any(rank[u] < rank[v] for u in same):
                     continue
                 taken = {colour.get(u) for u in graph[v]}
                 free = [c for c in range(window[v], window[v] + 61) if c not in taken]
                 if not free:
                     chosen[v], window[v] = None, window[v] + 61
                     continue
-                widest = min(int(0.7 * graph.degree(v) ** 0.5), 60) * 8 // (8 + tries[v])
+                rivals = 2 * graph.degree(v) / (2 + tries[v])
+                widest = min(int((rivals / 2) ** 0.5 + rivals / 128), 60)
                 place = _hash.mixed((v + tries[v] * 0x9E3779B9) & 0xFFFFFFFF, key) % (widest + 1)
                 chosen[v] = next((c for c in free if c >= window[v] + place), free[0])
                 tries[v] += 1
             colour = {v: c for v, c in {**colour, **chosen}.items() if c is not None}
-            active = list(chosen)
-    assert all(colour[v] <= graph.degree(v) for v in graph)
+            active, rounds = list(chosen), rounds + 1
     return colour
+
+
+def several_classes_of_degrees() -> nx.Graph:
+    """A graph so large that vertices of large degrees begin."""
+    src, dst, _ = rmat(12, 6, self_loops=False)
+    graph = nx.empty_graph(1 << 12)
+    graph.add_edges_from(zip(src.tolist(), dst.tolist(), strict=True))
+    return graph
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("seed", [0, 5])
-@pytest.mark.parametrize("family", ["path", "long grid", "star", "dense"])
+@pytest.mark.parametrize("family", ["path", "long grid", "star", "dense", "classes"])
 def test_from_scratch_colours_are_those_of_plain_rounds(device: su.devices.Device, family: str, seed: int) -> None:
-    other = FAMILIES[family]
+    other = FAMILIES[family] if family in FAMILIES else several_classes_of_degrees()
     graph = su.Graph(len(other), device=str(device), directed=False)
     graph.insert_edges(*np.array(other.edges).T)
     expected = speculated(other, seed)
