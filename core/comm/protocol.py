@@ -221,12 +221,9 @@ def _digest(value: Any) -> Any:
     if isinstance(value, dict):
         return sorted((str(key), _digest(one)) for key, one in value.items())
     if isinstance(value, (int, float, np.generic, np.ndarray, list, tuple)):
-        return _digest_of_array(np.asarray(value, object if _is_ragged(value) else None))
+        is_ragged = isinstance(value, (list, tuple)) and any(np.ndim(one) for one in value)
+        return _digest_of_array(np.asarray(value, object if is_ragged else None))
     return getattr(value, "__qualname__", type(value).__qualname__)
-
-
-def _is_ragged(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and any(np.ndim(one) for one in value)
 
 
 def _digest_of_array(array: np.ndarray) -> Any:

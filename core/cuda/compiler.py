@@ -242,16 +242,13 @@ def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
     program = library.createProgram(text, name, (), ())
     try:
         library.compileProgram(program, options)
-        binary = (library.getPTX if _is_ptx(options) else library.getCUBIN)(program)
+        is_ptx = any(option.startswith("-arch=compute_") for option in options)
+        binary = (library.getPTX if is_ptx else library.getCUBIN)(program)
     except library.NVRTCError:
         raise CompileError(f"{name} with {' '.join(options)}:\n{library.getProgramLog(program)}") from None
     finally:
         library.destroyProgram(program)
     return binary.encode() if isinstance(binary, str) else bytes(binary)
-
-
-def _is_ptx(options: tuple[str, ...]) -> bool:
-    return any(option.startswith("-arch=compute_") for option in options)
 
 
 def is_ahead() -> bool:

@@ -331,10 +331,6 @@ class Delta:
             weight = old
         return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
 
-    def _no_edges(self) -> EdgeList:
-        xp, dtype = self._device.xp, self._weight_dtype
-        return EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
-
     def _net(self) -> Changes:
         """Return both halves of the batch, with the net change in their statuses; does not wait for the device."""
         if not self._is_net:
@@ -378,7 +374,8 @@ class Delta:
         return self._lists
 
     def _resolve(self, removed: Change | None, added: Change | None, deleted: DeletedEdges | None) -> Lists:
-        xp, empty = self._device.xp, self._no_edges()
+        xp, dtype = self._device.xp, self._weight_dtype
+        empty = EdgeList(xp.empty(0, np.uint32), xp.empty(0, np.uint32), dtype and xp.empty(0, dtype))
         lists = Lists(empty, empty if deleted is None else deleted.edges, empty, empty.weight)
         if removed is not None:
             lists = lists._replace(deleted=_removed(xp, removed))

@@ -80,7 +80,7 @@ def _check_attributes(item: type, base: type) -> None:
             continue
         value = getattr(item, name)
         if type(value) is not kind and (kind is not Requirements or not isinstance(value, Requirements)):
-            raise _wrong(item, name, value, f"expected {_article(kind)}")
+            raise _wrong(item, name, value, f"expected {'an' if kind is int else 'a'} {kind.__name__}")
         if isinstance(value, Requirements):
             _check_requirements(item, value)
     if issubclass(item, Algorithm) and item.update_kind not in UPDATE_KINDS:
@@ -126,10 +126,6 @@ def _is_name(name: Any) -> bool:
 
 def _wrong(item: type, name: str, value: Any, expected: str) -> PluginError:
     return PluginError(f"{item.__qualname__}.{name} is {_shown(value)}: {expected}")
-
-
-def _article(kind: type) -> str:
-    return f"{'an' if kind is int else 'a'} {kind.__name__}"
 
 
 def _shown(value: Any) -> str:

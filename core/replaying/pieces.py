@@ -82,7 +82,10 @@ class Pieces:
         kept = self.kept
         if kept is None:
             out = self.graph.store().view()
-            return Step(loops_over(out, DEGREES), NO_IDS, _empty_degrees, _degree_answer)
+            return Step(
+                loops_over(out, DEGREES), NO_IDS, lambda *shape: (np.empty(shape, np.uint32),),
+                lambda recorded: DegreeResult(*recorded),
+            )  # fmt: skip
         if kept.stale:
             kept.compute()
         return kept.algorithm.event_step(self.graph)
@@ -198,11 +201,3 @@ class _Piece:
             work.most_work, work.most_work_at = int(self.report[MOST]), self.begin + int(self.report[MOST_AT])
         if any(other is not kept and other.trackers for other in graph._kept.values()):
             advance_all(graph._kept, net_delta(graph, edges, kind, arrays.status[done], arrays.old), before)
-
-
-def _empty_degrees(events: int, vertices: int) -> tuple[np.ndarray, ...]:
-    return (np.empty((events, vertices), np.uint32),)
-
-
-def _degree_answer(recorded: tuple[np.ndarray, ...]) -> DegreeResult:
-    return DegreeResult(*recorded)

@@ -32,13 +32,6 @@ Views = tuple[Any, Any, int]  #: the data of both views, the number of vertices
 Values = tuple[Any, ...]
 
 
-def may_be_large(graph: Graph, vertices: Listed) -> bool:
-    """Return whether ``vertices`` may be enough work for several threads, so that measuring it pays."""
-    if vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED:
-        return False
-    return threads.parts(graph.most_arcs + vertices.size) > 1
-
-
 class Cuts:
     """Per graph: the ranges of all vertices that parts were last made of, by the view that is walked."""
 
@@ -69,7 +62,8 @@ def cut(
 
     ``module`` is an instance, over ``views``, that has the loop ``measure``; ``each``: the most parts per thread.
     """
-    if not may_be_large(graph, vertices):
+    few = vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED
+    if few or threads.parts(graph.most_arcs + vertices.size) == 1:
         return [(0, vertices.size)]
     if vertices.everything and vertices.size == views[2]:
         return graph.workspace.state(Cuts).ranges(over, walk, module, views, each)

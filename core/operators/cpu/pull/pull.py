@@ -155,7 +155,8 @@ def converge(
     vertices = union_of(graph, start, stamps, buffer, ends=True)
     everybody = vertices
     growing = call.reduce in AT_ONCE and not vertices.everything  # tables for the vertices of a round
-    at_once = 1 if swap or growing or _has_accumulators(call) else max_steps
+    adds = any(argument.kind == "accumulator" for argument in call.function.arguments)
+    at_once = 1 if swap or growing or adds else max_steps
     share = int(MANY) if call.function.by_hand else shared_from(graph, NO_VERTICES)
     wakers, rounds, touched, stopped, crowded = (waking, also_waking, wakes), 0, 0, False, False
     tables = tables_for(graph, call, module, views, vertices)
@@ -211,7 +212,3 @@ def _shared_round(
     ranges = threads.ranges(n, threads.parts(int(n * SCAN)))
     lasts = threads.run(module.gather, [(*part, *target, queue) for part in ranges])
     return Listed(queue, False, threads.compacted(queue, ranges, lasts)), work
-
-
-def _has_accumulators(call: Call) -> bool:
-    return any(argument.kind == "accumulator" for argument in call.function.arguments)

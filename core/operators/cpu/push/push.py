@@ -128,7 +128,7 @@ def _loop(
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
     queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)
-    loop, touched, share = _loop_of(push, kept, once), 0, shared_from(push.graph, push.out)
+    loop, touched, share = _loop_of(push, once), 0, shared_from(push.graph, push.out)
     steps = SharedSteps(push) if share < MANY else None
     target = push.out, push.stamps.array, first
     while True:
@@ -149,7 +149,7 @@ def _loop(
         vertices, queue, buffer = Listed(queue, False, left), buffer, queue
 
 
-def _loop_of(push: Push, kept: Layers | None, once: str) -> Callable[..., tuple[int, int, int]]:
+def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
     """Return the loop that serves a propagation, but for its views and arguments."""
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
