@@ -77,10 +77,10 @@ def roots(file: Path) -> set[str]:
     return found
 
 
-def loaded_by(code: str) -> set[str]:
+def loaded_by(code: str, devices: str = "") -> set[str]:
     """The top-level modules that a new interpreter has loaded after ``code``."""
     script = f"import sys\n{code}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    environ = {**os.environ, "CUDA_VISIBLE_DEVICES": devices}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, timeout=60)
     assert done.returncode == 0, done.stderr
     return set(done.stdout.splitlines()[-1].split())
@@ -106,6 +106,20 @@ def test_import_loads_nothing_heavy() -> None:
 )
 def test_neither_numba_nor_cupy_before_a_device_needs_them(code: str) -> None:
     assert not loaded_by(code) & {"numba", "cupy"}
+
+
+@pytest.mark.gpu
+def test_answers_kept_current_on_cuda_load_no_numba() -> None:
+    """To import it takes a second, in which no other thread gets on, at the first change."""
+    code = """
+import suricate as su
+graph = su.Graph(9, device="cuda", in_edges=True)
+trackers = [graph.track("bfs", source=0), graph.track("sssp", source=0), graph.track("wcc"), graph.track("pagerank")]
+graph.insert_edges([0, 1, 2], [1, 2, 3])
+graph.apply(su.Batch(delete=([1], [2]), insert=([0, 3], [2, 4])))
+assert [tracker.result is not None for tracker in trackers] == [True] * 4
+"""
+    assert not loaded_by(code, "0") & {"numba", "scipy"}
 
 
 def test_help_loads_nothing_heavy() -> None:

@@ -29,6 +29,7 @@ from suricate.kernels.walking import (
     resident_blocks,
     without_weights,
 )
+from suricate.state.edges.edge_table import DECLARATIONS
 
 if TYPE_CHECKING:
     from suricate.cuda.program import Program
@@ -64,8 +65,6 @@ MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all b
 @cache
 def prelude() -> str:
     """Return what the kernel needs besides what the view says."""
-    from suricate.state.edges.edge_table import DECLARATIONS  # and Numba with it
-
     sizes = enum("", {"CHANGE_BLOCK": BLOCK, "CHANGE_BLOCKS": BLOCKS})
     return "\n".join([DECLARATIONS, ARCS.declaration, MEMORY_STRUCT.declaration, sizes])
 

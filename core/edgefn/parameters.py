@@ -143,11 +143,13 @@ class Owner(NamedTuple):
         module: name of the CPU module, imported late since it needs Numba.
         functions: its functions that the Numba source calls.
         header: the header of the CUDA source.
+        structs: the module with the C++ that comes before it, and with what packs an argument, if that is another.
     """
 
     module: str
     functions: tuple[str, ...]
     header: str
+    structs: str = ""
 
 
 #: by kind of arguments, ``"sets"``, ``"edges"``, ``"answers"``: whoever owns the state adds itself when it is imported
@@ -156,7 +158,7 @@ OWNERS: dict[str, Owner] = {}
 
 def edge_table() -> ModuleType:
     """Return the module of the tables that functions ask for edges."""
-    return importlib.import_module(OWNERS["edges"].module)
+    return importlib.import_module(OWNERS["edges"].structs)
 
 
 _last_view: tuple[Any, Any] = (lambda: None), None  # the view that was packed last, and the struct

@@ -33,9 +33,11 @@ __device__ __forceinline__ Place place_of(const View& g, long long slab, long lo
     return place;
 }
 
-// One lane: the first of `count` new slabs in a row from the end of the pool, EMPTY if it has fewer.
-__device__ __forceinline__ uint32_t carve(const View& g, uint32_t count) {
+// One lane: the first of `count` new slabs in a row from the end of the pool, EMPTY if it has fewer. A launch takes at most `quota` there: as
+// long as it has that many, an addition does; thousands of warps that compare and swap would get in each other's way for milliseconds.
+__device__ __forceinline__ uint32_t carve(const View& g, uint32_t count, uint32_t quota) {
     uint32_t at = load_word(g.counters + BUMP);
+    if (uint64_t(at) + quota <= uint64_t(g.capacity)) return atomicAdd(g.counters + BUMP, count);
     while (uint64_t(at) + count <= uint64_t(g.capacity)) {
         const uint32_t there = atomicCAS(g.counters + BUMP, at, at + count);
         if (there == at) return at;
@@ -84,7 +86,7 @@ __device__ __forceinline__ uint32_t trim_vertex(const View& g, uint32_t u, const
         if ((threadIdx.x & 31) == 0) {
             const uint64_t need = heads + edges / SLAB_KEYS;
             const uint64_t spent = atomicAdd(reinterpret_cast<unsigned long long*>(g.counters + SPENT), need);
-            if (spent + need <= quota) target = carve(g, heads);
+            if (spent + need <= quota) target = carve(g, heads, quota);
         }
         target = __shfl_sync(WARP, target, 0);
         if (target == EMPTY) return 0;

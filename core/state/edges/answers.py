@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
     from suricate.state.edges.edge_table import EdgeTable
 
-OWNERS["answers"] = Owner("suricate.state.edges.edge_table", ("contains", "degree_of"), "edge_table.cuh")
+OWNERS["answers"] = Owner(
+    "suricate.state.edges.edge_look_ups", ("contains", "degree_of"), "edge_table.cuh", "suricate.state.edges.edge_table"
+)
 
 
 class Answers:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.state.edges.edge_table import EdgeTable
 
-OWNERS["edges"] = Owner("suricate.state.edges.edge_table", ("contains", "value_of"), "edge_table.cuh")
+OWNERS["edges"] = Owner(
+    "suricate.state.edges.edge_look_ups", ("contains", "value_of"), "edge_table.cuh", "suricate.state.edges.edge_table"
+)
 MOST_ARCS = 1 << 30
 EXTRA = 8  # slots that a table has besides
 VALUE_DTYPES = tuple(np.dtype(name) for name in ("int32", "uint32", "int64", "uint64", "float32", "float64"))

@@ -3,8 +3,8 @@
 Answers of a graph of several processes are such a table, whose values are degrees by vertex.
 
 Open addressing with linear probing. A key is ``src << 32 | dst``, of an undirected edge with the smaller id first, so
-that either order finds it; an entry is the place of the edge in the arrays of the set. ``edge_table.cuh`` is the CUDA
-twin: the struct and the constants that it needs are :data:`DECLARATIONS`, made from what is used here.
+that either order finds it; an entry is the place of the edge in the arrays of the set. Loops on the CPU ask it by
+``edge_look_ups``, kernels by ``edge_table.cuh``, which needs the struct and the constants of :data:`DECLARATIONS`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.cpu.jit import inner
 from suricate.cuda.structs import Struct, constants
 
 NO_KEY = 0xFFFFFFFFFFFFFFFF  #: no edge has this key
 FIRST_ENTRY = 0xFFFFFFFE  #: of place 0; entries fall as places rise, so that the last of several is the smallest
 KEY_FACTOR = 0x9E3779B97F4A7C15  #: 2**64 by the golden ratio; odd
 SOURCE_FACTOR = 0x9E3779B1  #: the same for 32 bits
-_KEY_FACTOR, _HALF, _NONE = np.uint64(KEY_FACTOR), np.uint64(32), np.uint64(NO_KEY)
-_FIRST_ENTRY = np.uint32(FIRST_ENTRY)
 
 STRUCT = Struct("EdgeTable", {
     "key": "const unsigned long long*",  # [capacity]; NO_KEY: free
@@ -61,52 +58,3 @@ def packed(table: EdgeTable) -> Any:
     key, entry, value, directed = table
     words = (key.data.ptr, entry.data.ptr, value.data.ptr, len(key), directed)
     return np.array(words, STRUCT.dtype)[()]
-
-
-@inner
-def home(key, capacity):
-    """Return the place where the search for ``key`` begins: the upper half of its hash, scaled to the capacity."""
-    hashed = (key ^ (key >> _HALF)) * _KEY_FACTOR >> _HALF
-    return hashed * np.uint64(capacity) >> _HALF
-
-
-@inner
-def key_of(u, x, directed):
-    """Return the key of an edge."""
-    first, second = np.uint64(u), np.uint64(x)
-    if directed == 0 and first > second:
-        first, second = second, first
-    return first << _HALF | second
-
-
-@inner
-def place_of(table, u, x):
-    """Return the place of the edge in the arrays of the set, or -1."""
-    key, capacity = key_of(u, x, table.directed), np.uint64(len(table.key))
-    at = home(key, capacity)
-    while table.key[at] != _NONE:
-        if table.key[at] == key:
-            return np.int64(_FIRST_ENTRY - table.entry[at])
-        at += np.uint64(1)
-        if at == capacity:
-            at = np.uint64(0)
-    return np.int64(-1)
-
-
-@inner
-def contains(table, u, x):
-    """Return whether the edge is in the set."""
-    return place_of(table, u, x) >= 0
-
-
-@inner
-def degree_of(table, u):
-    """Return the degree of a vertex; for a table made of ``Answers``."""
-    return table.value[u]
-
-
-@inner
-def value_of(table, u, x, default):
-    """Return the value of the edge, ``default`` if it is not in the set; of the dtype of the values."""
-    place = place_of(table, u, x)
-    return table.value[place] if place >= 0 else table.value.dtype.type(default)

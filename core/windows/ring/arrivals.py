@@ -20,12 +20,12 @@ from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
 LEAST = 1 << 15  #: events of a chunk; the host checks fewer in less time
-DTYPES = "uint32", "int32", "int64", "uint64"
+DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
 
 @cache
-def program(dtype: str) -> Program:
+def program(dtype: np.dtype) -> Program:
     """Return the program for ids of a dtype."""
     return Program(Path(__file__).with_name("arrivals.cu"), defines=(("ID_T", c_type(dtype)),))
 
@@ -45,9 +45,10 @@ class Arrivals:
     def __init__(self, device: Device) -> None:
         self._device, self._xp = device, device.xp
         self._stream = device.xp.cuda.Stream(non_blocking=True)
-        self._largest, self._read = device.xp.empty(1, np.uint64), PinnedCounters(device, 1)
+        self._read = PinnedCounters(device, 1)
         self._buffers = [_Buffer(device), _Buffer(device)]
-        device.synchronize()  # what had this memory before may be under way in another stream
+        self._largest = device.xp.zeros(1, np.uint64)  # of ids that are on the device
+        device.synchronize()  # what had the memory of the buffers before may be under way in another stream
 
     def take(self, src: Any, dst: Any) -> tuple[Array, Array] | None:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until they are there, and are checked.
@@ -61,58 +62,54 @@ class Arrivals:
         Raises:
             MemoryError: there is not enough memory.
         """
-        columns = src, dst
-        if not all(map(self._takes, columns)) or len(src) != len(dst):
+        kinds = np.ndarray, self._xp.ndarray
+        if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
+            return None
+        if len(src) < LEAST or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
         with self._device.current():
-            if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
-                return self._copied(columns)
-            return self._kept(columns)
+            return self._copied(src, dst) if isinstance(src, np.ndarray) else self._kept(src, dst)
 
-    def _takes(self, column: Any) -> bool:
-        kinds = np.ndarray, self._xp.ndarray
-        return type(column) in kinds and is_flat(column) and len(column) >= LEAST and column.dtype.name in DTYPES
-
-    def _copied(self, columns: tuple[Any, ...]) -> tuple[Array, Array] | None:
-        """Return columns of the host."""
+    def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
+        """Take columns from the host."""
         buffer = self._buffers[0]
-        buffer.reserve(sum(map(_bytes_for, columns)))
+        buffer.reserve(2 * _bytes_for(src))
         with self._stream:
-            raw = buffer.filled(columns, self._stream)
-            valid = self._are_ids(raw)
+            ends = buffer.filled(src, dst, self._stream)
+            valid = self._are_ids(ends, buffer.largest)
         if not valid:
+            buffer.largest.fill(0)
+            buffer.used()
             return None
-        src, dst = (self._taken(column) for column in raw)
+        ids = self._taken(ends, buffer.largest)
         buffer.used()
         self._buffers.reverse()
-        return src, dst
+        return ids
 
-    def _kept(self, columns: tuple[Any, ...]) -> tuple[Array, Array] | None:
-        """Return columns of which one or both are on the device."""
-        raw = [self._xp.asarray(column) for column in columns]
-        if not self._are_ids(raw):
-            return None
-        src, dst = (column if column.dtype == np.uint32 else self._taken(column) for column in raw)
-        return src, dst
-
-    def _are_ids(self, columns: list[Array]) -> bool:
-        """Return whether all are ids of vertices; waits for the current stream."""
+    def _kept(self, src: Array, dst: Array) -> tuple[Array, Array] | None:
+        """Take columns that are on the device."""
+        valid = self._are_ids((src, dst), self._largest)
+        if valid and src.dtype != np.uint32:
+            return self._taken((src, dst), self._largest)
         self._largest.fill(0)
-        for column in columns:
-            self._launch("largest_id", column, self._largest)
-        self._read.copy_from(self._largest)
+        return (src, dst) if valid else None
+
+    def _are_ids(self, ends: tuple[Array, Array], largest: Array) -> bool:
+        """Return whether all are ids of vertices; waits for the current stream."""
+        self._launch("largest_id", ends, largest)
+        self._read.copy_from(largest)
         self._read.wait()
         return int(self._read.array[0]) < MAX_VERTICES
 
-    def _taken(self, column: Array) -> Array:
-        ids = self._xp.empty(len(column), np.uint32)
-        self._launch("take_ids", column, ids)
-        return ids
+    def _taken(self, ends: tuple[Array, Array], largest: Array) -> tuple[Array, Array]:
+        ids = self._xp.empty((2, len(ends[0])), np.uint32)
+        self._launch("take_ids", ends, ids, largest)
+        return ids[0], ids[1]
 
     @staticmethod
-    def _launch(name: str, column: Array, result: Array) -> None:
-        n, kernel = len(column), program(column.dtype.name).kernel(name)
-        kernel((min(-(-n // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (column, np.int64(n), result))
+    def _launch(name: str, ends: tuple[Array, Array], *results: Array) -> None:
+        n, kernel = len(ends[0]), program(ends[0].dtype).kernel(name)
+        kernel((min(-(-n // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (*ends, np.int64(n), *results))
 
 
 def _bytes_for(column: np.ndarray) -> int:
@@ -121,29 +118,32 @@ def _bytes_for(column: np.ndarray) -> int:
 
 
 class _Buffer:
-    """Memory on a device that a stream of copies writes and the current stream reads, in turn."""
+    """Memory on a device that a stream of copies writes and the current stream reads, in turn.
+
+    Attributes:
+        largest: ``uint64[1]``, zero between chunks.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device, self._memory = device, device.xp.empty(0, np.uint8)
         self._free = device.xp.cuda.Event(disable_timing=True)
+        self.largest = device.xp.zeros(1, np.uint64)
 
     def reserve(self, size: int) -> None:
         """Have ``size`` bytes; waits for the device if that needs more memory."""
         if size > len(self._memory):
             self._memory = self._device.xp.empty(1 << (size - 1).bit_length(), np.uint8)
-            self._device.synchronize()  # as above
+            self._device.synchronize()  # what had this memory before may be under way in another stream
             self._free.record()
 
-    def filled(self, columns: tuple[np.ndarray, ...], stream: Any) -> list[Array]:
+    def filled(self, src: np.ndarray, dst: np.ndarray, stream: Any) -> tuple[Array, Array]:
         """Queue copies of columns behind what reads the memory; return them."""
         stream.wait_event(self._free)
-        begin, arrays = 0, []
-        for column in columns:
-            array = self._memory[begin : begin + column.nbytes].view(column.dtype)
-            array.set(column, stream=stream)
-            arrays.append(array)
-            begin += _bytes_for(column)
-        return arrays
+        step, size = _bytes_for(src), src.nbytes
+        first, second = (self._memory[at : at + size].view(src.dtype) for at in (0, step))
+        first.set(src, stream=stream)
+        second.set(dst, stream=stream)
+        return first, second
 
     def used(self) -> None:
         """Note that what reads the memory is queued in the current stream."""

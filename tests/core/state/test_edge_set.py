@@ -179,10 +179,10 @@ def test_table_and_rows_equal_the_dictionary(device, directed, dtype, size):
 def test_functions_ask_the_table(directed):
     from numba import njit
 
-    from suricate.state.edges import edge_table
+    from suricate.state.edges import edge_look_ups
 
-    contains = njit(lambda table, u, x: edge_table.contains(table, u, x))
-    value_of = njit(lambda table, u, x, default: edge_table.value_of(table, u, x, default))
+    contains = njit(lambda table, u, x: edge_look_ups.contains(table, u, x))
+    value_of = njit(lambda table, u, x, default: edge_look_ups.value_of(table, u, x, default))
     _, edges, expected = random_set(su.Graph(1, device="cpu").device, directed, "float32", 200)
     table = edges.table()
     assert edges.table() is table

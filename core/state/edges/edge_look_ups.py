@@ -1,0 +1,60 @@
+"""Look-ups in the hash table of an edge set (``edge_table``) by loops on the CPU; ``edge_table.cuh`` is the twin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from suricate.cpu.jit import inner
+from suricate.state.edges.edge_table import FIRST_ENTRY, KEY_FACTOR, NO_KEY
+
+_KEY_FACTOR, _HALF, _NONE = np.uint64(KEY_FACTOR), np.uint64(32), np.uint64(NO_KEY)
+_FIRST_ENTRY = np.uint32(FIRST_ENTRY)
+
+
+@inner
+def home(key, capacity):
+    """Return the place where the search for ``key`` begins: the upper half of its hash, scaled to the capacity."""
+    hashed = (key ^ (key >> _HALF)) * _KEY_FACTOR >> _HALF
+    return hashed * np.uint64(capacity) >> _HALF
+
+
+@inner
+def key_of(u, x, directed):
+    """Return the key of an edge."""
+    first, second = np.uint64(u), np.uint64(x)
+    if directed == 0 and first > second:
+        first, second = second, first
+    return first << _HALF | second
+
+
+@inner
+def place_of(table, u, x):
+    """Return the place of the edge in the arrays of the set, or -1."""
+    key, capacity = key_of(u, x, table.directed), np.uint64(len(table.key))
+    at = home(key, capacity)
+    while table.key[at] != _NONE:
+        if table.key[at] == key:
+            return np.int64(_FIRST_ENTRY - table.entry[at])
+        at += np.uint64(1)
+        if at == capacity:
+            at = np.uint64(0)
+    return np.int64(-1)
+
+
+@inner
+def contains(table, u, x):
+    """Return whether the edge is in the set."""
+    return place_of(table, u, x) >= 0
+
+
+@inner
+def degree_of(table, u):
+    """Return the degree of a vertex; for a table made of ``Answers``."""
+    return table.value[u]
+
+
+@inner
+def value_of(table, u, x, default):
+    """Return the value of the edge, ``default`` if it is not in the set; of the dtype of the values."""
+    place = place_of(table, u, x)
+    return table.value[place] if place >= 0 else table.value.dtype.type(default)
