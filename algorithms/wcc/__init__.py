@@ -25,7 +25,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms.shared.live import DeletedCount, deleted_among
 from suricate.algorithms.shared.matrices import adjacency
-from suricate.algorithms.wcc import afforest, by_operators, component_forest
+from suricate.algorithms.wcc import afforest, by_operators, component_forest, divided
 from suricate.algorithms.wcc.afforest import SAMPLED, connect
 from suricate.algorithms.wcc.component_forest import ComponentForest
 from suricate.algorithms.wcc.spanning_forest import SpanningForest
@@ -222,7 +222,7 @@ class WCC(Algorithm):
     @classmethod
     def programs(cls, view: StoreView) -> list[Program]:
         """Return the CUDA programs over ``view``, to be compiled without a GPU."""
-        return [*component_forest.programs(view), *afforest.programs(view)]
+        return [*component_forest.programs(view), *afforest.programs(view), *divided.programs(view)]
 
     @classmethod
     def reference(

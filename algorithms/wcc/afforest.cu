@@ -1,10 +1,7 @@
 // Connected components of a whole graph in one cooperative launch: Afforest (see afforest.py). A union-find that is flat at the
 // start is flat at the end. Unions run without order by compare-and-swap; the sets do not depend on it.
-#include "rounds.cuh"
-#include "union_find.cuh"
+#include "unite_rest.cuh"
 
-constexpr int TILE = 8;  // lanes that share a vertex in the last pass
-constexpr uint32_t WIDE = 256;  // neighbours above which the warp does
 constexpr uint32_t WHOLE = 16;  // neighbours per bucket up to which a sample is drawn from all of the first
 constexpr uint32_t FIRST = 1 << 16;  // vertices that are united before all others once sets are large
 constexpr uint32_t AT_ONCE = 4;  // elements that a thread flattens at once, to have as many reads in flight
@@ -79,20 +76,6 @@ __device__ __forceinline__ void find_largest(const uint32_t* parent, uint32_t n,
     if (threadIdx.x == 0) *largest = 0xFFFFFFFFu - uint32_t(best);
 }
 
-// Unite v with its neighbours; those that have its own parent are in its set already. LANES lanes call it.
-template <int LANES>
-__device__ __forceinline__ void unite_all(const View& g, const View& h, int both, uint32_t v, int lane,
-                                          uint32_t* parent) {
-    uint32_t own = fresh(parent[v]);
-    const auto each = [&](uint32_t w, long long) {
-        if (parent[w] == own) return;
-        unite(parent, v, w);
-        own = fresh(parent[v]);
-    };
-    for_neighbors<LANES>(g, v, lane, each);
-    if (both) for_neighbors<LANES>(h, v, lane, each);
-}
-
 // parent uint32[n], n > 0; g: out-edges, h: in-edges if `both` is 1. First every vertex is united with one neighbour, SAMPLED times,
 // each time followed by flattening; then with all. With `skips` those that are in the largest set by then are left out: their arcs are
 // met from the other side. After the first time FIRST vertices from low on go before the others: their sets have small roots, so the
@@ -120,23 +103,8 @@ connect(View g, View h, int both, int skips, uint32_t n, uint32_t low, uint32_t 
         grid_barrier(r);
     }
     if (!(phases & REST)) return;
-    const uint32_t most = skips ? *largest : EMPTY, lane = threadIdx.x & 31;
-    for (unsigned long long base = low + thread_id() - lane; base < high; base += thread_count()) {
-        uint32_t left = __ballot_sync(WARP, base + lane < high && fresh(parent[base + lane]) != most);
-        while (left) {
-            uint32_t own = left;
-            for (uint32_t i = 0; i < 32 / TILE; ++i) {
-                if (i < lane / TILE) own &= own - 1;  // 0 stays 0
-                left &= left - 1;
-            }
-            const uint32_t v = uint32_t(base) + __ffs(own) - 1;  // if any
-            const bool wide = own && degree(g, v) + (both ? degree(h, v) : 0) > WIDE;
-            if (own && !wide) unite_all<TILE>(g, h, both, v, lane % TILE, parent);
-            for (uint32_t rest = __ballot_sync(WARP, wide && lane % TILE == 0); rest; rest &= rest - 1) {
-                unite_all<32>(g, h, both, __shfl_sync(WARP, v, __ffs(rest) - 1), lane, parent);
-            }
-        }
-    }
+    const uint32_t most = skips ? *largest : EMPTY;
+    unite_rest(g, h, both, low, high, parent, [&](uint32_t v) { return fresh(parent[v]) == most; });
     grid_barrier(r);
     flatten(parent, n);
 }

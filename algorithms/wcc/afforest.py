@@ -6,7 +6,8 @@ the set is seen from the other end. So most arcs are never read; on CUDA the sec
 the largest set after the first.
 Needs both ends: on a directed graph without in-edges every arc is read.
 
-On a graph of several processes each does so with the vertices that it owns. They unite their sets before they ask which
+On a graph of several processes each does so with the vertices that it owns; on CUDA, where both ends are known, what is
+near a hub is found first (``divided.py``), and often that is all. They unite their sets before they ask which
 is the largest, so that all leave out the same one: of two ends that are left out both are in it.
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.algorithms.wcc import divided
 from suricate.base.devices import Array
 from suricate.cpu import threads
 from suricate.cuda.structs import enum
@@ -61,6 +63,10 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
     part = graph.partition
     if part is None:
         return _run(graph, sets.parent, SAMPLING | REST, 0, graph.num_vertices)
+    if graph.device.is_cuda and graph.has_in_edges and graph.num_vertices:
+        found = divided.connect(graph, sets)
+        if found is not None:
+            return found
     local = part.follow()
     for phase in (SAMPLING, REST):
         roots = sets.roots()

@@ -70,11 +70,20 @@ class Metered(Comm):
         self.spent.received += array.nbytes
         self._timed(lambda: self.inner.smallest(array))
 
-    def share(self, array: Array, bounds: Array) -> None:
+    def add(self, array: Array, *, met: bool = False) -> None:
+        """Add up an array."""
+        self.spent.received += array.nbytes
+        self._timed(lambda: self.inner.add(array, met=met))
+
+    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
         """Share ranges."""
         own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))
         self.spent.received += array.nbytes // max(len(array), 1) * (len(array) - own)
-        self._timed(lambda: self.inner.share(array, bounds))
+        self._timed(lambda: self.inner.share(array, bounds, met=met))
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Wait for the device."""
+        self.inner.wait(is_done)
 
     def place(self, device: Any) -> Any:
         """Return the device of this rank."""

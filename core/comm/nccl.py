@@ -1,20 +1,22 @@
 """Communication of device arrays by NCCL, through CuPy; another one starts it and carries what is on the host.
 
 Collectives are queued in the current stream, and nothing waits for the device. What ranks call, and how much they send,
-is compared on the host ahead of each.
+is compared on the host ahead of each, but of those that ranks have met for.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from suricate.base.devices import Array, module_of
-from suricate.base.errors import DeviceError
-from suricate.comm.protocol import Comm, is_on_device
+from suricate.base.errors import CommunicationError, DeviceError
+from suricate.comm.messages import limit
+from suricate.comm.protocol import Comm, call_site, is_on_device
 from suricate.intake.arrays import bits
 
 BUS_ID = "PCI bus"
@@ -121,15 +123,36 @@ class NCCLComm(Comm):
             nccl, at = self._nccl, array.data.ptr
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
 
-    def share(self, array: Array, bounds: Array) -> None:
+    def add(self, array: Array, *, met: bool = False) -> None:
+        """Add up in place."""
+        if not is_on_device(array):
+            self.host.add(array)
+            return
+        if not met:
+            self._forms("add", array)
+        if len(array):
+            nccl, at = self._nccl, array.data.ptr
+            self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
+
+    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
         """Receive the ranges of the others in their places."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return
-        self._forms("share", array[:0])
+        if not met:
+            self._forms("share", array[:0])
         width = array.nbytes // max(len(array), 1)
         ends = np.minimum(bounds, len(array)).astype(np.int64) * width
         self._exchange(array.data.ptr, ends)
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Ask until it is done, or ranks have waited long enough for each other: then the job ends."""
+        begin, most = time.monotonic(), limit()
+        while not is_done():
+            if time.monotonic() - begin > most:
+                reason = f"a collective that was queued on the device at {call_site()} was not over within {most:g} s"
+                self.abort(reason)
+                raise CommunicationError(reason)
 
     def place(self, device: Any) -> Any:
         """Return the GPU of this rank, unless ``device`` is another one or the CPU."""

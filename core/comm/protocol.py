@@ -99,11 +99,33 @@ class Comm(ABC):
         for other in self.gather(f"smallest {array.dtype}", array):
             module_of(array).minimum(array, other, out=array)
 
-    def share(self, array: Array, bounds: Array) -> None:
-        """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place."""
+    def add(self, array: Array, *, met: bool = False) -> None:
+        """Set each place of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks.
+
+        ``met``: all ranks know by what they have exchanged before that all others come to this call with as many
+        numbers, so that an engine that only queues it need not compare that on the host.
+        """
+        total, *others = self.gather(f"add {array.dtype}", array)
+        for other in others:
+            total += other
+        array[:] = total
+
+    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
+        """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place.
+
+        ``met``: see :meth:`add`; the bounds are the same on all ranks.
+        """
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
         for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):
             array[begin : begin + len(part)] = part
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Wait until ``is_done()``, which asks a device for what was queued behind collectives that ranks have met for.
+
+        An engine that only queues them ends the job if that takes longer than ranks wait for each other.
+        """
+        while not is_done():
+            pass
 
     def place(self, device: Any) -> Any:
         """Return the device of this rank for a graph that is made with ``device``."""

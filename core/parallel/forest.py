@@ -20,6 +20,8 @@ from suricate.parallel.arguments import frontier_of
 from suricate.parallel.bottom_up import BottomUp
 from suricate.parallel.on_demand.rows import at_a_time, slices
 from suricate.parallel.pushes import Push
+from suricate.parallel.search import Search
+from suricate.state.scalar import Scalar
 from suricate.store import fallbacks
 
 if TYPE_CHECKING:
@@ -41,12 +43,15 @@ class Repairs:
         self.part, self.forest, self.graph, self.xp = part, forest, graph, part.xp
         self.first = forest.of_same_functions()  # of the words that vertices start with
         self.first.words = forest.words.of_size(0)
+        self.of_rank = forest.of_same_functions()  # on the graph of this rank
         self.best = forest.words.of_size(0)  # what is offered: all at the largest word between two uses
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
         """Compute from ``roots``; with None, repair after ``changes``: deleted, replaced and inserted arcs."""
         part, words = self.part, self.forest.words
         graph = part.follow()
+        if roots is not None and order is None and not roots.is_all and self._can_search():
+            return Search(part, self.forest, self.of_rank).run(roots)
         self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)
         self.push.altered = []
         if roots is None and self.push.asking.first.edges:  # offers ask for edges, which an exchange has to answer
@@ -66,6 +71,13 @@ class Repairs:
         self.push.totals.end()
         self._note_violations()
         return Propagated.of(steps, pushed, not len(ids))
+
+    def _can_search(self) -> bool:
+        """Return whether a computation from scratch may be a search by levels on the device."""
+        args, size = self.forest.args, len(self.forest.words)
+        if not (self.forest.uniform and self.graph.device.is_cuda and self.graph.has_in_edges and size):
+            return False
+        return not any(isinstance(value, Scalar) or value is self.graph for value in args)
 
     # -- words ---------------------------------------------------------------------------------------------------------
 

@@ -133,6 +133,10 @@ class Forest:
         """Return a forest of the same words, functions and arguments, for another graph."""
         return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
+    def levels(self, graph: Graph, rank: int, ranks: int, low: int, high: int) -> Any:
+        """Return the launches of a search of several ranks on the graph of this one; CUDA only."""
+        return self._repairs_on(graph).levels(rank, ranks, low, high)
+
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""
         if graph.partition is not None:

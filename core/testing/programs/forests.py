@@ -6,6 +6,7 @@ from suricate.base.types import StoreView
 from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk
 from suricate.operators.cuda.push_structs import DENSE_BLOCK
+from suricate.repair.cuda import levels
 from suricate.repair.cuda.repairs import program
 from suricate.testing.programs.pushes import call_by_distance, call_by_hops
 
@@ -20,4 +21,6 @@ def programs(view: StoreView) -> list[Program]:
         program(walk, by_distance, from_scratch=True, has_back=True, ordered=False, uniform=True),
         program(walk, by_hops, from_scratch=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
         program(walk, by_hops, from_scratch=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
+        levels.program(walk, by_distance),
+        levels.program(walk, by_hops),
     ]

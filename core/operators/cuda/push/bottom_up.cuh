@@ -99,21 +99,21 @@ __device__ __forceinline__ void serve_searchers(const View& back, Searchers& sea
     if (__syncthreads_or(full)) flush(changed, shared);
 }
 
-// For each vertex v below num_vertices for which looks(v): visit(v, x, slot, mine) for all its neighbours x in `back`, by several threads, each
+// For each vertex v of [first, end) for which looks(v): visit(v, x, slot, mine) for all its neighbours x in `back`, by several threads, each
 // with a `mine` that is `none` at first (see look_back()); then found(v, merged) in one thread, with theirs merged by merge(a, b). Those of
 // more than WIDE neighbours are listed in `heavy`, which has a place for each: look_at_heavy() serves them. All threads of the grid call it; it
 // synchronises the block, and ends with everything queued.
 template <class T, class Looks, class Visit, class Merge, class Found>
-__device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t num_vertices, const T& none, Looks&& looks,
-                                                  Visit&& visit, Merge&& merge, Found&& found, const HeavyList& heavy,
-                                                  const Changed& changed, Shared& shared) {
+__device__ __forceinline__ void look_at_neighbors(const View& back, uint32_t first, uint32_t end, const T& none,
+                                                  Looks&& looks, Visit&& visit, Merge&& merge, Found&& found,
+                                                  const HeavyList& heavy, const Changed& changed, Shared& shared) {
     __shared__ Searchers searchers;
     if (threadIdx.x == 0) searchers.few = searchers.many = searchers.taken = 0;
     __syncthreads();
-    for (unsigned long long base = (unsigned long long)blockIdx.x * blockDim.x; base < num_vertices;
+    for (unsigned long long base = first + (unsigned long long)blockIdx.x * blockDim.x; base < end;
          base += (unsigned long long)gridDim.x * blockDim.x) {  // the same for the whole block
         const uint32_t v = uint32_t(base + threadIdx.x);
-        const uint32_t all = base + threadIdx.x < num_vertices ? degree(back, v) : 0;
+        const uint32_t all = base + threadIdx.x < end ? degree(back, v) : 0;
         const uint32_t neighbors = all > 0 && looks(v) ? all : 0;
         if (neighbors > WIDE) {
             add_heavy(heavy, v, buckets(back, v));

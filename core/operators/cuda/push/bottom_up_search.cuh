@@ -33,6 +33,6 @@ __device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32
     } else {
         mark_frontier(steps, epoch, bits);
         const auto looks = [&](uint32_t v) { return word_parent(stored(tree + v)) == EMPTY; };
-        look_at_neighbors(back, steps.num_vertices, EMPTY, looks, visit, smaller, found, heavy, changed, shared);
+        look_at_neighbors(back, 0, steps.num_vertices, EMPTY, looks, visit, smaller, found, heavy, changed, shared);
     }
 }

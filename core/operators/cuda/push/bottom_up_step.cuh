@@ -43,6 +43,7 @@ __device__ __forceinline__ void pull_step(const View& back, Steps& steps, uint32
     } else {
         mark_frontier(steps, epoch, bits);
         const auto looks = [&](uint32_t v) { return steps.stamp[v] < steps.altered; };
-        look_at_neighbors(back, steps.num_vertices, none, looks, visit, merged_offers, found, heavy, changed, shared);
+        look_at_neighbors(back, 0, steps.num_vertices, none, looks, visit, merged_offers, found, heavy, changed,
+                          shared);
     }
 }

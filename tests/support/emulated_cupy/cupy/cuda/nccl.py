@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 available = True
-NCCL_UINT8, NCCL_UINT64, NCCL_MAX, NCCL_MIN = 1, 5, 2, 3
+NCCL_UINT8, NCCL_UINT64, NCCL_SUM, NCCL_MAX, NCCL_MIN = 1, 5, 0, 2, 3
 DTYPES = {NCCL_UINT8: np.dtype(np.uint8), NCCL_UINT64: np.dtype(np.uint64)}
 CALLS: list[tuple[Any, ...]] = []  #: rank, name, count, dtype, stream
 _numbers, _jobs, _lock = count(), dict[Any, "_Job"](), threading.Lock()
@@ -84,9 +84,9 @@ class NcclCommunicator:
     def allReduce(  # noqa: N802
         self, sent: int, received: int, size: int, dtype: int, op: int, stream: int
     ) -> None:
-        """Reduce numbers of all ranks to the largest or the smallest ones."""
+        """Reduce numbers of all ranks to their sums, the largest or the smallest ones."""
         CALLS.append((self.rank, "allReduce", size, dtype, stream))
-        kind, reduce = DTYPES[dtype], {NCCL_MAX: np.max, NCCL_MIN: np.min}[op]
+        kind, reduce = DTYPES[dtype], {NCCL_SUM: np.sum, NCCL_MAX: np.max, NCCL_MIN: np.min}[op]
         parts = self._all(sent, size * kind.itemsize)
         found = reduce([np.frombuffer(part, kind) for part in parts], axis=0)
         ctypes.memmove(received, found.tobytes(), found.nbytes)

@@ -1,0 +1,174 @@
+"""Connected components of a graph of several processes on CUDA, where most vertices are near one of many neighbours.
+
+In graphs with hubs the largest component lies around the vertex of most neighbours. Its neighbours are reached first;
+then, round by round, each process looks at some neighbours of its own vertices that were not: one that was reached
+suffices (Slota, Rajamanickam and Madduri, 2014). A process has a bit per vertex; between two rounds all add up what
+they have. The rest, which lies elsewhere or was not met, is united along all its arcs; the processes exchange these
+unions.
+
+All is queued on the devices, and the host reads once: how much is left. Where that is too much, as in grids, nothing
+was united, and Afforest finds the components.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suricate.base.devices import Array
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.structs import Struct, enum
+from suricate.kernels.walking import assembled, packed, program_over, resident_blocks
+
+if TYPE_CHECKING:
+    from suricate.base.types import StoreView
+    from suricate.cuda.program import Program
+    from suricate.graph import Graph
+    from suricate.state.union_find import UnionFind
+
+SOURCE = Path(__file__).with_name("divided.cu")
+BLOCK, BLOCKS_PER_SM = 512, 3
+ROUNDS = 3  #: after the neighbours of the hub
+LEFT_OVER = 8  #: vertices left to unite are at most one in so many of those reached, and of each process's share of all
+LEAST = 64  #: or so many
+HEAD, PAIR = 16, 8  #: bytes of a list of unions: in front of it, and of each
+KERNELS = (
+    "find_hub", "start_at_hub", "reach_further", "unite_reached", "unite_others", "list_unions", "take_unions",
+)  # fmt: skip
+PART = Struct(
+    "Part",
+    {
+        "bits": "uint32_t*", "next": "uint32_t*", "num_vertices": "uint32_t", "low": "uint32_t", "high": "uint32_t",
+        "rank": "uint32_t", "ranks": "uint32_t", "counts": "uint32_t",
+    },
+)  # fmt: skip
+REACHED, LEFT, BY_RANK = 0, 1, 2  #: places of counts behind the bits
+PRELUDE = "\n".join(
+    [
+        PART.declaration,
+        enum("", {"CONNECT_BLOCK": BLOCK, "REACHED": REACHED, "LEFT": LEFT, "BY_RANK": BY_RANK, "UNIONS_HEAD": HEAD}),
+    ]
+)
+
+
+def programs(view: StoreView) -> list[Program]:
+    """Return the CUDA programs, to be compiled without a GPU."""
+    return [assembled(view, SOURCE, PRELUDE)]
+
+
+def connect(graph: Graph, sets: UnionFind) -> Array | None:
+    """Unite the ends of all edges of ``graph`` in ``sets``, where every vertex is alone; collective.
+
+    Returns:
+        ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set;
+        None if too many vertices are far from the hub: then nothing was united.
+    """
+    comm = graph.partition.comm
+    with comm.alike():  # the last that may fail on one process
+        run = _Run(graph, sets)
+    run.find_hub()
+    comm.add(run.counts(0), met=True)
+    for number in range(ROUNDS + 1):
+        run.reach(number)
+        comm.add(run.exchanged(number + 1), met=True)
+    reached, left = run.read()
+    if left > min(reached // LEFT_OVER, run.most):
+        return None
+    size = run.unite(left)
+    unions = run.unions[: size * comm.size]
+    comm.share(unions, np.arange(comm.size + 1) * size, met=True)
+    run.take(unions, size)
+    sets.flatten()
+    return run.largest
+
+
+class _Run:
+    """The launches of one process.
+
+    Attributes:
+        unions: ``uint8[]``: a list of unions of each process.
+        most: of how many vertices there is memory for unions.
+        largest: ``uint32[1]``.
+    """
+
+    def __init__(self, graph: Graph, sets: UnionFind) -> None:
+        part, n = graph.partition, graph.num_vertices
+        self._comm, self._parent, local = part.comm, sets.parent, part.follow()
+        out = local.view("out")
+        self._views = packed(out), packed(local.view("in") if graph.directed else out), np.int32(graph.directed)
+        self._program, self._blocks = _program(out), resident_blocks(graph.device.index, BLOCK, BLOCKS_PER_SM)
+        for name in KERNELS:
+            self._program.kernel(name)
+        self._bits, counts = -(-n // 64), BY_RANK + part.comm.size
+        width = self._bits + counts
+        memory = local.workspace.array("connect.reached", (ROUNDS + 2) * width, np.uint64)
+        self._all, self._buffers = memory, [memory[i * width : (i + 1) * width] for i in range(ROUNDS + 2)]
+        self._fixed = n, part.low, part.high, part.comm.rank, part.comm.size, 2 * self._bits
+        self.most = max(LEAST, n // (LEFT_OVER * part.comm.size))
+        self.unions = local.workspace.array("connect.unions", part.comm.size * self._size(self.most), np.uint8)
+        self.largest = local.workspace.array("connect.largest", 1, np.uint32)
+        self._arriving = PinnedCounters(graph.device, BY_RANK)
+
+    def exchanged(self, number: int) -> Array:
+        """Return what a launch has found, bits and counts, ``uint64[]``."""
+        return self._buffers[number]
+
+    def counts(self, number: int) -> Array:
+        """Return the counts alone."""
+        return self._buffers[number][self._bits :]
+
+    def find_hub(self) -> None:
+        """Find the vertex of most neighbours of this process."""
+        self._all.data.memset_async(0, self._all.nbytes)
+        self._launch("find_hub", *self._views, self._part(0, 0))
+
+    def reach(self, number: int) -> None:
+        """Reach the hub of all processes and its neighbours, then those of what is reached."""
+        name = "reach_further" if number else "start_at_hub"
+        self._launch(name, *self._views, self._part(number, number + 1))
+
+    def read(self) -> tuple[int, int]:
+        """Return how many vertices all processes have reached, and how many others have neighbours; waits."""
+        self._arriving.copy_from(self.counts(ROUNDS + 1)[:BY_RANK])
+        self._comm.wait(self._arriving.has_arrived)
+        reached, left = self._arriving.array.tolist()
+        return reached, left
+
+    def unite(self, left: int) -> int:
+        """Unite what was reached, and the vertices of this process that were not, of which all have ``left``.
+
+        Returns the bytes of each process's list of unions, which hook no other roots than these and the first one.
+        """
+        size = self._size(left)
+        own, last = self.unions[self._comm.rank * size :], self._part(ROUNDS + 1, ROUNDS + 1)
+        self._launch("unite_reached", last, self._parent, self.largest, own)
+        self._launch("unite_others", *self._views, last, self._parent)
+        self._launch("list_unions", last, self._parent, own)
+        return size
+
+    def take(self, unions: Array, size: int) -> None:
+        """Unite what the others have united."""
+        self._launch("take_unions", self._part(ROUNDS + 1, ROUNDS + 1), self._parent, unions, np.uint64(size))
+
+    def _size(self, left: int) -> int:
+        return -(-(HEAD + PAIR * (left + 1)) // HEAD) * HEAD
+
+    def _part(self, bits: int, following: int) -> np.void:
+        return PART.packed(self._buffers[bits].data.ptr, self._buffers[following].data.ptr, *self._fixed)
+
+    def _launch(self, name: str, *arguments: Any) -> None:
+        self._program.kernel(name)((self._blocks,), (BLOCK,), arguments)
+
+
+def _program(view: StoreView) -> Program:
+    """Return the program over a view, whose launches need no barrier of all blocks."""
+    return _without_barriers(program_over(view, SOURCE, lambda _: PRELUDE))
+
+
+@cache
+def _without_barriers(program: Program) -> Program:
+    return replace(program, cooperative=False)

@@ -1,0 +1,174 @@
+// A search from scratch on a graph whose edges are divided among ranks, level by level (see levels.py). Each rank has the rows of the
+// vertices [low, high), in both directions. A frontier is a bit per vertex, which all ranks have; each rank sets the bits of its own vertices
+// that a level reaches, and counts them. The ranks add up bits and counts between two levels. HAS_WORDS, IS_FOREST and IS_UNIFORM are 1: the vertices
+// of a frontier have the same keys, and offers depend on these alone, but for the parent.
+#include "bottom_up.cuh"
+#include "exchanged.cuh"
+
+// In LoopMemory `near` lists the vertices to push from, `buffer` those that were pushed to.
+__device__ __forceinline__ Changed changes_of(const Level& level, const LoopMemory& memory) {
+    uint32_t* const violated = reinterpret_cast<uint32_t*>(counts_of(level) + VIOLATED);
+    return {memory.stamp, 0, memory.buffer, number_in(level, CHANGED), violated, true};
+}
+
+__device__ __forceinline__ HeavyList heavy_of(const Level& level, const LoopMemory& memory) {
+    return {
+        memory.heavy_vertex, memory.heavy_base, counts_of(level) + level.sent + HEAVY, level.num_vertices, HEAVY_SHIFT};
+}
+
+// All words restart; the roots, ids without repeats, are the first frontier. The buffers are zero.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) start_search(View g, View back, Level level,
+                                                                           Vertices roots, value_t* tree PARAMS) {
+    LOCALS
+    Found mine;
+    for (unsigned long long v = thread_id(); v < level.num_vertices; v += thread_count())
+        words::store(tree + v, restart_fn(uint32_t(v) ARGS));
+    const uint32_t number = number_of(roots);
+    for (unsigned long long i = thread_id(); i < number; i += thread_count()) {
+        const uint32_t v = roots.ids[i];
+        if (!is_own(level, v)) continue;
+        const value_t word = restart_fn(v ARGS);
+        if (word_parent(word) == EMPTY) continue;
+        words::store(tree + v, word);
+        reach(level, g, back, v, mine);
+    }
+    add_found(level, tree, mine);
+    FINISH
+}
+
+// Before a level: its frontier counts as visited, and what another rank has reached of it gets a word of these keys; what the level after this
+// one writes is cleared. `pushes`: this rank's part of the frontier is listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) begin_level(Level level, LoopMemory memory, value_t* tree,
+                                                                          int pushes) {
+    const uint32_t lane = threadIdx.x % 32, entries = (level.num_vertices + 31ull) / 32;
+    const value_t word = sample_of(level);
+    for (unsigned long long base = thread_id() - lane; base < entries; base += thread_count()) {
+        const unsigned long long at = base + lane;
+        const uint32_t bits = at < entries ? level.frontier[at] : 0, own = bits & own_bits(level, at * 32);
+        if (bits) level.visited[at] |= bits;
+        uint32_t place = 0;
+        if (pushes && own) place = atomicAdd(number_in(level, LISTED_OWN), (uint32_t)__popc(own));
+        for (uint32_t rest = pushes ? own : 0; rest; rest &= rest - 1)
+            memory.near[place++] = uint32_t(at * 32 + __ffs(rest) - 1);
+        const uint32_t others = bits & ~own;
+        for (uint32_t left = __ballot_sync(ALL_LANES, others != 0); left; left &= left - 1) {
+            const uint32_t k = __ffs(left) - 1;
+            if (__shfl_sync(ALL_LANES, others, k) >> lane & 1u) words::store(tree + (base + k) * 32 + lane, word);
+        }
+    }
+    for (unsigned long long i = thread_id(); i < level.size; i += thread_count()) level.cleared[i] = 0;
+}
+
+// The smallest in-neighbour in the frontier.
+__device__ __forceinline__ auto smallest_in(const Level& level) {
+    return [&level](uint32_t, uint32_t x, long long, uint32_t& parent) {
+        if (x < parent && is_marked(level.frontier, x)) parent = x;
+        return parent != EMPTY;
+    };
+}
+
+// A level that pulls, without the vertices of many neighbours, which are listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_level(View g, View back, Level level,
+                                                                         LoopMemory memory, value_t* tree PARAMS) {
+    LOCALS
+    __shared__ Shared shared;
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    Found mine;
+    const Changed changed = changes_of(level, memory);
+    const auto looks = [&](uint32_t v) {
+        return !is_marked(level.visited, v) && word_parent(stored(tree + v)) == EMPTY;
+    };
+    const auto smaller = [](uint32_t a, uint32_t b) { return min(a, b); };
+    const auto found = [&](uint32_t v, uint32_t parent) {
+        value_t value;
+        if (parent == EMPTY || !offer(tree, parent, v, weight_t(1), changed.violated, value ARGS)) return;
+        words::store(tree + v, value);
+        reach(level, g, back, v, mine);
+    };
+    look_at_neighbors(back, level.low, level.high, EMPTY, looks, smallest_in(level), smaller, found,
+                      heavy_of(level, memory), changed, shared);
+    add_found(level, tree, mine);
+    FINISH
+}
+
+// The vertices that pull_level has listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_rest(View g, View back, Level level,
+                                                                        LoopMemory memory, value_t* tree PARAMS) {
+    LOCALS
+    __shared__ Shared shared;
+    const HeavyList heavy = heavy_of(level, memory);
+    const unsigned long long packed = *heavy.total;
+    if (packed == 0) return;  // the same for the whole grid
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    Found mine;
+    const Changed changed = changes_of(level, memory);
+    const auto smaller = [](uint32_t a, uint32_t b) { return min(a, b); };
+    const auto found = [&](uint32_t v, uint32_t parent) {
+        value_t value;
+        if (parent == EMPTY || !offer(tree, parent, v, weight_t(1), changed.violated, value ARGS)) return;
+        reduce_into(tree + v, value);  // another run may find a smaller parent
+        reach(level, g, back, v, mine);
+    };
+    const auto done = [](uint32_t, uint32_t) { return false; };
+    look_at_heavy(back, packed, heavy, EMPTY, smallest_in(level), smaller, found, done, changed, shared);
+    add_found(level, tree, mine);
+    FINISH
+}
+
+// A level that pushes: from the listed vertices, without those of many neighbours, which are listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) push_level(View g, Level level, LoopMemory memory,
+                                                                         value_t* tree PARAMS) {
+    LOCALS
+    __shared__ Shared shared;
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    const auto everybody = [](uint32_t) { return true; };
+    push_frontier<false>(g, level.num_vertices, memory.near, *number_in(level, LISTED_OWN), SMALL, blockIdx.x,
+                         gridDim.x, tree, heavy_of(level, memory), changes_of(level, memory), shared, everybody ARGS);
+    FINISH
+}
+
+// The vertices that push_level has listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) push_rest(View g, Level level, LoopMemory memory,
+                                                                        value_t* tree PARAMS) {
+    LOCALS
+    __shared__ Shared shared;
+    const HeavyList heavy = heavy_of(level, memory);
+    const unsigned long long packed = *heavy.total;
+    if (packed == 0) return;  // the same for the whole grid
+    if (threadIdx.x == 0) reset(shared);
+    __syncthreads();
+    push_heavy<false>(g, packed, blockIdx.x, gridDim.x, tree, heavy, changes_of(level, memory), shared ARGS);
+    FINISH
+}
+
+// What this rank has pushed, to its section of `offers`: the number of vertices, then their words, then their ids.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pack_offers(Level level, LoopMemory memory,
+                                                                          const value_t* tree, Offers offers) {
+    const uint32_t number = *number_in(level, CHANGED);
+    const Section section = section_of(offers, level.rank);
+    if (thread_id() == 0) *section.number = number;
+    for (unsigned long long i = thread_id(); i < number; i += thread_count()) {
+        const uint32_t v = memory.buffer[i];
+        words::store(section.word + i, words::load_now(tree + v));
+        section.id[i] = v;
+    }
+}
+
+// Takes what all ranks have pushed. This rank's own offers are in `tree` already.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_offers(View g, View back, Level level, value_t* tree,
+                                                                          Offers offers) {
+    Found mine;
+    for (uint32_t rank = 0; rank < level.ranks; ++rank) {
+        const Section section = section_of(offers, rank);
+        const uint32_t number = *section.number;
+        for (unsigned long long i = thread_id(); i < number; i += thread_count()) {
+            const uint32_t v = section.id[i];
+            if (rank != level.rank) reduce_into(tree + v, section.word[i]);
+            if (is_own(level, v)) reach(level, g, back, v, mine);
+        }
+    }
+    add_found(level, tree, mine);
+}
