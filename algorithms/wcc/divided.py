@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.pinned import Arriving
 from suricate.cuda.structs import Struct, enum
 from suricate.kernels.walking import assembled, packed, program_over, resident_blocks
 
@@ -111,7 +111,7 @@ class _Run:
         self.most = max(LEAST, n // (LEFT_OVER * part.comm.size))
         self.unions = local.workspace.array("connect.unions", part.comm.size * self._size(self.most), np.uint8)
         self.largest = local.workspace.array("connect.largest", 1, np.uint32)
-        self._arriving = PinnedCounters(graph.device, BY_RANK)
+        self._arriving = local.workspace.state(Arriving)
 
     def exchanged(self, number: int) -> Array:
         """Return what a launch has found, bits and counts, ``uint64[]``."""
@@ -135,7 +135,7 @@ class _Run:
         """Return how many vertices all processes have reached, and how many others have neighbours; waits."""
         self._arriving.copy_from(self.counts(ROUNDS + 1)[:BY_RANK])
         self._comm.wait(self._arriving.has_arrived)
-        reached, left = self._arriving.array.tolist()
+        reached, left = self._arriving.array[:BY_RANK].tolist()
         return reached, left
 
     def unite(self, left: int) -> int:

@@ -48,11 +48,14 @@ class PinnedCounters:
             wait_for(self._device)
 
     def copy_from(self, counters: Array) -> None:
-        """Queue a copy of counters on the device (the same shape and dtype) into the current stream; does not wait."""
+        """Queue a copy of counters on the device into the current stream, to the first places; does not wait.
+
+        They have the same dtype, and there are at most as many.
+        """
         if self._copied is None:
             self._copied = self._device.xp.cuda.Event(disable_timing=True)
         self.busy = True
-        counters.get(out=self.array, blocking=False)
+        counters.get(out=self.array[: len(counters)], blocking=False)
         self._copied.record()
 
     def has_arrived(self) -> bool:
@@ -65,3 +68,13 @@ class PinnedCounters:
         """Wait for the last copy, there is one, but for nothing behind it."""
         self._copied.synchronize()
         self.busy = False
+
+
+class Arriving(PinnedCounters):
+    """Counters, ``uint64``, that the host reads between launches for one graph: a state of its workspace."""
+
+    __slots__ = ()
+    MOST = 256
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device, self.MOST)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.pinned import Arriving
 from suricate.operators.results import Propagated
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Search:
         most = max(LEAST, part.local.num_vertices // (PUSHED * part.comm.size))
         size = part.comm.size * levels.section(most)
         offers = part.local.workspace.array("search.offers", size, np.uint8)
-        self._arriving = PinnedCounters(part.local.device, len(levels.counts))
+        self._arriving = part.local.workspace.state(Arriving)
         return levels, offers, most
 
     def _push(self, levels: Levels, offers: Array, capacity: int) -> None:
@@ -91,4 +91,4 @@ class Search:
     def _read(self, levels: Levels) -> Counts:
         self._arriving.copy_from(levels.counts)
         self._part.comm.wait(self._arriving.has_arrived)
-        return levels.counted(self._arriving.array)
+        return levels.counted(self._arriving.array[: len(levels.counts)])
