@@ -3,7 +3,7 @@
 In graphs with hubs the largest component lies around the vertex of most neighbours. Its neighbours are reached first;
 then, round by round, each process looks at some neighbours of its own vertices that were not: one that was reached
 suffices (Slota, Rajamanickam and Madduri, 2014). A process has a bit per vertex; between two rounds all add up what
-they have. The rest, which lies elsewhere or was not met, is united along all its arcs; the processes exchange these
+they have. The rest, which lies elsewhere or was not reached, is united along all its arcs; the processes exchange these
 unions.
 
 All is queued on the devices, and the host reads once: how much is left. Where that is too much, as in grids, nothing
@@ -67,20 +67,21 @@ def connect(graph: Graph, sets: UnionFind) -> Array | None:
         ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set;
         None if too many vertices are far from the hub: then nothing was united.
     """
+    assert graph.partition is not None
     comm = graph.partition.comm
     with comm.alike():  # the last that may fail on one process
         run = _Run(graph, sets)
     run.find_hub()
-    comm.add(run.counts(0), met=True)
+    comm.add(run.counts(0), agreed=True)
     for number in range(ROUNDS + 1):
         run.reach(number)
-        comm.add(run.exchanged(number + 1), met=True)
+        comm.add(run.exchanged(number + 1), agreed=True)
     reached, left = run.read()
     if left > min(reached // LEFT_OVER, run.most):
         return None
     size = run.unite(left)
     unions = run.unions[: size * comm.size]
-    comm.share(unions, np.arange(comm.size + 1) * size, met=True)
+    comm.share(unions, np.arange(comm.size + 1) * size, agreed=True)
     run.take(unions, size)
     sets.flatten()
     return run.largest
@@ -97,6 +98,7 @@ class _Run:
 
     def __init__(self, graph: Graph, sets: UnionFind) -> None:
         part, n = graph.partition, graph.num_vertices
+        assert part is not None
         self._comm, self._parent, local = part.comm, sets.parent, part.follow()
         out = local.view("out")
         self._views = packed(out), packed(local.view("in") if graph.directed else out), np.int32(graph.directed)

@@ -70,16 +70,16 @@ class Metered(Comm):
         self.spent.received += array.nbytes
         self._timed(lambda: self.inner.smallest(array))
 
-    def add(self, array: Array, *, met: bool = False) -> None:
+    def add(self, array: Array, *, agreed: bool = False) -> None:
         """Add up an array."""
         self.spent.received += array.nbytes
-        self._timed(lambda: self.inner.add(array, met=met))
+        self._timed(lambda: self.inner.add(array, agreed=agreed))
 
-    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
+    def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Share ranges."""
         own = min(int(bounds[self.rank + 1]), len(array)) - min(int(bounds[self.rank]), len(array))
         self.spent.received += array.nbytes // max(len(array), 1) * (len(array) - own)
-        self._timed(lambda: self.inner.share(array, bounds, met=met))
+        self._timed(lambda: self.inner.share(array, bounds, agreed=agreed))
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Wait for the device."""

@@ -123,23 +123,23 @@ class NCCLComm(Comm):
             nccl, at = self._nccl, array.data.ptr
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
 
-    def add(self, array: Array, *, met: bool = False) -> None:
+    def add(self, array: Array, *, agreed: bool = False) -> None:
         """Add up in place."""
         if not is_on_device(array):
             self.host.add(array)
             return
-        if not met:
+        if not agreed:
             self._forms("add", array)
         if len(array):
             nccl, at = self._nccl, array.data.ptr
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
 
-    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
+    def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Receive the ranges of the others in their places."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return
-        if not met:
+        if not agreed:
             self._forms("share", array[:0])
         width = array.nbytes // max(len(array), 1)
         ends = np.minimum(bounds, len(array)).astype(np.int64) * width

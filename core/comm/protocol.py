@@ -99,10 +99,10 @@ class Comm(ABC):
         for other in self.gather(f"smallest {array.dtype}", array):
             module_of(array).minimum(array, other, out=array)
 
-    def add(self, array: Array, *, met: bool = False) -> None:
+    def add(self, array: Array, *, agreed: bool = False) -> None:
         """Set each place of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks.
 
-        ``met``: all ranks know by what they have exchanged before that all others come to this call with as many
+        ``agreed``: all ranks know by what they have exchanged before that all others come to this call with as many
         numbers, so that an engine that only queues it need not compare that on the host.
         """
         total, *others = self.gather(f"add {array.dtype}", array)
@@ -110,10 +110,10 @@ class Comm(ABC):
             total += other
         array[:] = total
 
-    def share(self, array: Array, bounds: Array, *, met: bool = False) -> None:
+    def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
         """Copy each rank's range of ``array``, ``bounds[rank]`` to ``bounds[rank + 1]``, to all ranks; in place.
 
-        ``met``: see :meth:`add`; the bounds are the same on all ranks.
+        ``agreed``: see :meth:`add`; the bounds are the same on all ranks.
         """
         low, high = (min(int(bounds[self.rank + k]), len(array)) for k in (0, 1))
         for begin, part in zip(bounds, self.allgatherv(array[low:high]), strict=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 
 from suricate.base.devices import Device
 from suricate.cuda.program import Program
@@ -10,7 +11,14 @@ from suricate.cuda.program import Program
 
 def multiprocessors(device: Device) -> int:
     """Return the number of multiprocessors of a CUDA device."""
-    count: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+    return _multiprocessors(device.index)
+
+
+@cache
+def _multiprocessors(index: int | None) -> int:
+    import cupy
+
+    count: int = cupy.cuda.Device(index).attributes["MultiProcessorCount"]  # CuPy asks for all attributes
     return count
 
 

@@ -8,6 +8,7 @@ are exchanged. Then what changed is pushed step by step, as by ``propagate``.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,10 +42,19 @@ class Repairs:
 
     def __init__(self, part: Partition, forest: Forest, graph: Graph) -> None:
         self.part, self.forest, self.graph, self.xp = part, forest, graph, part.xp
-        self.first = forest.of_same_functions()  # of the words that vertices start with
-        self.first.words = forest.words.of_size(0)
         self.of_rank = forest.of_same_functions()  # on the graph of this rank
-        self.best = forest.words.of_size(0)  # what is offered: all at the largest word between two uses
+
+    @cached_property
+    def first(self) -> Forest:
+        """Of the words that vertices start with."""
+        found = self.forest.of_same_functions()
+        found.words = self.forest.words.of_size(0)
+        return found
+
+    @cached_property
+    def best(self) -> Any:
+        """What is offered: all at the largest word between two uses."""
+        return self.forest.words.of_size(0)
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
         """Compute from ``roots``; with None, repair after ``changes``: deleted, replaced and inserted arcs."""

@@ -7,9 +7,11 @@ level before, which are the same on all ranks:
 - A pull looks through the rows of what was not visited. Then ranks add up their bits and counts.
 - A push needs the offers of all ranks first, of at most as many vertices as the rank's part of the frontier has arcs.
   So the sizes are known, and no rank has to tell.
+- Levels of few arcs push by lists (``suricate.repair.cuda.by_list``): ranks exchange offers, and nothing else. The host
+  queues the next level while it is told how the last one went. If a frontier has too many arcs, they stop.
 
 Ranks meet on the host once, ahead of the first level. A level costs a read of the counts. At the end each rank gets the
-words from the owners.
+parents from the owners: it has the keys, which are those of the level.
 """
 
 from __future__ import annotations
@@ -22,9 +24,8 @@ from suricate.cuda.pinned import Arriving
 from suricate.operators.results import Propagated
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
     from suricate.parallel.partition import Partition
-    from suricate.repair.cuda.levels import Counts, Levels
+    from suricate.repair.cuda.by_list import Counts
     from suricate.repair.forest import Forest
     from suricate.state.frontier import Frontier
 
@@ -32,6 +33,9 @@ ALPHA = 16  #: a level pulls if the arcs to look at are at most so many times th
 SCANNED = 8  #: vertices that a pull passes over in the time of an arc
 PUSHED = 2  #: offers of all ranks in a push are to at most one in so many of all vertices
 LEAST = 1 << 10  #: or to so many of each rank
+#: offers of all ranks, to as many or fewer vertices, for which a level by lists has places: 1.6 MB
+PLACES = 1 << 17
+AHEAD = 1  #: levels by lists that are queued while the host does not know yet whether the one before has stopped
 
 
 class Search:
@@ -50,45 +54,80 @@ class Search:
         """Compute from scratch; collective."""
         part, comm = self._part, self._part.comm
         with comm.alike():  # the last that may fail on one rank
-            levels, offers, most = self._prepared()
-        levels.start(roots)
-        comm.add(levels.exchanged, met=True)
-        steps, pushed, violated = 0, 0, False
-        arcs = part.graph.num_edges * (1 if part.graph.directed else 2)
-        found = self._read(levels)
+            self._prepare()
+        self._levels.start(roots)
+        self._steps, self._pushed, self._violated = 0, 0, False
+        self._arcs = part.graph.num_edges * (1 if part.graph.directed else 2)  # into vertices that were not reached
+        found = self._by_lists()
         while found.vertices:
-            steps, pushed, arcs = steps + 1, pushed + found.vertices, arcs - found.in_arcs
-            capacity = min(max(found.out_arcs), part.local.num_vertices)
-            if capacity > most or arcs + part.local.num_vertices // SCANNED < ALPHA * sum(found.out_arcs):
-                levels.pull()
-            else:
-                self._push(levels, offers, capacity)
-            comm.add(levels.exchanged, met=True)
-            found = self._read(levels)
-            violated = violated or found.violated
-        comm.share(self._forest.words.data, part.bounds, met=True)
-        if violated:
+            found = self._level_from(found)
+        self._levels.pack_parents()
+        comm.share(self._levels.parents, part.bounds, agreed=True)
+        self._levels.take_parents()
+        if self._violated:
             self._forest.violated[0] = 1
-        return Propagated.of(steps, pushed, True)
+        return Propagated.of(self._steps, self._pushed, True)
 
-    def _prepared(self) -> tuple[Levels, Array, int]:
-        """Return the launches, memory for offers, and to how many vertices a rank may make some in a level."""
-        part = self._part
-        levels = self._of_rank.levels(part.local, part.comm.rank, part.comm.size, part.low, part.high)
-        most = max(LEAST, part.local.num_vertices // (PUSHED * part.comm.size))
-        size = part.comm.size * levels.section(most)
-        offers = part.local.workspace.array("search.offers", size, np.uint8)
+    def _prepare(self) -> None:
+        """Make the launches, and memory for offers; a rank may make some to ``most`` vertices in a level."""
+        part, ranks = self._part, self._part.comm.size
+        levels = self._of_rank.levels(part.local, part.comm.rank, ranks, part.low, part.high)
+        self._places = max(1, min(PLACES // ranks, 2 * part.graph.num_edges))
+        self._levels = levels.with_lists(self._places)
+        self._most = max(LEAST, part.local.num_vertices // (PUSHED * ranks))
+        self._offers = part.local.workspace.array("search.offers", ranks * levels.section(self._most), np.uint8)
         self._arriving = part.local.workspace.state(Arriving)
-        return levels, offers, most
 
-    def _push(self, levels: Levels, offers: Array, capacity: int) -> None:
-        size, ranks = levels.section(capacity), self._part.comm.size
-        given = offers[: size * ranks]
-        levels.push(given, capacity)
-        self._part.comm.share(given, np.arange(ranks + 1) * size, met=True)
-        levels.take(given, capacity)
+    # -- levels by lists -----------------------------------------------------------------------------------------------
 
-    def _read(self, levels: Levels) -> Counts:
-        self._arriving.copy_from(levels.counts)
+    def _by_lists(self) -> Counts:
+        """Compute levels from a frontier that is listed, until they stop; return what they have reached."""
+        levels, comm = self._levels, self._part.comm
+        while not levels.has_stopped(AHEAD):
+            levels.offer()
+            comm.share(levels.sections, levels.section_bounds, agreed=True)
+            levels.take()
+            comm.wait(self._has_come)
+        stopped = levels.stopped(AHEAD)
+        self._steps, self._pushed = self._steps + stopped.levels, self._pushed + stopped.pushed
+        if stopped.found.vertices:
+            levels.spread(AHEAD)
+        return self._noted(stopped.found)
+
+    def _has_come(self) -> bool:
+        return self._levels.has_come(AHEAD)
+
+    # -- levels by bits ------------------------------------------------------------------------------------------------
+
+    def _level_from(self, found: Counts) -> Counts:
+        """Compute the level behind one of which ranks have exchanged bits; return what it has reached."""
+        levels, vertices = self._levels, self._part.local.num_vertices
+        if max(found.out_arcs) <= self._places:
+            levels.list_frontier()
+            return self._by_lists()
+        self._steps, self._pushed = self._steps + 1, self._pushed + found.vertices
+        capacity = min(max(found.out_arcs), vertices)
+        if capacity > self._most or self._arcs + vertices // SCANNED < ALPHA * sum(found.out_arcs):
+            levels.pull()
+        else:
+            self._push(capacity)
+        self._part.comm.add(levels.exchanged, agreed=True)
+        return self._noted(self._read())
+
+    def _noted(self, found: Counts) -> Counts:
+        self._arcs -= found.in_arcs
+        self._violated = self._violated or found.violated
+        return found
+
+    def _push(self, capacity: int) -> None:
+        size, ranks = self._levels.section(capacity), self._part.comm.size
+        given = self._offers[: size * ranks]
+        self._levels.push(given, capacity)
+        self._part.comm.share(given, np.arange(ranks + 1) * size, agreed=True)
+        self._levels.take_offers(given, capacity)
+
+    def _read(self) -> Counts:
+        counts = self._levels.counts
+        self._arriving.copy_from(counts)
         self._part.comm.wait(self._arriving.has_arrived)
-        return levels.counted(self._arriving.array[: len(levels.counts)])
+        return self._levels.counted(self._arriving.array[: len(counts)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.algorithms.wcc import afforest
+from suricate.algorithms.wcc import afforest, divided
 from suricate.parallel import Comm, run
 
 pytestmark = pytest.mark.compiled
@@ -75,6 +75,45 @@ def test_operators_alone_find_the_same() -> None:
 def test_components_on_cuda_are_those_of_one_graph(options: dict[str, Any]) -> None:
     n, edges = skewed()
     run(lambda comm: check(comm, n, edges, "cuda", options), 3)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("made", "by_hub"), [(skewed, True), (grid, False)])
+def test_components_near_a_hub_are_found_from_it(made: Any, by_hub: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few vertices are near it, those of several processes sample arcs, as one does."""
+    (n, edges), found = made(), list[bool]()
+    connect = divided.connect
+
+    def spy(graph: su.Graph, sets: Any) -> Any:
+        largest = connect(graph, sets)
+        found.append(largest is not None)
+        return largest
+
+    monkeypatch.setattr(divided, "connect", spy)
+    run(lambda comm: check(comm, n, edges, "cuda", {"directed": False}), 2)
+    assert found[:2] == [by_hub] * 2
+
+
+@pytest.mark.gpu
+def test_components_with_deleted_vertices_and_of_processes_that_own_nothing() -> None:
+    n, edges = skewed()
+    gone = np.arange(0, n, 5)
+
+    def job(comm: Comm) -> None:
+        counts = []
+        for device in ("cpu", "cuda"):
+            graph = su.Graph(n, comm=comm, device=device, directed=False, threads=1)
+            graph.insert_edges(*(edges if comm.rank == 0 else edges[:, :0]))
+            graph.delete_vertices(gone)
+            label, count = graph.compute("wcc")
+            counts.append((graph.device.to_numpy(label).tolist(), count))
+        assert counts[0] == counts[1]
+        for size, pairs, wanted in ((2, [[0], [1]], [0, 0]), (1, [[], []], [0]), (2, [[], []], [0, 1])):
+            graph = su.Graph(size, comm=comm, device="cuda", directed=False)
+            graph.insert_edges(*pairs)
+            assert graph.device.to_numpy(graph.compute("wcc").label).tolist() == wanted
+
+    run(job, 3)
 
 
 def test_most_rows_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

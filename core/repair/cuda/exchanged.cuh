@@ -11,7 +11,8 @@ struct Found {  // by a thread, of its rank's vertices
 };
 
 struct Section {
-    uint32_t* number;
+    uint32_t *number, *broken;  // of offers; whether one was not above its maker
+    unsigned long long* arcs;  // from and to what the rank has in the frontier
     value_t* word;
     uint32_t* id;
 };
@@ -19,7 +20,9 @@ struct Section {
 __device__ __forceinline__ Section section_of(const Offers& offers, uint32_t rank) {
     uint8_t* const begin = offers.data + (unsigned long long)rank * offers.size;
     value_t* const word = reinterpret_cast<value_t*>(begin + SECTION_HEAD);
-    return {reinterpret_cast<uint32_t*>(begin), word, reinterpret_cast<uint32_t*>(word + offers.capacity)};
+    uint32_t* const head = reinterpret_cast<uint32_t*>(begin);
+    return {head, head + 1, reinterpret_cast<unsigned long long*>(begin + 8), word,
+            reinterpret_cast<uint32_t*>(word + offers.capacity)};
 }
 
 __device__ __forceinline__ bool is_own(const Level& level, uint32_t v) { return v >= level.low && v < level.high; }
@@ -58,6 +61,17 @@ __device__ __forceinline__ value_t sample_of(const Level& level) {
     return found.word;
 }
 
+// The word of v is one of the level that is computed.
+__device__ __forceinline__ void set_sample(const Level& level, const value_t* tree, uint32_t v) {
+    volatile unsigned long long* const own = counts_of(level) + BY_RANK + PER_RANK * level.rank;
+    union {
+        value_t word;
+        unsigned long long part[sizeof(value_t) / 8];
+    } found = {words::load_now(tree + v)};
+    own[LOW_PART] = ~found.part[0];
+    if constexpr (sizeof(value_t) > 8) own[HIGH_PART] = ~found.part[1];
+}
+
 // v, of this rank, is reached, by one thread or several.
 __device__ __forceinline__ void reach(const Level& level, const View& g, const View& back, uint32_t v, Found& mine) {
     const uint32_t bit = 1u << v % 32;
@@ -84,14 +98,8 @@ __device__ __forceinline__ void add_found(const Level& level, const value_t* tre
     __syncthreads();
     if (threadIdx.x != 0 || sums[0] == 0) return;
     unsigned long long* const counts = counts_of(level);
-    volatile unsigned long long* const own = counts + BY_RANK + PER_RANK * level.rank;
     atomicAdd(&counts[VERTICES], sums[0]);
     atomicAdd(&counts[IN_ARCS], sums[1]);
-    atomicAdd(const_cast<unsigned long long*>(own + OUT_ARCS), sums[2]);
-    union {
-        value_t word;
-        unsigned long long part[sizeof(value_t) / 8];
-    } found = {words::load_now(tree + last)};
-    own[LOW_PART] = ~found.part[0];
-    if constexpr (sizeof(value_t) > 8) own[HIGH_PART] = ~found.part[1];
+    atomicAdd(&counts[BY_RANK + PER_RANK * level.rank + OUT_ARCS], sums[2]);
+    set_sample(level, tree, last);
 }

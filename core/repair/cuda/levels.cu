@@ -3,6 +3,7 @@
 // that a level reaches, and counts them. The ranks add up bits and counts between two levels. HAS_WORDS, IS_FOREST and IS_UNIFORM are 1: the vertices
 // of a frontier have the same keys, and offers depend on these alone, but for the parent.
 #include "bottom_up.cuh"
+#include "by_list.cuh"
 #include "exchanged.cuh"
 
 // In LoopMemory `near` lists the vertices to push from, `buffer` those that were pushed to.
@@ -14,26 +15,6 @@ __device__ __forceinline__ Changed changes_of(const Level& level, const LoopMemo
 __device__ __forceinline__ HeavyList heavy_of(const Level& level, const LoopMemory& memory) {
     return {
         memory.heavy_vertex, memory.heavy_base, counts_of(level) + level.sent + HEAVY, level.num_vertices, HEAVY_SHIFT};
-}
-
-// All words restart; the roots, ids without repeats, are the first frontier. The buffers are zero.
-extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) start_search(View g, View back, Level level,
-                                                                           Vertices roots, value_t* tree PARAMS) {
-    LOCALS
-    Found mine;
-    for (unsigned long long v = thread_id(); v < level.num_vertices; v += thread_count())
-        words::store(tree + v, restart_fn(uint32_t(v) ARGS));
-    const uint32_t number = number_of(roots);
-    for (unsigned long long i = thread_id(); i < number; i += thread_count()) {
-        const uint32_t v = roots.ids[i];
-        if (!is_own(level, v)) continue;
-        const value_t word = restart_fn(v ARGS);
-        if (word_parent(word) == EMPTY) continue;
-        words::store(tree + v, word);
-        reach(level, g, back, v, mine);
-    }
-    add_found(level, tree, mine);
-    FINISH
 }
 
 // Before a level: its frontier counts as visited, and what another rank has reached of it gets a word of these keys; what the level after this
@@ -171,4 +152,26 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_offers(View g
         }
     }
     add_found(level, tree, mine);
+}
+
+// The parents of this rank's vertices, uint32[num_vertices].
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pack_parents(Level level, const value_t* tree,
+                                                                           uint32_t* parents) {
+    for (unsigned long long v = level.low + thread_id(); v < level.high; v += thread_count())
+        parents[v] = word_parent(stored(tree + v));
+}
+
+// Those of the others' vertices go into their words, whose keys are there.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_parents(Level level, value_t* tree,
+                                                                           const uint32_t* parents) {
+    const uint32_t others = level.num_vertices - (level.high - level.low);
+    for (unsigned long long i = thread_id(); i < others; i += thread_count()) {
+        const uint32_t v = uint32_t(i < level.low ? i : i + (level.high - level.low));
+        union {
+            value_t word;
+            unsigned long long part[sizeof(value_t) / 8];
+        } found = {stored(tree + v)};
+        found.part[0] = (found.part[0] & ~0xFFFFFFFFull) | parents[v];
+        words::store(tree + v, found.word);
+    }
 }

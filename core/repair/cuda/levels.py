@@ -3,7 +3,8 @@
 A rank has the rows of its own vertices, in both directions. All ranks have the frontier, a bit per vertex. In a level
 that pulls each rank's vertices that were not visited look for the smallest neighbour in the frontier; in one that
 pushes each rank's part of the frontier makes its offers, and ranks exchange those (``suricate.parallel.search``).
-Only the owner has the word of a vertex; for those that others reach a rank has one of the same keys.
+Only the owner has the word of a vertex; for those that others reach a rank has one of the same keys. Levels of small
+frontiers go by lists (``by_list``).
 
 Three buffers take turns: of the frontier, of the level that is being computed, and of the one after, which is cleared.
 Each holds bits, counts that ranks add up, and counts of the rank's own.
@@ -14,11 +15,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.devices import Array
+from suricate.base.devices import Array, Device
 from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
@@ -27,6 +28,8 @@ from suricate.operators.call import Call
 from suricate.operators.cuda.loops.loops import LoopMemory, packed_vertices
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
+from suricate.repair.cuda import by_list
+from suricate.repair.cuda.by_list import Counts
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -45,11 +48,12 @@ OFFERS = Struct("Offers", {"data": "uint8_t*", "size": "unsigned long long", "ca
 SHARED = {"VERTICES": 0, "IN_ARCS": 1, "VIOLATED": 2, "BY_RANK": 3}  #: counts of 64 bits that are sent
 OF_RANK = {"OUT_ARCS": 0, "LOW_PART": 1, "HIGH_PART": 2, "PER_RANK": 3}
 OWN = {"HEAVY": 0, "LISTED_OWN": 1, "CHANGED": 2}  #: those behind them
-HEAD, ALIGNMENT = 16, 16  #: bytes
 BUFFERS, BITS = 3, 64
 KERNELS = (
-    "start_search", "begin_level", "pull_level", "pull_rest", "push_level", "push_rest", "pack_offers", "take_offers",
+    "begin_level", "pull_level", "pull_rest", "push_level", "push_rest", "pack_offers", "take_offers", "pack_parents",
+    "take_parents", *by_list.KERNELS,
 )  # fmt: skip
+FEW_BLOCKS = ("offer_listed", "take_listed")  #: a block per multiprocessor
 
 
 def program(walk: Walk, call: Call) -> Program:
@@ -63,18 +67,17 @@ def program(walk: Walk, call: Call) -> Program:
 
 @cache
 def _with_structs(program: Program) -> Program:
-    places = enum("", {**SHARED, **OF_RANK, **OWN, "SECTION_HEAD": HEAD})
-    text = "\n".join((program.prelude, LEVEL.declaration, OFFERS.declaration, places))
+    places = enum("", {**SHARED, **OF_RANK, **OWN, "SECTION_HEAD": by_list.HEAD})
+    text = "\n".join((program.prelude, LEVEL.declaration, OFFERS.declaration, places, by_list.DECLARATIONS))
     return replace(program, prelude=text, cooperative=False)
 
 
-class Counts(NamedTuple):
-    """What all ranks have reached in a level."""
-
-    vertices: int
-    in_arcs: int  #: those that lead to them
-    violated: bool
-    out_arcs: list[int]  #: of what each rank reached
+@cache
+def _grids(program: Program, device: Device) -> dict[str, tuple[int]]:
+    """Return the grid of each kernel of a program."""
+    each = multiprocessors(device)
+    resident = {name: max(1, program.kernel(name).resident(PROPAGATE_BLOCK)) for name in KERNELS}
+    return {name: (each * (1 if name in FEW_BLOCKS else number),) for name, number in resident.items()}
 
 
 class Levels:
@@ -91,36 +94,59 @@ class Levels:
     """
 
     def __init__(self, graph: Graph, call: Call, words: Any, rank: int, ranks: int, low: int, high: int) -> None:
-        self._graph, self._words, n = graph, words, graph.num_vertices
+        self._graph, self._words, self.rank, n = graph, words, rank, graph.num_vertices
         out = walk_of(graph.view("out"))
         back = walk_of(graph.view("in")) if graph.directed else out
         self._views = out.packed, back.packed
         self._kernels = program(out, call)
+        self._grids = _grids(self._kernels, graph.device)
         self._memory, self._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
         bits, self._sent = -(-n // BITS), SHARED["BY_RANK"] + OF_RANK["PER_RANK"] * ranks
         width = bits + self._sent + len(OWN)
-        self._all = graph.workspace.array("search.levels", BUFFERS * width + bits, np.uint64)
+        self._all = graph.workspace.array("search.levels", BUFFERS * width + bits + by_list.STATE_SIZE, np.uint64)
         self._buffers = [self._all[i * width : (i + 1) * width] for i in range(BUFFERS)]
-        self._visited, self._bits, self._word = self._all[BUFFERS * width :], bits, call.layout.bits // 8
-        self._fixed = n, low, high, rank, ranks, 2 * bits, self._sent, 2 * width, int(graph.directed)
+        self._exchanged = [buffer[: bits + self._sent] for buffer in self._buffers]
+        visited, self._state = self._all[BUFFERS * width :], self._all[-by_list.STATE_SIZE :]
+        self._bits, self._word, self._ranks = bits, call.layout.bits // 8, ranks
+        fixed = visited.data.ptr, n, low, high, rank, ranks, 2 * bits, self._sent, 2 * width, int(graph.directed)
+        data = [buffer.data.ptr for buffer in self._buffers]
+        turns = [[data[(number + k) % BUFFERS] for k in (-1, 0, 1)] for number in range(BUFFERS)]
+        self._structs = [LEVEL.packed(*turn, *fixed) for turn in turns]
         self._number = 0
-        self._grids = {name: self._grid_of(name) for name in KERNELS}
+        self._parents = graph.workspace.array("search.parents", n, np.uint32)
+        self._progress = graph.workspace.state(by_list.Progress)
+        self._first = 0  # of the levels that go by lists: their number
 
-    def _grid_of(self, name: str) -> int:
-        kernel = self._kernels.kernel(name)
-        return multiprocessors(self._graph.device) * max(1, kernel.resident(PROPAGATE_BLOCK))
+    def with_lists(self, places: int) -> Levels:
+        """Have memory for the sections of levels that go by lists, of as many offers of each rank; return itself."""
+        size = by_list.section_bytes(places, self._word)
+        whole = self._graph.workspace.array("search.sections", 2 * self._ranks * size, np.uint8)
+        self._sections = [whole[: self._ranks * size], whole[self._ranks * size :]]
+        self._lists = by_list.packed_lists(self._state, self._progress, self._sections, size, places)
+        self.section_bounds = np.arange(self._ranks + 1) * size
+        return self
 
     # -- exchanged -----------------------------------------------------------------------------------------------------
 
     @property
     def exchanged(self) -> Array:
         """``uint64[]``: what the level has reached, bits and counts, of which ranks exchange the sums."""
-        return self._buffers[self._number % BUFFERS][: self._bits + self._sent]
+        return self._exchanged[self._number % BUFFERS]
 
     @property
     def counts(self) -> Array:
         """The counts at the end of :attr:`exchanged`."""
         return self.exchanged[self._bits :]
+
+    @property
+    def sections(self) -> Array:
+        """``uint8[]``: the sections of the level that goes by lists, which ranks share."""
+        return self._sections[self._progress.number % 2]
+
+    @property
+    def parents(self) -> Array:
+        """``uint32[num_vertices]``: see :meth:`pack_parents`."""
+        return self._parents
 
     @staticmethod
     def counted(counts: Array) -> Counts:
@@ -131,48 +157,102 @@ class Levels:
 
     def section(self, capacity: int) -> int:
         """Return the bytes of a rank's offers to at most ``capacity`` vertices."""
-        return HEAD + -(-capacity * (self._word + 4) // ALIGNMENT) * ALIGNMENT
+        return by_list.section_bytes(capacity, self._word)
 
-    # -- launches ------------------------------------------------------------------------------------------------------
+    # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def start(self, roots: Frontier) -> None:
-        """Have all words restart; the roots are the first level."""
+        """Have all words restart; the roots are listed, to go on by lists."""
         self._number = 0
         self._all.data.memset_async(0, self._all.nbytes)
-        self._launch("start_search", *self._views, self._level(), packed_vertices(roots), self._tree, *self._values)
+        self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
+
+    def list_frontier(self) -> None:
+        """Go on by lists from what the last level has reached."""
+        self._state.data.memset_async(0, self._state.nbytes)
+        self._go_by_lists("list_frontier", self._tree)
+
+    def _go_by_lists(self, name: str, *arguments: Any) -> None:
+        self._first = self._progress.number + 1
+        self._progress.busy = True
+        following = self._structs[(self._number + 1) % BUFFERS]  # whose frontier is that of the last level
+        self._launch(name, *self._views, following, self._lists[self._first % 2], self._memory, *arguments)
+
+    def offer(self) -> None:
+        """Begin a level: this rank's section of :attr:`sections` has what it offers."""
+        self._progress.number += 1
+        given = self._structs[0], self._lists[self._progress.number % 2], self._memory, self._tree
+        self._launch("offer_listed", self._views[0], *given, *self._values)
+
+    def take(self) -> None:
+        """End a level: take the offers of all ranks."""
+        number = self._progress.number
+        given = self._structs[0], self._lists[number % 2], self._memory, self._tree
+        self._launch("take_listed", *self._views, *given, np.uint64(number))
+
+    def has_come(self, ago: int) -> bool:
+        """Return whether the host knows if levels have stopped at the one that is so many before the last."""
+        number = self._progress.number - ago
+        return number < self._first or self._progress.has_come(number)
+
+    def has_stopped(self, ago: int) -> bool:
+        """Return whether they have, once that is known."""
+        number = self._progress.number - ago
+        return number >= self._first and self._progress.stopped_at(number)
+
+    def stopped(self, ago: int) -> by_list.Stopped:
+        """Return where levels have stopped, so many before the last that was queued."""
+        self._progress.busy = False
+        return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
+
+    def spread(self, ago: int) -> None:
+        """Have the frontier at which levels have stopped as what a level has reached."""
+        self._number += 1
+        lists = self._lists[(self._progress.number - ago) % 2]
+        self._launch("spread_list", self._level, lists, self._memory, self._tree)
+
+    # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def pull(self) -> None:
         """Compute the next level by pulling."""
         self._begin(pushes=False)
         for name in ("pull_level", "pull_rest"):
-            self._launch(name, *self._views, self._level(), self._memory, self._tree, *self._values)
+            self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
         """Push from this rank's part of the frontier: its section of ``offers`` has what it offers."""
         self._begin(pushes=True)
         for name in ("push_level", "push_rest"):
-            self._launch(name, self._views[0], self._level(), self._memory, self._tree, *self._values)
-        self._launch("pack_offers", self._level(), self._memory, self._tree, self._packed(offers, capacity))
+            self._launch(name, self._views[0], self._level, self._memory, self._tree, *self._values)
+        self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
 
-    def take(self, offers: Array, capacity: int) -> None:
+    def take_offers(self, offers: Array, capacity: int) -> None:
         """Take the offers of all ranks."""
-        self._launch("take_offers", *self._views, self._level(), self._tree, self._packed(offers, capacity))
+        self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
+
+    def pack_parents(self) -> None:
+        """Put the parents of this rank's vertices into :attr:`parents`."""
+        self._launch("pack_parents", self._level, self._tree, self._parents)
+
+    def take_parents(self) -> None:
+        """Have those of other ranks' vertices in the words, of which all keys are there."""
+        self._launch("take_parents", self._level, self._tree, self._parents)
 
     def _begin(self, *, pushes: bool) -> None:
         self._number += 1
-        self._launch("begin_level", self._level(), self._memory, self._tree, np.int32(pushes))
+        self._launch("begin_level", self._level, self._memory, self._tree, np.int32(pushes))
 
     @property
     def _tree(self) -> Array:
         tree: Array = self._words.data
         return tree
 
+    @property
+    def _level(self) -> np.void:
+        return self._structs[self._number % BUFFERS]
+
     def _packed(self, offers: Array, capacity: int) -> np.void:
         return OFFERS.packed(offers.data.ptr, self.section(capacity), capacity)
 
-    def _level(self) -> np.void:
-        turn = [self._buffers[(self._number + k) % BUFFERS].data.ptr for k in (-1, 0, 1)]
-        return LEVEL.packed(*turn, self._visited.data.ptr, *self._fixed)
-
     def _launch(self, name: str, *arguments: Any) -> None:
-        self._kernels.kernel(name)((self._grids[name],), (PROPAGATE_BLOCK,), arguments)
+        self._kernels.kernel(name)(self._grids[name], (PROPAGATE_BLOCK,), arguments)

@@ -9,10 +9,12 @@ import pytest
 from test_parallel_bottom_up import grid, made, skewed
 
 import suricate as su
+from suricate.base.errors import CommunicationError
 from suricate.comm.threads import ThreadComm
 from suricate.parallel import Comm, run, search
 
 pytestmark = pytest.mark.gpu
+FEW = 8  # offers of a rank in a level by lists
 UNDIRECTED, DIRECTED = {"directed": False}, {"directed": True, "in_edges": True}
 
 
@@ -30,14 +32,14 @@ class Noted:
         from suricate.repair.cuda.levels import Levels
 
         self.steps: list[list[str]] = [[] for _ in range(ranks)]
-        for name in ("start", "pull", "push"):
+        for name in ("start", "pull", "push", "offer", "spread", "list_frontier"):
             self._spy(monkeypatch, Levels, name)
 
     def _spy(self, monkeypatch: pytest.MonkeyPatch, kind: Any, name: str) -> None:
         inner, steps = getattr(kind, name), self.steps
 
         def noted(self: Any, *args: Any) -> None:
-            steps[self._fixed[3]].append(name)
+            steps[self.rank].append(name)
             inner(self, *args)
 
         monkeypatch.setattr(kind, name, noted)
@@ -48,9 +50,11 @@ class Noted:
 def test_searches_are_those_of_one_graph(
     given: Any, ranks: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Levels by lists, that pull and that push follow each other in any order."""
     n, edges, source = given()
     wanted, noted = answers(made(None, n, edges, options | {"device": "cpu"}), source), Noted(monkeypatch, ranks)
     monkeypatch.setattr(search, "ALPHA", 4)
+    monkeypatch.setattr(search, "PLACES", FEW * ranks)
 
     def job(comm: Comm) -> None:
         for one, other in zip(answers(made(comm, n, edges, options | {"device": "cuda"}), source), wanted, strict=True):
@@ -58,32 +62,120 @@ def test_searches_are_those_of_one_graph(
 
     run(job, ranks)
     assert all(steps == noted.steps[0] for steps in noted.steps)
-    assert {"start", "push", "pull"} == set(noted.steps[0])
+    assert set(noted.steps[0]) == {"start", "push", "pull", "offer", "spread", "list_frontier"}
 
 
-def test_levels_are_exchanged_without_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ranks of NCCL meet on the host ahead of a search, however many levels it has."""
+def test_small_levels_go_by_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from several roots, from a hub, and to the same vertices from several ranks."""
+    n, edges, source = skewed()
+    wanted, noted = answers(made(None, n, edges, UNDIRECTED | {"device": "cpu"}), source), Noted(monkeypatch, 3)
+
+    def job(comm: Comm) -> None:
+        graph = made(comm, n, edges, UNDIRECTED | {"device": "cuda"})
+        for _ in range(2):  # numbers of levels go on
+            for one, other in zip(answers(graph, source), wanted, strict=True):
+                np.testing.assert_array_equal(one, other)
+
+    run(job, 3)
+    assert set(noted.steps[0]) == {"start", "offer"}
+
+
+@pytest.mark.parametrize("places", [1, search.PLACES])
+def test_a_rank_may_own_nothing(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "PLACES", places)
+
+    def job(comm: Comm) -> None:
+        for n, src, dst, level in ((2, [0], [1], [1, 0]), (1, [], [], None), (40, [1] * 5, range(5, 10), None)):
+            graph = su.Graph(n, directed=False, device="cuda", comm=comm)
+            graph.insert_edges(src, dst)
+            assert min(np.diff(graph.partition.bounds)) == 0 or n == 40
+            found = graph.device.to_numpy(graph.compute("bfs", source=n // 2).level)
+            wanted = [-1] * n if level is None else level
+            wanted[n // 2] = 0
+            assert found.tolist() == wanted
+
+    run(job, 3)
+
+
+@pytest.mark.parametrize("places", [FEW, search.PLACES])
+def test_deleted_vertices_are_not_reached(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also by searches from scratch after changes, which begin with the words of the one before."""
+    n, edges, source = skewed()
+    gone, noted = [v for v in range(0, n, 3) if v != source], Noted(monkeypatch, 2)
+    monkeypatch.setattr(search, "PLACES", places)
+    levels = []
+    for device in ("cpu", "cuda"):
+
+        def job(comm: Comm, device: str = device) -> None:
+            graph = made(comm, n, edges, DIRECTED | {"device": device})
+            graph.compute("bfs", source=source)
+            graph.delete_vertices(gone)
+            found = graph.compute("bfs", source=source)
+            levels.append([graph.device.to_numpy(part).tolist() for part in found])
+
+        run(job, 2)
+    assert all(each == levels[0] for each in levels)
+    assert set(np.asarray(levels[0][0])[gone].tolist()) == {-1}
+    assert "offer" in noted.steps[0]
+
+
+def test_graphs_without_in_edges_are_searched_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    n, edges, source = grid()
+    options, noted = {"directed": True, "in_edges": False}, Noted(monkeypatch, 2)
+    wanted = answers(made(None, n, edges, options | {"device": "cpu"}), source)
+
+    def job(comm: Comm) -> None:
+        for one, other in zip(answers(made(comm, n, edges, options | {"device": "cuda"}), source), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    run(job, 2)
+    assert noted.steps == [[], []]
+
+
+@pytest.mark.parametrize("places", [FEW, search.PLACES])
+def test_levels_are_exchanged_without_the_host(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranks of NCCL meet on the host ahead of a search, however many levels it has; a level is one exchange."""
     from nccl_ranks import by_nccl, gpus_of_threads
 
-    gpus, noted, met = gpus_of_threads(monkeypatch), Noted(monkeypatch, 2), list[tuple[int, str]]()
+    monkeypatch.setattr(search, "PLACES", places)
+    gpus, noted, calls_on_host = gpus_of_threads(monkeypatch), Noted(monkeypatch, 2), list[tuple[int, str]]()
     n, edges, source = skewed()
     gather = ThreadComm.gather
 
     def meet(self: ThreadComm, name: str, value: Any) -> list[Any]:
-        met.append((self.rank, name))
+        calls_on_host.append((self.rank, name))
         return gather(self, name, value)
 
     monkeypatch.setattr(ThreadComm, "gather", meet)
 
-    def job(host: Comm) -> list[str]:
+    def job(host: Comm) -> tuple[list[str], list[str]]:
         graph = made(by_nccl(host), n, edges, UNDIRECTED | {"device": "cuda"})
-        before = len(met)
+        before, calls = len(calls_on_host), len(gpus.CALLS)
         graph.compute("bfs", source=source)
-        return [name for rank, name in met[before:] if rank == host.rank]
+        names = [name for rank, name in calls_on_host[before:] if rank == host.rank]
+        return names, [call[1] for call in gpus.CALLS[calls:] if call[0] == host.rank]
 
-    names = run(job, 2)
-    steps, calls = noted.steps[0], [call[1] for call in gpus.CALLS if call[0] == 0]
-    assert len(steps) > 10
-    assert all(len(each) < 5 for each in names), names
-    assert calls.count("allReduce") == len(steps) + 1  # that of the batch
-    assert calls.count("allGather") >= steps.count("push") > 10
+    found, steps = run(job, 2), noted.steps[0]
+    assert steps.count("offer") > 10
+    for names, calls in found:
+        assert names == ["same", "together"]
+        assert calls.count("allReduce") == steps.count("pull") + steps.count("push")
+        assert calls.count("allGather") <= steps.count("offer") + steps.count("push") + 1
+        assert set(calls) <= {"allReduce", "allGather", "send", "recv"}
+
+
+def test_a_rank_that_stalls_ends_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where what was queued on the device is not over within the limit: an error that says where."""
+    from nccl_ranks import by_nccl, gpus_of_threads
+
+    gpus_of_threads(monkeypatch)
+
+    def job(host: Comm) -> None:
+        comm = by_nccl(host)
+        monkeypatch.setenv("SURICATE_TIMEOUT", "0.2")
+        with pytest.raises(CommunicationError, match=r"test_parallel_search.py:\d+ was not over within 0.2 s"):
+            comm.wait(lambda: False)
+        with pytest.raises(CommunicationError, match="not over within"):
+            comm.barrier()
+
+    run(job, 2)

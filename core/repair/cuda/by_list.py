@@ -1,0 +1,93 @@
+"""Levels of a divided search whose frontiers are small, on CUDA: two launches and one exchange each (``by_list.cuh``).
+
+Every rank has the list of the frontier. It offers to the neighbours of its own part of it, in its section of an array;
+ranks exchange sections, and take the offers of all. Levels are numbered through all searches of a graph; even and odd
+ones have an array of sections each.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.structs import Struct, enum
+
+LISTS = Struct(
+    "Lists",
+    {
+        "state": "unsigned long long*", "status": "unsigned long long*", "sections": "uint8_t*", "others": "uint8_t*",
+        "size": "unsigned long long", "capacity": "unsigned long long", "side": "uint32_t",
+    },
+)  # fmt: skip
+STATE = {
+    "IN_LIST": 0, "STOPPED": 1, "ARCS_IN": 2, "BROKEN": 3, "FIRST": 4, "RUNS": 6, "LED_OUT": 8, "LED_IN": 10,
+}  # fmt: skip
+STATE_SIZE = 12  #: of 64 bits
+STATUS = {"PROGRESS": 0, "IN_FRONTIER": 1, "REACHED": 2, "ARCS_INTO": 3, "NOT_ABOVE": 4, "OUT_OF": 5}
+WHY = {"TOO_MANY": 1, "NOTHING_LEFT": 2}  #: levels stop
+WHY_BITS = 2
+HEAD, ALIGNMENT = 32, 16  #: bytes of a section before its offers
+KERNELS = ("start_search", "list_frontier", "offer_listed", "take_listed", "spread_list")
+DECLARATIONS = "\n".join((LISTS.declaration, enum("", {**STATE, **STATUS, **WHY, "WHY_BITS": WHY_BITS})))
+
+
+def section_bytes(capacity: int, word: int) -> int:
+    """Return the bytes of a rank's offers to at most ``capacity`` vertices, with words of as many bytes."""
+    return HEAD + -(-capacity * (word + 4) // ALIGNMENT) * ALIGNMENT
+
+
+class Counts(NamedTuple):
+    """What all ranks have reached in a level, or several by lists, of which they have not pushed from the last one."""
+
+    vertices: int  #: of the last level
+    in_arcs: int  #: those that lead to what was reached
+    violated: bool
+    out_arcs: list[int]  #: of what each rank has in the last level
+
+
+class Stopped(NamedTuple):
+    """Where levels by lists have stopped."""
+
+    levels: int  #: that pushed
+    pushed: int  #: vertices that did
+    found: Counts
+
+
+class Progress(PinnedCounters):
+    """What kernels say of levels, in pinned memory: a state of a graph's workspace."""
+
+    __slots__ = ("number",)
+    MOST_RANKS = 1 << 14
+
+    def __init__(self, device: Device) -> None:
+        super().__init__(device, len(STATUS) + self.MOST_RANKS)
+        self.number = 0  #: of the last level that was queued
+
+    def has_come(self, number: int) -> bool:
+        """Return whether a level is known to have stopped or not."""
+        return self.words[0] >> WHY_BITS >= number
+
+    def stopped_at(self, number: int) -> bool:
+        """Return whether the levels have stopped at this one, which has come."""
+        found: int = self.words[0]
+        return found >> WHY_BITS == number and found & (1 << WHY_BITS) - 1 != 0
+
+    def stopped(self, first: int, number: int, ranks: int) -> Stopped:
+        """Return where the levels from ``first`` on have stopped, at ``number``."""
+        why, frontier, reached, in_arcs, violated, *out_arcs = self.array[: STATUS["OUT_OF"] + ranks].tolist()
+        levels, is_over = number - first, why & (1 << WHY_BITS) - 1 == WHY["NOTHING_LEFT"]
+        if is_over:  # the frontier has pushed, to no avail
+            return Stopped(levels + (frontier > 0), reached, Counts(0, in_arcs, violated != 0, [0] * ranks))
+        return Stopped(levels, reached - frontier, Counts(frontier, in_arcs, violated != 0, out_arcs))
+
+
+def packed_lists(
+    state: Array, progress: Progress, sections: list[Array], size: int, capacity: int
+) -> tuple[np.void, ...]:
+    """Return the struct for even and for odd levels."""
+    data = [array.data.ptr for array in sections]
+    fixed = state.data.ptr, progress.address
+    return tuple(LISTS.packed(*fixed, data[side], data[side ^ 1], size, capacity, side) for side in range(2))
