@@ -58,6 +58,12 @@ def offer_of(tree, u, violated, *args):
     return identity_word
 
 
+@inner
+def give(alone, tree, v, value):
+    """Give ``v`` a better word, which other threads may do, too, unless ``alone``; return whether its keys changed."""
+    return take(tree, v, value) if alone else improve(tree, v, value)
+
+
 @kernel
 def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violated, *args):
     """Push step by step from the ``count`` vertices in ``queue``, until none is left or a step exceeds ``most`` edges.
@@ -118,10 +124,7 @@ def offer_to(keys, count, alone, tree, seen, value):
     for i in range(size):
         v = keys[i]
         include(seen, v)
-        if alone:
-            take(tree, v, value)
-        else:
-            improve(tree, v, value)
+        give(alone, tree, v, value)
 
 
 @inner
@@ -164,10 +167,7 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
                 if holds(seen, v):
                     continue
                 include(seen, v)
-                if alone:
-                    take(tree, v, value)
-                else:
-                    improve(tree, v, value)
+                give(alone, tree, v, value)
 
 
 @inner
