@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suricate.base.types import EMPTY
-from suricate.intake.arrays import on_host
+from suricate.intake.arrays import on_host, sorted_distinct
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array
@@ -48,7 +48,7 @@ class AscendingRows:
             bits: random numbers, ``uint64[k]``: the upper 32 bits choose the neighbour.
         """
         if not self._all_at_once:
-            self._copy(self._xp.unique(vertices[self._begin[vertices] < 0]))
+            self._copy(sorted_distinct(vertices[self._begin[vertices] < 0], self._xp))
         count = self._count[vertices].astype(np.uint64)
         place = self._begin[vertices] + (count * (bits >> np.uint64(32)) >> np.uint64(32)).astype(np.int64)
         return self._xp.where(count > 0, self._dst[place], np.uint32(EMPTY))

@@ -21,6 +21,7 @@ from suricate.base.errors import require
 from suricate.base.types import EdgeList
 from suricate.cuda.pinned import PinnedCounters
 from suricate.graph.revive import Revived, Reviver
+from suricate.intake.arrays import sorted_distinct
 from suricate.state.locks import on_graph_device
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class LiveVertices:
         """
         if self._reviver is None:
             mask = self.arrays().mask
-            return np.unique(np.concatenate((src[~mask[src]], dst[~mask[dst]])))
+            return sorted_distinct(np.concatenate((src[~mask[src]], dst[~mask[dst]])))
         if self._unread and self._poll() and not self.most_deleted:
             return None
         size = getattr(src, "size", None)

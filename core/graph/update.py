@@ -38,6 +38,7 @@ from suricate.intake.arrays import (
     on_host,
     picked,
     same_length,
+    sorted_distinct,
 )
 from suricate.intake.batches import DeviceBatch, HostBatch
 from suricate.intake.ingest import Ingest
@@ -407,7 +408,7 @@ class Updater:
         """
         self.raise_pending()
         given = checked_ids(on_host(as_ids(ids, "ids")), self.num_vertices, "ids")
-        distinct = self.live.among(np.unique(given))
+        distinct = self.live.among(sorted_distinct(given.copy()))
         if not len(distinct):
             return self._delta()
         directed, vertices = self.options.directed, self.device.xp.asarray(distinct)

@@ -12,7 +12,7 @@ from suricate.base.errors import DTypeError, ParameterError, ShapeError, VertexR
 from suricate.base.parameters import flag, integer, shown
 from suricate.base.types import EMPTY, MAX_VERTICES
 from suricate.intake import name_state
-from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.arrays import as_ids, on_host, sorted_distinct
 from suricate.intake.name_values import (
     DEAD,
     KINDS,
@@ -277,7 +277,7 @@ class Names:
             VertexRangeError, DTypeError, ShapeError: an id is invalid or has no name; nothing is changed.
         """
         with self._lock:
-            known = np.unique(self._known(ids))
+            known = sorted_distinct(self._known(ids).copy())
             self._erase(known)
             if len(known) and not reuse:
                 self._freed.pop()
@@ -293,7 +293,7 @@ class Names:
             ParameterError: an id was given out in an earlier slide; nothing is changed.
         """
         with self._lock:
-            known = np.unique(self._known(ids))
+            known = sorted_distinct(self._known(ids).copy())
             old = known[self._since[known] < self.version]
             if len(old):
                 raise ParameterError(f"id {old[0]} was given out in an earlier slide: forget it")

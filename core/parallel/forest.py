@@ -15,7 +15,7 @@ import numpy as np
 
 from suricate.base.types import EMPTY, ArcList, EdgeList
 from suricate.edgefn.layout import keys_differ, words_less
-from suricate.intake.arrays import joined, picked
+from suricate.intake.arrays import joined, picked, sorted_distinct
 from suricate.operators.results import Propagated
 from suricate.parallel.arguments import frontier_of
 from suricate.parallel.bottom_up import BottomUp
@@ -153,7 +153,7 @@ class Repairs:
     def _offers(self, arcs: EdgeList) -> Offered:
         """Return the offers along arcs, of vertices that something reaches."""
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
-        ids = self.xp.unique(arcs.dst)
+        ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()
         self.push.local(ArcList(*arcs, None, 0, len(arcs.src)), self.best, "auto")
         found = self.best.data[ids]
@@ -179,7 +179,7 @@ class Repairs:
             changed.append(self._take((invalid, self._asked(invalid))))
         changed.append(self._take(self._offers(joined(xp, replaced, inserted))))
         everything = len(invalid) and not has_back
-        ids = xp.arange(len(self.forest.words)) if everything else xp.unique(xp.concatenate(changed))
+        ids = xp.arange(len(self.forest.words)) if everything else sorted_distinct(xp.concatenate(changed), xp)
         return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
 
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
@@ -187,7 +187,7 @@ class Repairs:
         data, layout = self.forest.words.data, self.forest.words.layout
         ids, found = self._offers(picked(replaced, self._lead_down(replaced)))
         rose = words_less(data[ids], found) & keys_differ(data[ids], found, layout)
-        return self.xp.unique(self.xp.concatenate((deleted.dst[self._lead_down(deleted)], ids[rose])))
+        return sorted_distinct(self.xp.concatenate((deleted.dst[self._lead_down(deleted)], ids[rose])), self.xp)
 
     def _lead_down(self, arcs: EdgeList) -> Array:
         """Return which arcs lead from a parent to its child."""

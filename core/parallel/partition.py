@@ -21,7 +21,7 @@ import numpy as np
 from suricate.comm.clock import AgreedClock
 from suricate.graph.edge_columns.divided import DividedTable
 from suricate.graph.edge_columns.weighing import seen_by
-from suricate.intake.arrays import as_ids, on_host
+from suricate.intake.arrays import as_ids, on_host, sorted_distinct
 from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.on_demand import intersections
@@ -293,7 +293,7 @@ class Partition:
 
     def union(self, ids: Array) -> Array:
         """Return the union of the ids of all ranks, ascending, each once."""
-        return self.xp.unique(self.comm.joined(ids.astype(np.uint32, copy=False)))
+        return sorted_distinct(self.comm.joined(ids.astype(np.uint32)), self.xp)
 
     def joined(self, ids: Array) -> Array:
         """Concatenate the ids of all ranks; each rank passes ids that it owns, ascending."""

@@ -10,6 +10,7 @@ from suricate import operators
 from suricate.base.errors import RequirementError
 from suricate.base.parameters import one_of
 from suricate.edgefn.derived import keeping_answers
+from suricate.intake.arrays import sorted_distinct
 from suricate.operators import binding, checks, starts
 from suricate.operators.call import UNLIMITED
 from suricate.operators.results import Layers, Propagated
@@ -109,7 +110,7 @@ class Pull:
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]
         for number in range(len(layers)):
-            ids = xp.unique(layers[number])
+            ids = sorted_distinct(layers[number].copy(), xp)
             found = self._into(self.part.owned(ids), stored, scheme)
             self.part.share_rows(ids, self.written if stored is None else [*self.written, stored])
             if self.then is not None:
@@ -265,7 +266,7 @@ class Rounds:
             self.crowded = True
         if self.wake is None or self.crowded or not len(waking):
             return staying
-        return part.xp.unique(part.xp.concatenate((staying, self._woken(waking)))).astype(np.uint32)
+        return sorted_distinct(part.xp.concatenate((staying, self._woken(waking))), part.xp).astype(np.uint32)
 
     def _edges(self, waking: Array) -> int:
         """Return over how many edges vertices are to wake others."""

@@ -10,6 +10,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.errors import CapacityError
 from suricate.base.types import NEW, EdgeList, edge_keys
+from suricate.intake.arrays import sorted_distinct
 from suricate.primitives.counters import Counters
 from suricate.store import Store
 from suricate.store.array_manager import ArrayManager, first_that_fits
@@ -70,7 +71,7 @@ class InsertLog:
 
     def edges(self, store: Store) -> EdgeList:
         """Return the logged edges that are still in ``store``, ordered by source, with their present weights."""
-        keys = self._device.xp.unique(self._pool["log"][: self.count()])
+        keys = sorted_distinct(self._pool["log"][: self.count()].copy(), self._device.xp)
         src, dst = (keys >> np.uint64(32)).astype(np.uint32), keys.astype(np.uint32)
         there = (src < store.num_vertices) & (dst < store.num_vertices)  # others went when the store shrank
         src, dst = src[there], dst[there]

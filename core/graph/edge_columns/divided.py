@@ -14,7 +14,7 @@ import numpy as np
 from suricate.base.errors import require
 from suricate.base.types import edge_keys
 from suricate.graph.naming import are_texts
-from suricate.intake.arrays import ARGUMENTS, as_ids, bits, on_host
+from suricate.intake.arrays import ARGUMENTS, as_ids, bits, on_host, sorted_distinct
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import ROW, EdgeTable
 
@@ -84,7 +84,7 @@ class DividedTable(EdgeTable):
             return
         super().read_deltas()
         left, self._left, self._answers = [*self._left, *self._answers.values()], [], {}
-        self.give(np.unique(np.concatenate([self._free[:0], *left])))
+        self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
         """Return the rows of a batch that no edge of this rank has; what it deleted was noted, see :meth:`leave`."""
@@ -103,7 +103,7 @@ class DividedTable(EdgeTable):
         self._change, self._left, self._answers, self.is_stale = [], [], {}, False
 
     def _held(self) -> np.ndarray:
-        return np.unique(np.concatenate([on_host(store.local.edges().weight) for store in self._part.stores]))
+        return sorted_distinct(np.concatenate([on_host(store.local.edges().weight) for store in self._part.stores]))
 
     # -- rows of others ------------------------------------------------------------------------------------------------
 

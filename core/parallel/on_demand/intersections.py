@@ -264,7 +264,7 @@ class Run:
         for at in self.asked:
             rows = self.sides[at].rows
             assert rows is not None
-            own = part.owned(xp.unique(self.ends[at][piece.pairs]))
+            own = part.owned(sorted_distinct(self.ends[at][piece.pairs], xp))
             edges = fallbacks.edges_of(rows.view, part.local.device, own)[1]
             keys.append(edge_keys(edges.src, edges.dst))
         return ends_of_keys(sorted_distinct(xp.concatenate(keys), xp))
