@@ -64,10 +64,10 @@ def unreached_from_several(v, words, sources):
 class BFS(Algorithm):
     """Levels and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    With several ``sources`` the level is the number of edges from the nearest of them. The parent of a vertex is the
-    smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n + m). An update costs the sum of the
-    degrees of the vertices that change, and of those below deleted tree edges that find another parent; without
-    in-edges a deletion takes one pass over all edges.
+    The result is a :class:`BFSResult`. With several ``sources`` the level is the number of edges from the nearest of
+    them. The parent of a vertex is the smallest of its in-neighbours whose level is smaller by 1. From scratch: O(n +
+    m). An update costs the sum of the degrees of the vertices that change, and of those below deleted tree edges that
+    find another parent; without in-edges a deletion takes one pass over all edges.
 
     Args:
         source: id of a vertex.

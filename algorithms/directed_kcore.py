@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class DirectedKCore(Algorithm):
     """Core numbers by in- plus out-degree of a directed graph with in-edges; self-loops and weights are ignored.
 
-    An update visits the edges of candidates and of changed vertices, and all vertices once per level by which numbers
-    rise. On CUDA it waits.
+    The result is a :class:`KCoreResult`. An update visits the edges of candidates and of changed vertices, and all
+    vertices once per level by which numbers rise. On CUDA it waits.
 
     Raises:
         RequirementError: an undirected graph, or one without in-edges.

@@ -129,11 +129,12 @@ def weight_of(u, v, w):
 class SSSP(Algorithm):
     """Distances and parents of all vertices reachable from ``source`` along out-edges (all edges if undirected).
 
-    With several ``sources`` the distance is that from the nearest of them. Weights must not be negative; without
-    weights every edge counts 1. The parent is the smallest of the in-neighbours on a shortest path (with zero weights,
-    the smallest of those with the fewest steps since the distance last increased). From scratch: O(n + m) work per
-    bucket of ``delta``. An update costs the sum of the degrees of the vertices that change, and of those below lost
-    tree edges that find another parent; without in-edges a deletion takes one pass over all edges.
+    The result is an :class:`SSSPResult`. With several ``sources`` the distance is that from the nearest of them.
+    Weights must not be negative; without weights every edge counts 1. The parent is the smallest of the in-neighbours
+    on a shortest path (with zero weights, the smallest of those with the fewest steps since the distance last
+    increased). From scratch: O(n + m) work per bucket of ``delta``. An update costs the sum of the degrees of the
+    vertices that change, and of those below lost tree edges that find another parent; without in-edges a deletion
+    takes one pass over all edges.
 
     Args:
         source: id of a vertex.

@@ -65,9 +65,9 @@ class Scenario:
         return max(1, min(self.warm_size(batch), constants.WARM_EDGES, len(self.model) // 64))
 
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges of the graph, with their weights, for a query or deletion of ``batch`` edges.
+        """Return edges of the graph with their weights, for a call that precedes the timed one with ``batch`` edges.
 
-        The keys ``without`` are left out.
+        There are :meth:`warm_size` of them, repeated if necessary; the keys ``without`` are left out.
         """
         at = self.fixture.rng("present").choice(len(self.model), self._distinct(batch), replace=False)
         if without is not None:
@@ -75,9 +75,9 @@ class Scenario:
         return _edges_at(self.fixture, self.model, _repeated(at, self.warm_size(batch)))
 
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that are not in the graph, for a query or insertion of ``batch`` edges.
+        """Return edges that are not in the graph, for a call that precedes the timed one with ``batch`` edges.
 
-        The keys ``without`` are left out.
+        There are :meth:`warm_size` of them, repeated if necessary; the keys ``without`` are left out.
         """
         size = self._distinct(batch)
         keys = edge_keys(

@@ -98,8 +98,9 @@ def run_tasks(
 ) -> list[Row]:
     """Measure ``(graph name, task)`` one after the other; return the rows. Empties ``tasks``.
 
-    ``starting`` is called before and ``finished`` after each. A finished task is dropped, and a fixture with its
-    graphs when its last task is.
+    ``run_id`` is written to each row; ``peak`` is the measured memory bandwidth in bytes per second. ``starting`` is
+    called before and ``finished`` after each task. A finished task is dropped, and a fixture with its graphs when its
+    last task is.
     """
     rows = []
     gc.collect()

@@ -45,12 +45,12 @@ class KCoreResult(NamedTuple):
 
 
 class KCore(Algorithm):
-    """Core numbers of an undirected graph; self-loops and weights do not count.
+    """Core numbers of an undirected graph, a :class:`KCoreResult`; self-loops and weights are ignored.
 
     An update takes one launch and does not wait; reading the result waits for the largest number.
 
     Args:
-        kernels: False: by operators alone, without the kernels of this algorithm; slower, and an update waits.
+        kernels: False: by operators only, without the kernels of this algorithm; slower, and an update waits.
 
     Raises:
         ParameterError: ``kernels`` is neither True nor False.

@@ -86,7 +86,7 @@ CROWD = 16  #: dynamic methods go on over all vertices after a step that took mo
 
 
 class PageRank(WholePasses):
-    """Ranks that sum to 1.
+    """Ranks that sum to 1, ``dtype[num_vertices]``.
 
     Args:
         alpha: probability of following an edge, in [0, 1).

@@ -152,8 +152,10 @@ class SCCResult(NamedTuple):
 class StronglyConnectedComponents(Algorithm):
     """Strongly connected components: the sets of vertices that reach each other. A directed graph needs in-edges.
 
+    The result is an :class:`SCCResult`.
+
     Args:
-        kernels: False: by operators alone, without the search of this algorithm on the CPU.
+        kernels: False: by operators only, without the search of this algorithm on the CPU.
 
     Raises:
         ParameterError: ``kernels`` is neither True nor False.

@@ -63,8 +63,9 @@ class WCCResult(NamedTuple):
 class WCC(Algorithm):
     """Weakly connected components: two vertices are in one if a path joins them, regardless of edge direction.
 
-    An update takes one launch and does not wait; reading the result takes a pass over all vertices. On the CPU, after
-    the first deletion, reading copies the labels and visits the vertices whose labels may have changed since.
+    The result is a :class:`WCCResult`. An update takes one launch and does not wait; reading the result takes a pass
+    over all vertices. On the CPU, after the first deletion, reading copies the labels and visits the vertices whose
+    labels may have changed since.
 
     Args:
         kernels: False: by operators only, without the kernels of this algorithm; slower, and batches with deletions

@@ -318,9 +318,10 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Find the position of rank ``rank`` in the merge of old and new entries: return the old slot and the new entry.
+    """Find the ``rank``-th of the merged entries: return the next slot of ``g`` to read, and the next new entry.
 
-    ``before`` merged entries precede ``leaf``, where counting begins; see :func:`rebuild`.
+    New entries are merged before the old ones at their ``places``. ``before`` merged entries precede ``leaf``, where
+    counting begins.
     """
     k = first_from(places, leaf << LEAF_BITS)
     while leaf + 1 < g.leaves:

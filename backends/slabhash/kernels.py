@@ -77,7 +77,7 @@ class Kernels(Protocol):
     def insert(
         self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
     ) -> int:
-        """Insert the edges of a batch from index ``start`` on; return the index behind the last one inserted.
+        """Insert the edges of a batch from index ``start`` on, and write ``outcome``; return the index reached.
 
         On the CPU that may be short of the end: a vertex must be rehashed, for which the reservation lacks slabs.
         """

@@ -108,7 +108,7 @@ class Pool:
         return self.aligned(2 * self.vertices, VERTEX_ALIGNMENT), self._device.xp.empty(self.vertices, np.uint16)
 
     def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
-        """Return the arrays of a store without edges.
+        """Return the arrays of a store without edges, for ``capacity`` slabs; ``marked``: with arrays for a mark.
 
         ``tables`` are the words and bucket codes of the vertices, already counted in the budget; None: new ones for
         ``vertices`` without storage.

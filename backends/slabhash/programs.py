@@ -151,7 +151,7 @@ def prelude(shape: Geometry) -> str:
 def backend_programs(shape: Geometry, in_flight: int = 2, variant: BatchKind | None = None) -> dict[str, Program]:
     """Return the programs of the backend by source file; with ``variant``, those that take unvalidated batches of it.
 
-    All stores of this layout share them.
+    ``in_flight``: edges of a query per tile at a time. All stores of this layout share the programs.
     """
     defines: dict[str, int | str] = {**macros(shape), "UNVALIDATED": int(variant is not None)}
     if variant is not None:

@@ -86,9 +86,9 @@ def _rounded(number: float | None, digits: int = 4) -> float | None:
 
 
 def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Path]:
-    """Write the crossover maps of all devices as a page in Markdown, and beside it pictures as PNG and SVG.
+    """Write the crossover maps of all devices as a page in Markdown at ``path``, and beside it pictures as PNG and SVG.
 
-    Returns the files.
+    ``headers`` and ``rows`` are those of results files. Returns the files written.
 
     Raises:
         ImportError: matplotlib is not installed.

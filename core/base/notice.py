@@ -31,7 +31,7 @@ def tell(line: str) -> None:
 
 
 class CompilationNotice:
-    """Adds up the time spent compiling; writes :data:`LINE` when it exceeds :data:`PATIENCE`.
+    """Adds up the seconds spent compiling; writes :data:`LINE` to stderr when they exceed :data:`PATIENCE`.
 
     Compilations may nest (a kernel compiles the functions it calls) and run in several threads; overlapping time
     counts once.

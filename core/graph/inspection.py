@@ -133,7 +133,7 @@ def most_arcs(graph: Graph) -> int:
 def check_stores(
     stores: tuple[Store, ...], options: GraphOptions, live: LiveVertices, table: EdgeTable | None = None
 ) -> None:
-    """Verify every invariant of each store, and between them, on the CPU.
+    """Verify every invariant of each store, and between them, on the CPU, and of the live set and edge columns.
 
     Raises:
         CheckFailed: naming the invariant that does not hold.

@@ -102,8 +102,11 @@ def _next_id(free, head):
 def resolve(keys, data, text, codes, begin, ids, adds, state):
     """Map the names ``keys[begin:]``, with hashes ``codes``, to ``ids`` (uint32); return the position reached.
 
-    Unknown names are added if ``adds``, until an array is full; else their id is EMPTY. ``state``: the hash table, 32
-    minus log2 of its size, words, texts, counts and slides by id, the bitmap of free ids, and the counters.
+    Args:
+        keys: uint64: integers, or with ``text`` places of texts in ``data`` (``start << 32 | length``).
+        adds: whether unknown names are added, until an array is full; else their id is EMPTY.
+        state: the hash table, 32 minus log2 of its size, words, texts, counts and slides by id, the bitmap of free
+            ids, and the counters.
     """
     table, shift, words, heap, counts, since, free, head = state
     last, total, most = len(table) - 1, len(keys), len(table) // 2

@@ -91,7 +91,7 @@ def rows_written_out(text: str) -> str:
 
 
 def cursor_functions(view: StoreView, names: set[str]) -> str:
-    """Return source text that binds ``names`` to functions of the cursor of ``view``; it uses ``inner``.
+    """Return source text that binds ``names`` to functions of the cursor of ``view``, for a module with ``inner``.
 
     ``weight`` returns 1 if the view has no weights. Functions that the cursor lacks come from ``IF_ABSENT``.
     ``owner(g, c, slot)`` is the owner of the segment or of the slot. For ``neighbors`` see :func:`rows_written_out`.

@@ -55,7 +55,7 @@ def written_by(call: Call, function: Any) -> list[Any]:
 
 
 def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[int, Any]]:
-    """Return arguments in which zeros replace the arrays that effects add to, and what :func:`combine` needs.
+    """Return arguments ``args`` in which zeros replace the arrays that effects add to, and what :func:`combine` needs.
 
     That is, by position of the argument: these arrays, or for sets their roots before the call.
     """

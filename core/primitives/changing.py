@@ -66,9 +66,10 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of the struct ``Changing`` up to ``kind``.
+    """Return the values of the struct ``Changing`` up to ``kind``, for a located batch.
 
-    ``rows``: the addresses of begin, end, dst and weight; ``scratch``: those of the scratch arrays.
+    ``rows``: the addresses of begin, end, dst and weight; ``weight``: bit patterns of the batch; ``scratch``: the
+    addresses of the scratch arrays.
     """
     return (
         batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch), *rows,

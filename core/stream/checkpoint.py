@@ -156,7 +156,7 @@ def state_of(job: Window) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Bring a new job to a saved state; its graph, trackers and sinks are restored when they are made.
+    """Bring a new job to a state saved as JSON (``about``) and arrays; its graph, trackers and sinks follow when made.
 
     Raises:
         ParameterError: the checkpoint is of a job with another window, source or graph.

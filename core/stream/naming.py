@@ -58,9 +58,10 @@ def cancel(pair, kind, head, before, lives, misses):
 
 @kernel
 def list_tokens(src, dst, lives, ids, listed):
-    """Write each token of the events once to ``listed``: those of live events first, then those of others only.
+    """Write each token of the events once to ``listed``: first those of live events, then the others.
 
-    ``ids``, by token, is :data:`UNSEEN` before and :data:`LISTED` after. Returns the number of the former, and of all.
+    ``ids``, by token, is :data:`UNSEEN` before and :data:`LISTED` after. Returns the number of tokens of live events,
+    and of all.
     """
     counts = 0, 0
     for lists_live in (True, False):

@@ -43,7 +43,7 @@ class Ranks:
         return found if self.is_first else copy.deepcopy(found)  # processes that are threads share what they are given
 
     def chunk(self, read: Callable[[], Any], held: Callable[[], Any]) -> tuple[Any, Callable[[], Any]]:
-        """Return, on all processes, what ``read`` and ``held`` return on the first one.
+        """Call ``read`` and ``held`` on the first process; return both results on all, the latter as a function.
 
         ``read`` returns a position and a chunk, None at the end; ``held`` returns the malformed rows of that chunk.
         """

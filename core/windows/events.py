@@ -92,7 +92,7 @@ def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
     """Return ids as ``uint32``, and a mask of those that are not valid vertex ids (None: all are valid).
 
-    Ids on a CUDA device stay there if all are valid; waits for the device.
+    Ids on a CUDA device stay there if all are valid; waits for the device. ``label`` names the column in messages.
     """
     array = as_array(values, label) if is_cuda_array(values) else np.asarray(values)
     if array.ndim != 1:

@@ -198,9 +198,9 @@ def put_behind(g, slab, after):
 
 @inner
 def append(g, slab, v, weights, word, fresh):
-    """Add a key that is not in the chain beginning with ``slab``, with the weight at ``weights[word:]``.
+    """Add key ``v``, which is not in the chain beginning with ``slab``, with the weight at ``weights[word:]``.
 
-    The chain has no tombstones, since nothing was deleted from it.
+    The chain has no tombstones, since nothing was deleted from it. ``fresh``: mark the edge as inserted.
     """
     slot = np.int64(-1)
     while slot < 0:

@@ -210,7 +210,7 @@ class GivenColumns:
 
 
 def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
-    """Return edges whose weights are replaced by their positions, and the columns that were given with them.
+    """Return the edges ``insert`` with their positions as weights, and the columns that were given with them.
 
     From the positions that remain after checks one sees which edges were kept. ``part`` names the edges in messages,
     as for ``Updater.apply``.

@@ -211,7 +211,7 @@ def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -
 
 
 def net_change(device: Device, removed: Change, added: Change) -> None:
-    """Change the statuses of a deletion and the insertion that follows it to those of their net change.
+    """Change the statuses of a deletion ``removed`` and the insertion ``added`` after it to those of their net change.
 
     An arc that was deleted and inserted again gets ``UNCHANGED`` in both, or ``REPLACED`` if its weight differs. Two
     launches on CUDA; does not wait.

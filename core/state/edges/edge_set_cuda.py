@@ -133,9 +133,9 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Mark arcs that were deleted and inserted again in both halves of a batch.
+    """Mark arcs that were deleted and inserted again in both halves of a batch; ``table`` has the deleted ones.
 
-    ``removed`` has the statuses and old weights of the deletion.
+    ``removed`` has their statuses and old weights; ``old`` are the weights that the insertion replaced.
     """
     words = 0 if weight is None else weight.dtype.itemsize // 4
     _launch(device, "net_change", len(src), _address(table.key), _address(table.entry), *map(_address, removed),

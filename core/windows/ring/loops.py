@@ -315,6 +315,8 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
     Pairs without live events are removed from the table.
 
     Args:
+        kept, pairs, state: the ring, see :class:`Kept` and :class:`Pairs`.
+        combine: how the weights of a pair's events make one; ``sums``: whether it is a sum that is kept per pair.
         value: the weights of the new pairs; empty if edges have none.
         fresh: uint8: 1: a new pair; 0: another value; 2: at most the attributes differ.
         number: the number of each listed pair; if it is empty, pairs of which only attributes may differ are not

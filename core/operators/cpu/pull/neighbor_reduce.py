@@ -28,7 +28,7 @@ def put_those_with_edges_first(g, begin, size, order):
 
 @inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue.
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue; see :func:`neighbor_reduce`.
 
     The queue has the order of the list. Without a queue, vertices without edges are handled last in each block of all
     vertices, if there are many, since a branch that is hard to predict costs more.
