@@ -173,9 +173,10 @@ ROUNDS = ("colour", "window", "moved", "chosen", "following")  #: what rounds re
 
 
 def bounds_of_classes(num_vertices: int) -> list[int]:
-    """Return the smallest degree of each class, descending; only the last one, 0, in small graphs.
+    """Return the smallest degree of each class of vertices, descending; in small graphs there is one class, from 0 on.
 
-    Hardly any vertex has more than a 128th of all vertices for neighbours: so small a class is not worth its rounds.
+    No bound exceeds a 128th of the number of vertices: few vertices have a higher degree, and a class takes
+    several rounds.
     """
     bounds = [0]
     while (bound := max(FEWEST, bounds[-1] * CLASSES)) * 128 <= num_vertices:

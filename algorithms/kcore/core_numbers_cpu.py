@@ -21,9 +21,10 @@ LAST = 0xFFFFFFFF  #: a place after all others
 
 @inner
 def take_away(g, v, core, pos, order, bins):
-    """Move each neighbour of ``v`` with more remaining neighbours than ``v`` to the next lower bin; see :func:`peel`.
+    """Move each neighbour of ``v`` with more remaining neighbours than ``v`` to the next lower bin.
 
-    Returns the support of ``v``, and how many of its neighbours come after it.
+    ``pos``, ``order`` and ``bins`` are those of :func:`peel`; ``core`` holds remaining neighbours. Returns the support
+    of ``v``, and how many of its neighbours come after it.
     """
     supporters, after, own = 0, 0, pos[v]
     for w, _ in neighbors(g, v):

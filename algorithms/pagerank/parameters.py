@@ -22,7 +22,7 @@ ALPHA, TOL = 0.85, 1e-5  #: what is meant if nothing is given
 
 
 def one_of(label: str, value: Any, allowed: Sequence[str]) -> str:
-    """Return ``value`` if it is one of ``allowed``.
+    """Return ``value`` if it is one of ``allowed``; ``label`` names it in the message.
 
     Raises:
         ParameterError: it is not.

@@ -19,7 +19,7 @@ MOST_UNREAD = 256  #: outcomes of loops that are kept unread
 
 
 def tolerance(label: str, value: Any, dtype: Any = "float64") -> float:
-    """Return a relative tolerance: a number of at least the rounding error of ``dtype``.
+    """Return ``value``, a relative tolerance of at least the rounding error of ``dtype``; ``label`` is for messages.
 
     Raises:
         ParameterError: it is not a number, or is below that.

@@ -150,9 +150,10 @@ def first_from(places, slot):
 def plan(g, places, inserts, begins, levels, first, last):
     """List the segments that entries ``first`` to ``last`` (exclusive) rebalance, from place ``first`` of the lists on.
 
-    ``places`` are the slots of the changed entries. An insertion (before it is made) rebalances, for each entry, the
-    smallest segment around its leaf that will not be too full; a deletion (``inserts`` is 0, after it is made) the
-    smallest that is not too empty. Of nested segments only the largest is listed. Returns the index behind the list.
+    ``begins`` and ``levels`` are the lists: first leaf and level of each segment. ``places`` are the slots of the
+    changed entries. An insertion (before it is made) rebalances, for each entry, the smallest segment around its leaf
+    that will not be too full; a deletion (``inserts`` is 0, after it is made) the smallest that is not too empty. Of
+    nested segments only the largest is listed. Returns the index behind the list.
     """
     height, planned = height_of(g.leaves), first
     for i in range(first, last):

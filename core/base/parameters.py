@@ -77,10 +77,10 @@ def flag(label: str, value: Any) -> bool:
 
 
 def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
-    """Return a text, one of ``choices``.
+    """Return ``value`` if it is a text among ``choices``; ``label`` names it in the message.
 
     Raises:
-        UnknownNameError: it is none of them.
+        UnknownNameError: it is not.
     """
     if not isinstance(value, str) or value not in choices:
         raise UnknownNameError(f"{label}={shown(value)} is unknown: use one of {', '.join(map(repr, choices))}")
