@@ -48,14 +48,14 @@ class Half:
     """The deletion, or the insertion, of a batch on this rank.
 
     Args:
-        part: who owns what.
-        stores: the store of out-edges, or both; each holds the rows of this rank in ``local``.
-        edges: those of all ranks, as the first store takes them.
+        part: how the graph is divided.
+        stores: the store of out-edges, or both; each has the rows of this rank in ``local``.
+        edges: the edges of all ranks, as the first store takes them.
         deletion: whether they are deleted.
 
     Attributes:
-        status: ``uint8``, what became of each edge of the batch; behind :meth:`report` that of this rank's edges.
-        before: the weights before the batch, likewise, where they are no rows of a table.
+        status: ``uint8``, one per edge of the batch; after :meth:`report` those of this rank's edges are set.
+        before: the weights before the batch, likewise; None if they are rows of a table.
     """
 
     def __init__(self, part: Partition, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
@@ -94,7 +94,7 @@ class Half:
         return checked_outcome(store.local, outcome, len(edges.src), deletion=self.deletion)
 
     def report(self, counts: Array) -> None:
-        """Write what became of the edges of this rank to their places; add up changes in ``counts``.
+        """Write the statuses of this rank's edges to :attr:`status`, and add the numbers of changes to ``counts``.
 
         ``counts`` is ``uint64[stores, 2]``, as for ``split.report``.
         """
@@ -150,16 +150,16 @@ class Half:
 def change(
     part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
 ) -> list[Outcome | None]:
-    """Delete, then insert valid edges, the same on all ranks; return what became of each edge of both. Collective.
+    """Delete, then insert valid edges, the same on all ranks; return the outcome of each half. Collective.
 
     Args:
-        part: who owns what.
-        stores: the store that takes the edges as they are; and, if it is to be changed as well, the other one.
+        part: how the graph is divided.
+        stores: the store that takes the edges as they are; and the other one, if it is changed as well.
         removed: edges to delete, on the device, or None.
         added: edges to insert, on the device, or None.
 
     Raises:
-        Exception: on all ranks what one of them met; nothing has changed.
+        Exception: on all ranks, the exception of one of them; nothing has changed.
     """
     halves: list[Half] = []
     sliced = max(len(edges.src) for edges in (removed, added) if edges is not None) >= LEAST
@@ -237,15 +237,15 @@ def _note(
 def rows_of_batch(
     store: PartitionedStore, src: Array, at: Array, own: Array, there: Array, call: str = ""
 ) -> Array:  # fmt: skip
-    """Return the rows that edges of a batch have in the table of this rank; collective.
+    """Return, for each edge of a batch, its row in the table of this rank; collective.
 
     Args:
-        store: that holds the edges.
+        store: the store that holds the edges.
         src: sources of the batch.
-        at: places of the edges of this rank.
+        at: positions of this rank's edges in the batch.
         own: their rows.
         there: which edges of the batch have a row, ``bool``.
-        call: what asks, see ``DividedTable.rows_of_all``.
+        call: the call that needs them, see ``DividedTable.rows_of_all``.
     """
     part, xp = store.part, store.part.xp
     rows = xp.zeros(len(src), own.dtype)

@@ -63,7 +63,7 @@ class OwnEdges(NamedTuple):
 
     Attributes:
         edges: as the store takes them, in the order of the batch.
-        at: their places in the batch; None in a second store.
+        at: their positions in the batch; None for a second store.
     """
 
     edges: EdgeList
@@ -87,15 +87,14 @@ def programs() -> list[Program]:
 def own_edges(
     xp: Any, edges: EdgeList, low: int, high: int, counts: tuple[int, int] | None, *, both: bool
 ) -> list[OwnEdges]:
-    """Return the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds.
+    """Return the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds, per store.
 
     Args:
-        xp: NumPy or CuPy, of the arrays.
+        xp: NumPy or CuPy, the module of the arrays.
         edges: the batch.
-        low: the first vertex.
-        high: that behind the last one.
+        low, high: the range of vertices.
         counts: how many edges these are by source and by destination, if known; else this waits on CUDA.
-        both: whether a second store has the edges by destination, turned round.
+        both: whether a second store holds the edges by destination, with sources and destinations swapped.
     """
     src, dst, weight = edges
     if xp is np or len(src) >= MOST:
@@ -152,12 +151,12 @@ def count_owners(xp: Any, edges: EdgeList, bounds: Array) -> Array | None:
 def report(
     xp: Any, own: OwnEdges, status: Array, wanted: int, whole: Array | None, counts: Array, *, loops: bool
 ) -> None:
-    """Write the statuses of edges of this rank to their places in the batch, and add up what they changed.
+    """Write the statuses of this rank's edges to their positions in the batch, and add up what they changed.
 
     Args:
-        xp: NumPy or CuPy, of the arrays.
+        xp: NumPy or CuPy, the module of the arrays.
         own: the edges.
-        status: ``uint8``, what became of each.
+        status: ``uint8``, the status of each.
         wanted: the status of those that were changed.
         whole: ``uint8``, the statuses of the batch, or None.
         counts: ``uint64[2]``: the number of changed edges is added, and that of the self-loops among them.

@@ -36,7 +36,7 @@ def programs() -> list[Program]:
 
 
 class Arrivals:
-    """Takes ids to a device; used in one thread at a time.
+    """Copies ids of events to a device and checks them; used in one thread at a time.
 
     Args:
         device: the CUDA device.
@@ -51,13 +51,14 @@ class Arrivals:
         device.synchronize()  # what had the memory of the buffers before may be under way in another stream
 
     def take(self, src: Any, dst: Any) -> tuple[Array, Array] | None:
-        """Return two columns of ids as ``uint32`` arrays on the device; waits until they are there, and are checked.
+        """Return two columns of ids as ``uint32`` arrays on the device; waits until they are copied and checked.
 
         Args:
-            src, dst: arrays of one length, on the host or on the device; those of the host may be changed afterwards.
+            src, dst: arrays of one length, on the host or on the device; host arrays may be changed afterwards.
 
         Returns:
-            None if they are few, of another kind, or not all ids of vertices: :func:`checked_ids` says which are not.
+            None if they are few, of an unsupported kind, or contain invalid ids, which :func:`checked_ids` then
+            reports.
 
         Raises:
             MemoryError: there is not enough memory.
