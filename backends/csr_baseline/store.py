@@ -88,7 +88,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.pool["offsets"][-1:]
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; the number is asked for when the bound has become loose."""
+        """See :meth:`BatchStore.queued`; the number is requested when the bound has become loose."""
         if self.device.is_cuda:
             known, unseen = self.counters.values, self.counters.unseen
             self.counters.charge(inserted, deleted)

@@ -108,7 +108,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; the counters are asked for when the bound has become loose."""
+        """See :meth:`BatchStore.queued`; the counters are requested when the bound has become loose."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             if ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist())):

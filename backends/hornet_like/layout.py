@@ -81,7 +81,7 @@ class Graph(NamedTuple):
 
 
 class PlacedGraph(Graph):
-    """The same with the addresses of the arrays, once they were asked for."""
+    """The same with the addresses of the arrays, once requested."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:

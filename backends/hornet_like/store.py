@@ -245,7 +245,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._uncovered = 1 << 62
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; counters are asked for before the allowance is used up."""
+        """See :meth:`BatchStore.queued`; counters are requested before the allowance is used up."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             updates = inserted + deleted

@@ -191,7 +191,7 @@ class Supply:
         return demand
 
     def resize(self, num_vertices: int) -> None:
-        """Have arrays for more vertices; those that are no more have no slabs."""
+        """Grow the arrays for more vertices; the vertices that a smaller number drops own no slabs."""
         pool, allocated = self._pool, self._pool.vertices
         if num_vertices > allocated:
             self._kernels.forget()

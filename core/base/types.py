@@ -107,7 +107,7 @@ class Adjacency(NamedTuple):
 
 @dataclass(frozen=True)
 class StoreView:
-    """The plain arrays of a store, handed to kernels; valid until the store changes.
+    """The plain arrays of a store, passed to kernels; valid until the store changes.
 
     Attributes:
         data: a NamedTuple *instance* of arrays and ints whose class is defined at the top level of a module. Numba

@@ -153,7 +153,7 @@ def checked_count(count: Any, argument: str = "num_vertices") -> int:
     """Return a number of vertices as an int.
 
     Raises:
-        DTypeError: it is no integer.
+        DTypeError: it is not an integer.
         VertexRangeError: it is negative, or more than there are ids.
     """
     try:

@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether weights can be written to a graph, which is otherwise made again when it is asked for."""
+        """Return whether weights can be written to a graph, which is otherwise made again when it is next needed."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
@@ -220,7 +220,7 @@ class Live(Converted):
         return made
 
     def decode_all(self) -> None:
-        """Decode all dictionaries that were handed out."""
+        """Decode all dictionaries that were returned."""
         for each in self._handed_out:
             decode(each())
         self._handed_out.clear()

@@ -1,4 +1,4 @@
-"""Operators over all vertices that are called again and again with the same functions and arrays: bound only once.
+"""Operators over all vertices that are called repeatedly with the same functions and arrays: bound only once.
 
 To check arguments, to find a program and to pack all arguments takes the host longer than a small batch takes the
 device. What an algorithm does after every batch it may do through :class:`Repeated`: on CUDA a call with the same
@@ -24,7 +24,7 @@ MOST = 16  #: launches that are kept
 
 
 class Repeated:
-    """Calls of operators over all vertices of one graph, made again and again; on the CPU they are the plain calls.
+    """Calls of operators over all vertices of one graph, made repeatedly; on the CPU they are the plain calls.
 
     Up to 16 calls are kept, found by the identity of their functions, arrays and scalars: pass the same objects again.
     What functions take from closures and globals must not change. The graph may change. Use it under the graph's lock.

@@ -76,7 +76,7 @@ class Half:
             store.local.reserve(len(own.edges.src))
 
     def carry_out(self, number: int) -> None:
-        """Change the rows of this rank, in so many slices."""
+        """Change the rows of this rank in ``number`` slices."""
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at in slices_of(edges, number, self.part.xp):
                 done.append((at, self._change(store, picked(edges, at))))

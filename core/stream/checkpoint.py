@@ -37,7 +37,7 @@ class Checkpoints:
         folder: made if it does not exist. every: a number of slides, or a duration between two checkpoints.
 
     Raises:
-        ParameterError: ``folder`` is no name of a folder, ``every`` neither a number nor a duration.
+        ParameterError: ``folder`` is not a path or is a file, or ``every`` is neither a positive number nor a duration.
     """
 
     def __init__(self, folder: Any, every: Any) -> None:

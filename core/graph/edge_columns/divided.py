@@ -158,7 +158,7 @@ class DividedTable(EdgeTable):
         return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
 
     def check(self, rows: np.ndarray) -> None:
-        """Verify that each edge of this rank has a row of its own that is not free; ``rows`` are passed over."""
+        """Verify that each edge of this rank has a row of its own that is not free, ignoring ``rows``."""
         with self._part.comm.alike():
             self.read_deltas()
             for number, store in enumerate(self._part.stores):

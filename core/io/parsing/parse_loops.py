@@ -188,7 +188,7 @@ def parse_iso(data, p, stop):
 
 @kernel
 def parse_times(data, starts, times):
-    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]``; return the index of the first that is none, or -1."""
+    """Parse the ISO 8601 times ``data[starts[i]:starts[i + 1]]``; return the index of the first invalid one, or -1."""
     for row in range(len(times)):
         times[row], fine = parse_iso(data, starts[row], starts[row + 1])
         if not fine:
