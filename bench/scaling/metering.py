@@ -60,10 +60,10 @@ class Metered(Comm):
         self.spent.received += sum(part.nbytes for rank, part in enumerate(found) if rank != self.rank)
         return found
 
-    def merged(self, array: Array) -> Array:
+    def merged(self, array: Array, *, agreed: bool = False) -> Array:
         """Merge arrays."""
         self.spent.received += array.nbytes
-        return self._timed(lambda: self.inner.merged(array))
+        return self._timed(lambda: self.inner.merged(array, agreed=agreed))
 
     def smallest(self, array: Array) -> None:
         """Reduce an array."""

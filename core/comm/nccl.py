@@ -103,11 +103,12 @@ class NCCLComm(Comm):
             nccl.groupEnd()
         return found
 
-    def merged(self, array: Array) -> Array:
+    def merged(self, array: Array, *, agreed: bool = False) -> Array:
         """Return the largest of the bytes of all ranks, of which all but one are 0."""
         if not is_on_device(array):
             return self.host.merged(array)
-        self._forms("merged", array)
+        if not agreed:
+            self._forms("merged", array)
         if array.nbytes:
             nccl, at = self._nccl, array.data.ptr
             self._comm.allReduce(at, at, array.nbytes, nccl.NCCL_UINT8, nccl.NCCL_MAX, self._stream)

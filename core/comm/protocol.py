@@ -84,10 +84,10 @@ class Comm(ABC):
         sent = self.allgatherv(module_of(parts[0]).concatenate(parts))
         return [one[end[self.rank] : end[self.rank + 1]] for one, end in zip(sent, ends, strict=True)]
 
-    def merged(self, array: Array) -> Array:
+    def merged(self, array: Array, *, agreed: bool = False) -> Array:
         """Return the elementwise sum of integer arrays of which each place is 0 on all ranks but one.
 
-        ``array`` may be overwritten.
+        ``array`` may be overwritten; ``agreed``: see :meth:`add`.
         """
         total, *others = self.gather(f"merged {array.dtype}", array)
         for other in others:

@@ -37,7 +37,9 @@ from suricate.state.words import Words
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
     from suricate.comm.protocol import Comm
+    from suricate.cuda.pinned import PinnedCounters
     from suricate.graph import Graph
+    from suricate.placement.results import Tally
     from suricate.repair.forest import Forest
     from suricate.state.edge_table import Kind
     from suricate.state.union_find import UnionFind
@@ -89,7 +91,8 @@ class Partition:
         self._own: Frontier | None = None
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
-        self._bounds_there: tuple[Array, Array] | None = None  # bounds, and a copy on the device
+        self.arriving: PinnedCounters | None = None  # counts of the last batch
+        self._tally: Tally | None = None  # of the last batch, until it is counted
         self._weighed: list[Partition] = []  # of the graph with columns of edges for weights
 
     @property
@@ -136,7 +139,7 @@ class Partition:
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
-        other._bounds_there = None
+        other.arriving = other._tally = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other
 
@@ -158,13 +161,6 @@ class Partition:
     @bounds.setter
     def bounds(self, bounds: Array) -> None:
         self._ranges[0] = bounds
-
-    @property
-    def bounds_on_device(self) -> Array:
-        """:attr:`bounds` on the device of the graph."""
-        if self._bounds_there is None or self._bounds_there[0] is not self.bounds:
-            self._bounds_there = self.bounds, self.xp.asarray(self.bounds)
-        return self._bounds_there[1]
 
     @property
     def holds_both(self) -> bool:
@@ -238,14 +234,30 @@ class Partition:
             part.local._views.clear()
             part._degrees = None
 
+    def note(self, tally: Tally) -> None:
+        """Note what a batch has changed; on a device the numbers are read when they are asked for."""
+        self._tally = tally
+        if not self.stores[0].device.is_cuda:
+            self.count_arcs()
+
+    def count_arcs(self) -> None:
+        """Count the arcs that came and went with the last batch, if that has not been done; waits for it."""
+        tally, self._tally = self._tally, None
+        if tally is not None:
+            tally.note(self)
+
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
+        if self._tally is not None and self._tally.stays_below(max(UNEVEN, GROWN * self._reached), FEW):
+            self._note_reached(self._tally.before)
+            return
+        self.count_arcs()
         if self.held is None:
             self.held = self.comm.allgather(sum(store.held for store in self.stores))
         held = self.held
         most, mean = max(held), sum(held) / self.comm.size
         if sum(held) < FEW or most <= max(UNEVEN, GROWN * self._reached) * mean:
-            self._reached = min(self._reached, most / max(mean, 1))
+            self._note_reached(held)
             return
         degrees = (on_host(store.degrees()).astype(np.int64) for store in self.stores)
         weight = sum(degrees, np.zeros(1, np.int64))
@@ -259,8 +271,11 @@ class Partition:
             self.bounds, self._reached = bounds, heaviest(weight, bounds) / mean
             self.held = None
             for store in self.stores:
-                store.held = None
+                store.moved()
             self.follow()._updater._count_arcs()
+
+    def _note_reached(self, held: list[int]) -> None:
+        self._reached = min(self._reached, max(held) / max(sum(held) / len(held), 1))
 
     def degrees(self) -> Array:
         """Return the out-degrees of all vertices, ``uint32[num_vertices]``, until the next change; collective."""

@@ -13,7 +13,6 @@ from suricate.graph.naming import are_texts
 from suricate.intake.arrays import PARTS, as_weights, checked_edges, same_length
 from suricate.intake.upload import lies_on_host
 from suricate.placement.changes import GatheredEdges
-from suricate.placement.split import count_owners
 from suricate.state.edge_table import ROW
 
 if TYPE_CHECKING:
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import Ingest
 
 Given = tuple[Any, Any, Any]
-Facts = tuple[
-    str | None, int, list[tuple[int, int]] | None
-]  # what the part of a rank is, its edges, those of each owner
+Facts = tuple[str | None, int]  # what the part of a rank is, and its edges
 IDS, NAMES = "ids", "names"
 
 
@@ -38,12 +35,13 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         parts: names for error messages, as for ``Updater.apply``.
 
     Raises:
-        Exception: on all ranks, the error of the first rank whose part is invalid.
+        Exception: on all ranks, the error of the first rank whose part is invalid, as far as that is known. What
+            launches check may be found later, see ``GatheredEdges.check``.
     """
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None
     problem: Exception | None = None
-    facts: list[Facts] = [(None, 0, None)] * 2
+    facts: list[Facts] = [(None, 0)] * 2
     try:
         if graph.ingest is not None:
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
@@ -55,7 +53,12 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         facts = _facts(graph, mine)
     except Exception as error:
         problem = _first_problem(graph, error)
-    everybody = comm.together(problem, (facts, [] if columns is None else list(columns.values)))
+    names: list[str] = [] if columns is None else list(columns.values)
+    try:
+        everybody = comm.together(problem, (facts, names))
+    except BaseException:
+        _first_problem(graph, None)  # it is not for a later call
+        raise
     found = [
         _joined(comm, graph, mine[k], [one[k] for one, _ in everybody], PARTS[parts[k]], inserting=k == 1)
         for k in (0, 1)
@@ -68,8 +71,8 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
     return found
 
 
-def _first_problem(graph: Graph, error: Exception) -> Exception:
-    """Return what is wrong with a deletion that a launch has checked; else ``error``, met behind that launch."""
+def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
+    """Return what is wrong with edges that a launch has checked, once; else ``error``, met behind that launch."""
     try:
         if graph.ingest is not None:
             graph.ingest.raise_pending()
@@ -79,23 +82,15 @@ def _first_problem(graph: Graph, error: Exception) -> Exception:
 
 
 def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
-    """Return what other ranks have to know about the parts of this rank; waits for checks on the device.
+    """Return what other ranks have to know about the parts of this rank.
 
-    Raises:
-        SuricateError: what these have found.
+    Edges that a launch checks are waited for, and what is wrong with them raised, if names or columns come before the
+    change of the stores; else see :attr:`GatheredEdges.check`.
     """
-    xp, partition = graph.device.xp, graph.partition
-    assert partition is not None
-    counts = [
-        count_owners(xp, part, partition.bounds_on_device) if isinstance(part, EdgeList) else None for part in parts
-    ]
-    known = [None if each is None else each.get().tolist() for each in counts]
-    if graph.ingest is not None:
+    if graph.ingest is not None and (graph._names is not None or graph.edge_table is not None):
         graph.ingest.raise_pending()
     kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
-    return [
-        (kind, 0 if part is None else len(part[0]), each) for kind, part, each in zip(kinds, parts, known, strict=True)
-    ]
+    return [(kind, 0 if part is None else len(part[0])) for kind, part in zip(kinds, parts, strict=True)]
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
@@ -137,7 +132,7 @@ def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
     """Return the parts of all ranks as one batch; ``facts`` are what is known about each part."""
-    kinds = {kind for kind, _, _ in facts} - {None}
+    kinds = {kind for kind, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
     if kinds == {NAMES}:
@@ -148,11 +143,9 @@ def _joined(
     empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
-    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, _ in facts])
+    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size in facts])
     edges = GatheredEdges(*whole)
-    if graph.device.is_cuda:
-        out, into = (sum(each[end][comm.rank] for _, _, each in facts if each is not None) for end in (0, 1))
-        edges.counts = (out, into) if graph.directed else (out + into, 0)
+    edges.check = None if graph.ingest is None else graph.ingest.raise_pending
     return edges
 
 

@@ -9,17 +9,17 @@ which each needs less beside what is stored.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from suricate.base.errors import SuricateError
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
 from suricate.graph.rollback import delete_from, in_parts, insert_into
 from suricate.graph.stores import Stores
 from suricate.graph.update import Given, Updater
 from suricate.intake.arrays import bits, both_arcs, picked
-from suricate.placement.split import own_edges, report
+from suricate.placement.results import DELETED, INSERTED, Results, Tally
+from suricate.placement.split import OwnEdges, Picking, report
 from suricate.store import checked_outcome
 from suricate.store.slices import joined_outcomes, slices_of
 
@@ -35,17 +35,17 @@ SLICES = 1, 16, 256  #: in so many, if fewer take more memory than a rank has
 
 
 class GatheredEdges(ValidEdges):
-    """Valid edges of all ranks, in arrays on the device of the graph.
+    """Edges of all ranks, in arrays on the device of the graph.
 
     Attributes:
-        counts: how many of them this rank holds by source and by destination, if known.
+        check: raises what this rank passed that is invalid, if that is not known yet; None: all is valid.
     """
 
-    counts: tuple[int, int] | None = None
+    check: Callable[[], None] | None = None
 
 
 class Half:
-    """The deletion, or the insertion, of a batch on this rank.
+    """The deletion, or the insertion, of a batch on this rank. A device counts this rank's edges at first.
 
     Args:
         part: how the graph is divided.
@@ -54,20 +54,27 @@ class Half:
         deletion: whether they are deleted.
 
     Attributes:
-        status: ``uint8``, one per edge of the batch; after :meth:`report` those of this rank's edges are set.
-        before: the weights before the batch, likewise; None if they are rows of a table.
+        own: those of this rank, for each store, once :meth:`pick` has been called.
     """
 
     def __init__(self, part: Partition, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
         self.part, self.stores, self.edges, self.size, self.deletion = part, stores, edges, len(edges.src), deletion
-        self.wanted = REMOVED if deletion else NEW
-        xp, dtype = part.xp, stores[0].weight_dtype
-        given: tuple[int, int] | None = getattr(edges, "counts", None)
-        self.own = own_edges(xp, edges, part.low, part.high, given, both=len(stores) > 1)
-        self.status = xp.zeros(self.size, np.uint8)
-        self.before: Array | None = None if dtype is None or part.table is not None else xp.zeros(self.size, dtype)
+        self.wanted, self.number = (REMOVED, DELETED) if deletion else (NEW, INSERTED)
+        self._picking = Picking(stores[0].device, edges, part.low, part.high, both=len(stores) > 1)
+        self.own: list[OwnEdges] = []
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []
+
+    def wait(self) -> None:
+        """Wait until edges are counted, and raise what of the edges that this rank passed is invalid."""
+        self._picking.wait(self.part.comm.wait)
+        check: Callable[[], None] | None = getattr(self.edges, "check", None)
+        if check is not None:
+            check()
+
+    def pick(self) -> None:
+        """Pick the edges of this rank."""
+        self.own = self._picking.own()
 
     def reserve(self) -> None:
         """Have the stores reserve memory for an insertion."""
@@ -93,35 +100,28 @@ class Half:
             outcome = store.local.insert(*edges)
         return checked_outcome(store.local, outcome, len(edges.src), deletion=self.deletion)
 
-    def report(self, counts: Array) -> None:
-        """Write the statuses of this rank's edges to :attr:`status`, and add the numbers of changes to ``counts``.
+    def report(self, results: Results) -> None:
+        """Write the statuses of this rank's edges, and the numbers of changes."""
+        status, before = results.status(self.number), results.before(self.number)
+        counts = results.counts[self.part.comm.rank, self.number]
+        for k, (store, own, outcome) in enumerate(zip(self.stores, self.own, self.outcomes, strict=True)):
+            whole, at = None if k else status, self.part.stores.index(store)
+            report(self.part.xp, own, outcome.status, self.wanted, whole, counts[at], loops=k == 0)
+        if before is not None:
+            bits(before)[self.own[0].at] = bits(self.outcomes[0].weight)
 
-        ``counts`` is ``uint64[stores, 2]``, as for ``split.report``.
-        """
-        for k, (own, outcome) in enumerate(zip(self.own, self.outcomes, strict=True)):
-            whole = None if k else self.status
-            report(self.part.xp, own, outcome.status, self.wanted, whole, counts[k], loops=k == 0)
-        if self.before is not None:
-            bits(self.before)[self.own[0].at] = bits(self.outcomes[0].weight)
-
-    def merge(self) -> None:
-        """Combine what became of the edges of all ranks; collective."""
-        self.status = self.part.comm.merged(self.status)
-        if self.before is not None:
-            self.before = self.part.comm.merged(bits(self.before)).view(self.before.dtype)
-
-    def outcome(self) -> Outcome:
-        """Return what became of all edges; collective where they have columns."""
-        table, store = self.part.table, self.stores[0]
+    def outcome(self, results: Results) -> Outcome:
+        """Return what became of all edges, from merged results; collective where they have columns."""
+        table, store, status = self.part.table, self.stores[0], results.status(self.number)
         if table is None:
-            return Outcome(self.status, self.before)
+            return Outcome(status, results.before(self.number))
         had = REMOVED if self.deletion else REPLACED
         for each in self.outcomes:
             table.leave(each.weight[each.status == had])  # type: ignore[index]
         at, rows = self.own[0].at, self.outcomes[0].weight
         assert at is not None
         assert rows is not None
-        return Outcome(self.status, rows_of_batch(store, self.edges.src, at, rows, self.status == had))
+        return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
     def undo(self, error: BaseException) -> None:
         """Have the stores of this rank as they were; note on ``error`` what fails."""
@@ -133,9 +133,6 @@ class Half:
                     error.add_note(f"undoing the change failed in a store as well: {second!r}")
             done.clear()
         self.outcomes = []
-        self.status.fill(0)
-        if self.before is not None:
-            bits(self.before).fill(0)
 
     def _take_back(self, store: PartitionedStore, edges: EdgeList, outcome: Outcome) -> None:
         old = edges._replace(weight=outcome.weight)
@@ -161,77 +158,92 @@ def change(
     Raises:
         Exception: on all ranks, the exception of one of them; nothing has changed.
     """
-    halves: list[Half] = []
     sliced = max(len(edges.src) for edges in (removed, added) if edges is not None) >= LEAST
-    part.held = None
-    with part.comm.alike():
-        held = [store.held for store in part.stores]
-        for edges, deletion in ((removed, True), (added, False)):
-            if edges is not None:
-                halves.append(Half(part, stores, edges, deletion=deletion))
-        if added is not None and (len(stores) > 1 or removed is not None):
-            try:
-                halves[-1].reserve()
-            except MemoryError:
-                if not sliced:
-                    raise
+    prepared: tuple[list[Half], Results] | None = None
+    problem: Exception | None = None
+    held = 0
+    try:
+        prepared = _prepared(part, stores, removed, added, sliced=sliced)
+        held = sum(store.held for store in part.stores)
+    except Exception as error:
+        problem = _first_problem((removed, added), error)
+    before = part.comm.together(problem, held)
+    assert prepared is not None
+    halves, results = prepared
     for number in SLICES:
         try:
-            everybody = _carry_out(part, stores, halves, number, sum(held))
+            _carry_out(part, halves, results, number)
         except BaseException as error:
-            _undo(halves, error)
+            _undo(halves, results, error)
             if not (sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
                 raise
         else:
             break
     try:
-        found = [half.outcome() for half in halves]
+        found = [half.outcome(results) for half in halves]
     except BaseException as error:
-        _undo(halves, error)
+        _undo(halves, results, error)
         raise
-    _note(part, stores, held, everybody)
+    gone, come = (0 if edges is None else len(edges.src) * len(stores) for edges in (removed, added))
+    part.note(Tally(results, stores, before, (gone, come)))
     return [None if removed is None else found[0], None if added is None else found[-1]]
 
 
-def _carry_out(
-    part: Partition, stores: Sequence[PartitionedStore], halves: list[Half], number: int, held: int
-) -> list[tuple[int, Any]]:
-    """Change the stores of all ranks, and combine what became of the edges; or raise on all.
+def _prepared(
+    part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None, *,
+    sliced: bool,
+) -> tuple[list[Half], Results]:  # fmt: skip
+    """Pick the edges of this rank and reserve memory; a device is waited for once, until it has counted them."""
+    halves = [
+        Half(part, stores, edges, deletion=deletion)
+        for edges, deletion in ((removed, True), (added, False))
+        if edges is not None
+    ]
+    sizes = [None if edges is None else len(edges.src) for edges in (removed, added)]
+    results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
+    for half in halves:
+        half.wait()
+    for half in halves:
+        half.pick()
+    if added is not None and (len(stores) > 1 or removed is not None):
+        try:
+            halves[-1].reserve()
+        except MemoryError:
+            if not sliced:
+                raise
+    return halves, results
 
-    Returns for each rank the arcs that it ``held`` before, and ``[stores, 2]``: how many arcs came (or went, if
-    negative), and self-loops among them, the latter by the edges of the first store.
-    """
+
+def _first_problem(batch: Sequence[EdgeList | None], error: Exception) -> Exception:
+    """Return what of the edges that this rank passed is invalid; else ``error``, met before that was known."""
+    for edges in batch:
+        try:
+            if (check := getattr(edges, "check", None)) is not None:
+                check()
+        except SuricateError as first:
+            return first
+    return error
+
+
+def _carry_out(part: Partition, halves: list[Half], results: Results, number: int) -> None:
+    """Change the stores of all ranks, and combine what became of the edges; or raise on all."""
     problem: Exception | None = None
-    counts = part.xp.zeros((len(halves), len(stores), 2), np.uint64)
     try:
         for half in halves:
             half.carry_out(number)
-        for half, each in zip(halves, counts, strict=True):
-            half.report(each)
+        for half in halves:
+            half.report(results)
     except Exception as error:
         problem = error
-    for half in halves:
-        half.merge()
-    signs = [-1 if half.deletion else 1 for half in halves]
-    mine = np.tensordot(signs, stores[0].device.to_numpy(counts).astype(np.int64), 1)
-    return part.comm.together(problem, (held, mine.tolist()))
+    results.merge()
+    part.comm.together(problem)
 
 
-def _undo(halves: list[Half], error: BaseException) -> None:
+def _undo(halves: list[Half], results: Results, error: BaseException) -> None:
     traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
     for half in reversed(halves):
         half.undo(error)
-
-
-def _note(
-    part: Partition, stores: Sequence[PartitionedStore], held: list[int], everybody: list[tuple[int, Any]]
-) -> None:
-    """Count the arcs of all ranks; ``held`` are those that each store of this rank had, ``everybody``: as above."""
-    changed = np.array([each for _, each in everybody])
-    for k, store in enumerate(stores):
-        store.note(int(changed[:, k, 0].sum()), int(changed[:, 0, 1].sum()))
-        store.held = held[part.stores.index(store)] + int(changed[part.comm.rank, k, 0])
-    part.held = [before + int(arcs) for (before, _), arcs in zip(everybody, changed[:, :, 0].sum(axis=1), strict=True)]
+    results.clear()
 
 
 def rows_of_batch(
@@ -299,7 +311,7 @@ class DividedUpdater(Updater):
         if edges is None or not self._symmetric:
             return edges
         arcs = GatheredEdges(*both_arcs(self.device.xp, edges))
-        arcs.counts = edges.counts
+        arcs.check = edges.check
         return arcs
 
     @property

@@ -5,6 +5,7 @@ On CUDA one launch counts and one writes the edges of all stores of the rank, in
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,18 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.types import EdgeList
+from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 from suricate.intake.arrays import picked
 
 if TYPE_CHECKING:
-    from suricate.base.devices import Array
+    from suricate.base.devices import Array, Device
 
 OWN = Struct("Own", {
     "src": "const uint32_t*",  # [n], of the whole batch
     "dst": "const uint32_t*",
     "weight": "const WEIGHT_T*",
-    "counts": "uint32_t*",  # [2][blocks]: edges that the rank holds by source and by destination, of each part
+    "counts": "uint32_t*",  # [2], 0 at first: edges that the rank holds by source, and by destination; [2][blocks]: of
+                            # each part
     "at": "uint32_t*",  # places of those by source
     "out_src": "uint32_t*",
     "out_dst": "uint32_t*",
@@ -35,14 +38,6 @@ OWN = Struct("Own", {
     "part": "long long",  # edges of a block
     "low": "uint32_t",  # the rank owns the vertices from here on,
     "size": "uint32_t",  # so many
-})  # fmt: skip
-OWNERS = Struct("Owners", {
-    "src": "const uint32_t*",  # [n]
-    "dst": "const uint32_t*",
-    "bounds": "const long long*",  # [ranks + 1]
-    "counts": "unsigned long long*",  # [2][ranks], added to
-    "n": "long long",
-    "ranks": "uint32_t",
 })  # fmt: skip
 REPORT = Struct("Report", {
     "at": "const uint32_t*",  # [n]: places in the batch
@@ -75,7 +70,7 @@ def program(width: int, *, both: bool) -> Program:
     """Return the kernels for weights of ``width`` bytes (0: none), and for one store or two."""
     weight = "unsigned long long" if width == 8 else "uint32_t"
     macros: dict[str, int | str] = {"WEIGHT_T": weight, "WEIGHTED": int(width > 0), "BOTH": int(both)}
-    text = "\n".join(struct.declaration for struct in (OWN, OWNERS, REPORT))
+    text = "\n".join(struct.declaration for struct in (OWN, REPORT))
     return Program(Path(__file__).with_name("split.cu"), text, tuple(macros.items()))
 
 
@@ -84,68 +79,63 @@ def programs() -> list[Program]:
     return [program(width, both=both) for width in (0, 4, 8) for both in (False, True)]
 
 
-def own_edges(
-    xp: Any, edges: EdgeList, low: int, high: int, counts: tuple[int, int] | None, *, both: bool
-) -> list[OwnEdges]:
-    """Return the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds, per store.
+class Picking:
+    """Picks the edges of a batch that the owner of the vertices from ``low`` to ``high`` (exclusive) holds.
+
+    On CUDA a launch counts them at first, without a wait.
 
     Args:
-        xp: NumPy or CuPy, the module of the arrays.
+        device: where the arrays are.
         edges: the batch.
         low, high: the range of vertices.
-        counts: how many edges these are by source and by destination, if known; else this waits on CUDA.
         both: whether a second store holds the edges by destination, with sources and destinations swapped.
     """
-    src, dst, weight = edges
-    if xp is np or len(src) >= MOST:
-        return _by_masks(xp, edges, low, high, both=both)
-    empty, width = xp.empty, 0 if weight is None else weight.dtype.itemsize
-    blocks = max(1, min(-(-len(src) // TILE), MAX_BLOCKS))
-    part = -(-len(src) // (blocks * TILE)) * TILE
-    found, kernels = empty((2, blocks), np.uint32), program(width, both=both)
-    given = {
-        "src": _address(src), "dst": _address(dst), "weight": _address(weight), "counts": _address(found),
-        "n": len(src), "part": part, "low": low, "size": high - low,
-    }  # fmt: skip
-    _launch(kernels, "count_own", OWN, blocks, **given)
-    if counts is None:
-        out, into = found.sum(axis=1, dtype=np.int64).tolist()
-        counts = out, into
-    own: list[OwnEdges] = []
-    for count in counts[: 1 + both]:
-        weights = weight if weight is None else empty(count, weight.dtype)
-        held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
-        own.append(OwnEdges(held, None if own else empty(count, np.uint32)))
-    names = (f"{name}_{column}" for name in ("out", "in") for column in ("src", "dst", "weight"))
-    columns = (_address(column) for each in own for column in each.edges)
-    given.update(zip(names, columns, strict=False), at=_address(own[0].at))
-    _launch(kernels, "write_own", OWN, blocks, **given)
-    return own
+
+    def __init__(self, device: Device, edges: EdgeList, low: int, high: int, *, both: bool) -> None:
+        xp = device.xp
+        self._xp, self._edges, self._range, self._both = xp, edges, (low, high), both
+        self._arriving: PinnedCounters | None = None
+        size = len(edges.src)
+        if not device.is_cuda or size >= MOST:
+            return
+        self._blocks = max(1, min(-(-size // TILE), MAX_BLOCKS))
+        self._counts = xp.zeros(2 + 2 * self._blocks, np.uint32)
+        width = 0 if edges.weight is None else edges.weight.dtype.itemsize
+        self._kernels = program(width, both=both)
+        self._given = {
+            "src": _address(edges.src), "dst": _address(edges.dst), "weight": _address(edges.weight),
+            "counts": _address(self._counts), "n": size, "part": -(-size // (self._blocks * TILE)) * TILE,
+            "low": low, "size": high - low,
+        }  # fmt: skip
+        _launch(self._kernels, "count_own", OWN, self._blocks, **self._given)
+        self._arriving = PinnedCounters(device, 2, np.uint32)
+        self._arriving.copy_from(self._counts[:2])
+
+    def wait(self, until: Callable[[Callable[[], bool]], None]) -> None:
+        """Wait until the edges are counted; ``until`` waits until a question is answered by True."""
+        if self._arriving is not None:
+            until(self._arriving.has_arrived)
+
+    def own(self) -> list[OwnEdges]:
+        """Return the edges for each store, after :meth:`wait`; on CUDA a launch writes them."""
+        if self._arriving is None:
+            return _by_masks(self._xp, self._edges, *self._range, both=self._both)
+        empty, weight, own = self._xp.empty, self._edges.weight, list[OwnEdges]()
+        for count in self._arriving.array.tolist()[: 1 + self._both]:
+            weights = weight if weight is None else empty(count, weight.dtype)
+            held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
+            own.append(OwnEdges(held, None if own else empty(count, np.uint32)))
+        names = (f"{name}_{column}" for name in ("out", "in") for column in ("src", "dst", "weight"))
+        columns = (_address(column) for each in own for column in each.edges)
+        self._given.update(zip(names, columns, strict=False), at=_address(own[0].at))
+        _launch(self._kernels, "write_own", OWN, self._blocks, **self._given)
+        return own
 
 
 def _by_masks(xp: Any, edges: EdgeList, low: int, high: int, *, both: bool) -> list[OwnEdges]:
     turned = EdgeList(edges.dst, edges.src, edges.weight)
     places = [xp.flatnonzero((one.src >= low) & (one.src < high)) for one in (edges, turned)[: 1 + both]]
     return [OwnEdges(picked(one, at), at) for one, at in zip((edges, turned), places, strict=False)]
-
-
-def count_owners(xp: Any, edges: EdgeList, bounds: Array) -> Array | None:
-    """Return how many edges each rank holds by source and by destination, ``uint64[2, ranks]``; None on the CPU.
-
-    Args:
-        xp: NumPy or CuPy, of the arrays.
-        edges: edges of valid ends.
-        bounds: ``int64[ranks + 1]`` on the device: where the ranges of the owners begin and end.
-    """
-    if xp is np:
-        return None
-    ranks, size = len(bounds) - 1, len(edges.src)
-    counts: Array = xp.zeros((2, ranks), np.uint64)
-    _launch(
-        program(0, both=True), "count_owners", OWNERS, min(-(-size // THREADS), MAX_BLOCKS), src=_address(edges.src),
-        dst=_address(edges.dst), bounds=_address(bounds), counts=_address(counts), n=size, ranks=ranks,
-    )  # fmt: skip
-    return counts
 
 
 def report(

@@ -77,28 +77,31 @@ class PartitionedStore(Store):
     @property
     def held(self) -> int:
         """Number of arcs of this rank; not collective."""
+        self.part.count_arcs()
         if self._held is None:
             self._held = self.local.num_edges
         return self._held
 
-    @held.setter
-    def held(self, arcs: int | None) -> None:
-        self._held = arcs
-
-    def note(self, arcs: int, loops: int) -> None:
-        """Count arcs of all ranks that came, or went if negative, and self-loops among them."""
+    def note(self, arcs: int, loops: int, own: int) -> None:
+        """Count arcs of all ranks that came, or went if negative, self-loops among them, and those of this rank."""
         self._count += arcs
         self._loops += loops
+        self._held = None if self._held is None else self._held + own
+
+    def moved(self) -> None:
+        """Note that rows have come from other ranks, or gone there."""
+        self._held = None
 
     def delete_vertices(self, vertices: Array) -> None:
         """Delete the rows of vertices."""
         if self.part.table is not None:
             self.part.table.leave(self.local.adjacency(vertices).weight)
             self.part.table.keep_answers()
+        self.part.count_arcs()
         with self.part.comm.alike():
             self.local.delete_vertices(vertices)
-        self.held, self.part.held = self.local.num_edges, None
-        held = self.part.comm.allgather((self.held, self.local.num_loops()))
+        self._held, self.part.held = self.local.num_edges, None
+        held = self.part.comm.allgather((self._held, self.local.num_loops()))
         self._count, self._loops = (sum(each) for each in zip(*held, strict=True))
 
     def resize(self, num_vertices: int) -> None:
@@ -129,10 +132,12 @@ class PartitionedStore(Store):
     @property
     def num_edges(self) -> int:
         """Number of arcs of all ranks; not collective."""
+        self.part.count_arcs()
         return self._count
 
     def num_loops(self) -> int:
         """Return the number of self-loops of all ranks; not collective."""
+        self.part.count_arcs()
         return self._loops
 
     @property
@@ -208,6 +213,7 @@ class PartitionedStore(Store):
 
     def of_copy(self, part: Partition, local: Store) -> PartitionedStore:
         """Return the store of a copy of the graph with its own partition, over a copy of the local store."""
+        self.part.count_arcs()
         other = PartitionedStore(part, local)
         other._count, other._loops, other._held = self._count, self._loops, self._held
         return other

@@ -44,8 +44,9 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     several = [row for row in rows_of(path, "--ranks", "2") if row["workload"] != "scaling collective"]
     assert [row["detail"] for row in several] == ["strong, 2 ranks"] * len(alone) + ["weak, 2 ranks"] * len(alone)
     build = several[0]
-    # a rank gets half of the edges, 8 bytes each, and a byte per edge that says what became of it
-    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 1)
+    # a rank gets half of the edges, 8 bytes each, and a byte per edge that says what became of it; and, for
+    # each rank, half of a batch, and store, two counts
+    assert build["extra"]["comm_bytes"] == 256 * (8 // 2 + 1) + 8 * 2**4
     assert build["extra"]["model_s"] > 0
     assert several[len(alone)]["items"] == 2 * build["items"]
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)

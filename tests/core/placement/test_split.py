@@ -8,7 +8,7 @@ import pytest
 from suricate.base.devices import resolve_device
 from suricate.base.types import NEW, EdgeList
 from suricate.graph import Graph
-from suricate.parallel import Comm, run
+from suricate.parallel import Comm, SelfComm, run
 from suricate.placement import split
 
 N = 1000
@@ -21,20 +21,24 @@ def drawn(size: int, dtype: str | None) -> EdgeList:
     return EdgeList(src, dst, None if dtype is None else rng.integers(0, 1 << 31, size).astype(dtype))
 
 
+def picked(device: str, edges: EdgeList, low: int, high: int, *, both: bool) -> list[split.OwnEdges]:
+    place = resolve_device(device)
+    picking = split.Picking(place, edges.each(place.xp.asarray), low, high, both=both)
+    picking.wait(SelfComm().wait)
+    return picking.own()
+
+
 @pytest.mark.gpu
-@pytest.mark.parametrize("counted", [False, True])
 @pytest.mark.parametrize(("both", "dtype"), [(True, None), (False, "float32"), (True, "float64")])
 def test_a_rank_has_its_edges_in_the_order_of_the_batch(
-    both: bool, dtype: str | None, counted: bool, monkeypatch: pytest.MonkeyPatch
+    both: bool, dtype: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts of several tiles, of one, and of less; a rank without vertices; ids at both ends of a range."""
     monkeypatch.setattr(split, "MAX_BLOCKS", 3)
-    xp = resolve_device("cuda").xp
     for size, (low, high) in ((9001, (250, 600)), (5, (0, N)), (2048, (999, N)), (1500, (7, 7)), (0, (3, 9))):
         edges = drawn(size, dtype)
-        wanted = split.own_edges(np, edges, low, high, None, both=both)
-        counts = (len(wanted[0].edges.src), len(wanted[-1].edges.src)) if counted else None
-        found = split.own_edges(xp, edges.each(xp.asarray), low, high, counts, both=both)
+        wanted = picked("cpu", edges, low, high, both=both)
+        found = picked("cuda", edges, low, high, both=both)
         np.testing.assert_array_equal(found[0].at.get(), wanted[0].at)
         assert len(found) == len(wanted) == 1 + both
         for one, other in zip(found, wanted, strict=True):
@@ -45,25 +49,12 @@ def test_a_rank_has_its_edges_in_the_order_of_the_batch(
 
 
 @pytest.mark.gpu
-def test_edges_are_counted_for_each_owner() -> None:
-    """More ranks than a warp has lanes, some without vertices."""
-    xp, edges = resolve_device("cuda").xp, drawn(3000, None)
-    for ranks in (2, 70):
-        bounds = np.concatenate(([0, 0], np.sort(np.random.default_rng(ranks).integers(0, N, ranks - 2)), [N]))
-        found = split.count_owners(xp, edges.each(xp.asarray), xp.asarray(bounds))
-        assert found is not None
-        for ends, counts in zip(edges[:2], found.get().tolist(), strict=True):
-            owners = np.searchsorted(bounds, ends, side="right") - 1
-            np.testing.assert_array_equal(counts, np.bincount(owners, minlength=ranks))
-
-
-@pytest.mark.gpu
 def test_what_became_of_edges_is_reported_at_their_places() -> None:
     xp, edges = resolve_device("cuda").xp, drawn(2500, None)
     status = np.random.default_rng(1).integers(0, 3, 2500).astype(np.uint8)
     answers = []
-    for module in (np, xp):
-        own = split.own_edges(module, edges.each(module.asarray), 100, 700, None, both=True)
+    for device, module in (("cpu", np), ("cuda", xp)):
+        own = picked(device, edges, 100, 700, both=True)
         whole, counts = module.zeros(2500, np.uint8), module.zeros((2, 2), np.uint64)
         for k, one in enumerate(own):
             given = module.asarray(status[: len(one.edges.src)])
@@ -89,7 +80,7 @@ def test_a_batch_meets_the_other_ranks_and_waits_for_the_device_a_few_times(dire
         for change in (graph.insert_edges, graph.delete_edges):
             names.clear()
             assert change(*mine).num_replaced == 0
-            exchanged = ["allgatherv of uint32", "allgatherv of uint32", "together", "merged uint8"]
+            exchanged = ["allgatherv of uint32", "allgatherv of uint32", "together", "merged uint64"]
             assert names == ["together", *exchanged, "together"]
         graph.check()
         return graph.num_edges

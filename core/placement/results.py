@@ -1,0 +1,112 @@
+"""What became of a batch on all ranks: each writes its part into an array, and they combine these at once.
+
+On a device nobody waits for the numbers of arcs that came and went: they are copied to the host behind the batch, and
+read when they are asked for, by the next batch at the latest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suricate.cuda.pinned import PinnedCounters
+
+if TYPE_CHECKING:
+    from suricate.base.devices import Array
+    from suricate.parallel.partition import Partition
+    from suricate.placement.store import PartitionedStore
+
+DELETED, INSERTED = 0, 1  #: the halves of a batch
+WORD = 8  #: bytes
+
+
+class Results:
+    """What became of the edges of a batch, in one array of words, each of which is 0 on all ranks but one.
+
+    Args:
+        part: how the graph is divided.
+        sizes: the number of edges of each half, None for one that is not there.
+        dtype: of weights that the batch replaces or removes, None: there are none, or they are rows of a table.
+    """
+
+    def __init__(self, part: Partition, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
+        self.part, self._sizes, self._dtype = part, sizes, dtype
+        self._shape = part.comm.size, len(sizes), len(part.stores), 2
+        end, self._begins = int(np.prod(self._shape)), list[tuple[int, int]]()  # in words: of weights, and of statuses
+        width = 0 if dtype is None else dtype.itemsize
+        for size in sizes:
+            status = end + -(-(size or 0) * width // WORD)
+            self._begins.append((end, status))
+            end = status + -(-(size or 0) // WORD)
+        self._words = part.xp.zeros(end, np.uint64)
+
+    def clear(self) -> None:
+        """Forget what was written."""
+        self._words.fill(0)
+
+    def merge(self) -> None:
+        """Combine what all ranks have written; collective."""
+        self._words = self.part.comm.merged(self._words, agreed=True)
+
+    @property
+    def counts(self) -> Array:
+        """``uint64[ranks, halves, stores, 2]``: arcs that came or went, and self-loops among them."""
+        return self._words[: int(np.prod(self._shape))].reshape(self._shape)
+
+    def status(self, half: int) -> Array:
+        """Return ``uint8[size]``: what became of each edge of a half."""
+        begin, size = self._begins[half][1], self._sizes[half] or 0
+        return self._words[begin:].view(np.uint8)[:size]
+
+    def before(self, half: int) -> Array | None:
+        """Return ``dtype[size]``: the weights that edges of a half had before the batch."""
+        if self._dtype is None:
+            return None
+        begin, end = self._begins[half]
+        return self._words[begin:end].view(self._dtype)[: self._sizes[half] or 0]
+
+
+class Tally:
+    """The arcs that came and went with the last batch, on all ranks; they may be on their way from the device.
+
+    Args:
+        results: merged.
+        stores: the stores that the batch has changed; the first one counted self-loops.
+        before: arcs that each rank held before it.
+        most: at most how many arcs were deleted, and inserted, of all ranks and stores.
+    """
+
+    def __init__(
+        self, results: Results, stores: Sequence[PartitionedStore], before: list[int], most: tuple[int, int]
+    ) -> None:
+        self.before, self.most, self._stores = before, most, stores
+        part, counts = results.part, results.counts
+        self._shape = counts.shape
+        self._arriving: PinnedCounters | None = None
+        self._counts = counts
+        if part.stores[0].device.is_cuda:
+            if part.arriving is None:
+                part.arriving = PinnedCounters(part.stores[0].device, counts.size)
+            part.arriving.copy_from(counts.reshape(-1))
+            self._arriving = part.arriving
+
+    def note(self, part: Partition) -> None:
+        """Have the stores and ``part`` count the arcs; waits for the batch."""
+        counts = self._counts
+        if self._arriving is not None:
+            part.comm.wait(self._arriving.has_arrived)
+            counts = self._arriving.array.reshape(self._shape)
+        signed = counts.astype(np.int64)
+        came = signed[:, INSERTED] - signed[:, DELETED]
+        arcs, loops = came[:, :, 0], int(came[:, part.stores.index(self._stores[0]), 1].sum())
+        for k, store in enumerate(part.stores):
+            if store in self._stores:
+                store.note(int(arcs[:, k].sum()), loops, int(arcs[part.comm.rank, k]))
+        part.held = [before + int(more) for before, more in zip(self.before, arcs.sum(axis=1), strict=True)]
+
+    def stays_below(self, share: float, few: int) -> bool:
+        """Return whether by now no rank can hold over ``share`` times the mean, or all ranks hold less than ``few``."""
+        (gone, come), total = self.most, sum(self.before)
+        return total + come < few or max(self.before) + come <= share * (total - gone) / len(self.before)

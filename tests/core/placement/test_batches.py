@@ -1,0 +1,90 @@
+"""Batches of a divided graph on CUDA: what launches find, and arcs that are counted when they are asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from suricate.base.errors import DTypeError, VertexRangeError
+from suricate.graph import Batch, Graph
+from suricate.parallel import Comm, run
+from suricate.placement.results import Tally
+
+N = 64
+
+
+def arcs_of(graph: Graph) -> set[tuple[int, int]]:
+    edges = graph.edges()
+    return set(zip(edges.src.tolist(), edges.dst.tolist(), strict=True))
+
+
+@pytest.mark.gpu
+def test_what_launches_find_is_an_error_on_all_ranks_before_anything_changes() -> None:
+    """Of either half; where another rank's part is refused on the host, the next call does not meet it again."""
+
+    def job(comm: Comm) -> list[str]:
+        graph = Graph(N, device="cuda", in_edges=True, comm=comm)
+        xp = graph.device.xp
+        ids = xp.arange(N, dtype=np.int64)
+        graph.insert_edges(ids, ids)
+        wrong = ids + comm.rank  # N on rank 1
+        said = []
+        for batch in (Batch(insert=(ids, wrong)), Batch(insert=(ids, ids[::-1]), delete=(wrong, ids))):
+            with pytest.raises(VertexRangeError) as met:
+                graph.apply(batch)
+            said.append(str(met.value).replace("rank 1: ", ""))
+        with pytest.raises(DTypeError, match="float"):
+            graph.insert_edges(*((ids, wrong) if comm.rank else (np.zeros(2), np.zeros(2))))
+        assert graph.version == 1
+        assert arcs_of(graph) == {(v, v) for v in range(N)}
+        assert graph.insert_edges(ids, ids[::-1]).num_inserted == N
+        graph.check()
+        return said
+
+    first, second = run(job, 2)
+    assert first == second
+    assert "dst[63]" in first[0]
+    assert "delete.src[63]" in first[1]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("directed", [True, False])
+def test_arcs_are_counted_when_they_are_asked_for(directed: bool) -> None:
+    def job(comm: Comm) -> Any:
+        graph = Graph(N, device="cuda", directed=directed, in_edges=directed, comm=comm)
+        assert graph.partition is not None
+        ids = graph.device.xp.arange(N, dtype=np.uint32)
+        mine = ids[comm.rank :: 2]
+        graph.insert_edges(mine, mine)  # loops
+        graph.insert_edges(mine, (mine + 1) % N)  # nobody has asked for the first batch
+        copy = graph.to("cuda")
+        assert graph.num_edges == copy.num_edges == 2 * N
+        delta = graph.apply(Batch(insert=(mine, (mine + 2) % N), delete=(mine, mine)))
+        held = [store.held for store in graph.partition.stores]
+        assert held == [store.local.num_edges for store in graph.partition.stores]
+        assert graph.num_edges == 2 * N
+        assert (delta.num_inserted, delta.num_deleted) == (N, N)
+        graph.delete_edges(mine, (mine + 2) % N)
+        graph.delete_vertices([0])
+        graph.check()
+        assert graph.partition.stores[0].num_loops() == 0
+        return graph.num_edges, copy.num_edges
+
+    assert run(job, 3) == [(N - 2, 2 * N)] * 3
+
+
+def test_ranges_stay_where_no_batch_of_the_size_could_make_them_uneven() -> None:
+    for before, most, few, stays in (
+        ([100, 100], (0, 50), 1000, True),  # few arcs in all
+        ([600, 600], (0, 300), 1000, True),  # 900 of 1200, before the others grow
+        ([600, 600], (0, 301), 1000, False),
+        ([600, 600], (400, 0), 1000, True),  # 600 of 800
+        ([600, 600], (401, 0), 1000, False),
+        ([990, 0], (0, 9), 1000, True),
+        ([990, 0], (0, 10), 1000, False),
+    ):
+        tally = object.__new__(Tally)
+        tally.before, tally.most = before, most
+        assert tally.stays_below(1.5, few) == stays, (before, most)
