@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -71,15 +73,15 @@ class NCCLComm(Comm):
         """Return columns of all ranks, in one group, without a comparison on the host ahead."""
         if not is_on_device(columns[0]):
             return self.host.joined_columns(columns, sizes)
-        ends = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-        low, high = ends[self.rank : self.rank + 2].tolist()
-        found = [module_of(column).empty(int(ends[-1]), column.dtype) for column in columns]
+        ends = list(accumulate(sizes, initial=0))
+        low, high = ends[self.rank : self.rank + 2]
+        found = [module_of(column).empty(ends[-1], column.dtype) for column in columns]
         for whole, own in zip(found, columns, strict=True):
             bits(whole)[low:high] = bits(own)
         if ends[-1]:
             self._nccl.groupStart()
             for whole in found:
-                self._queue(whole.data.ptr, ends * whole.itemsize)
+                self._queue(whole.data.ptr, [end * whole.itemsize for end in ends])
             self._nccl.groupEnd()
         return found
 
@@ -142,9 +144,9 @@ class NCCLComm(Comm):
             return
         if not agreed:
             self._forms("share", array[:0])
-        width = array.nbytes // max(len(array), 1)
-        ends = np.minimum(bounds, len(array)).astype(np.int64) * width
-        self._exchange(array.data.ptr, ends)
+        size = len(array)
+        width = array.nbytes // max(size, 1)
+        self._exchange(array.data.ptr, [min(end, size) * width for end in bounds.tolist()])
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Ask until it is done, or ranks have waited long enough for each other: then the job ends."""
@@ -180,13 +182,13 @@ class NCCLComm(Comm):
     def _received(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> Array:
         """Return the bytes of all ranks, one behind the other."""
         ends = _ends(forms)
-        received = module_of(array).empty(int(ends[-1]), np.uint8)
+        received = module_of(array).empty(ends[-1], np.uint8)
         own = module_of(array).ascontiguousarray(array).reshape(-1).view(np.uint8)
         received[ends[self.rank] : ends[self.rank + 1]] = own
         self._exchange(received.data.ptr, ends)
         return received
 
-    def _exchange(self, address: int, ends: Array) -> None:
+    def _exchange(self, address: int, ends: Sequence[int]) -> None:
         """Gather bytes in memory that holds those of this rank; those of rank r begin at ``ends[r]``."""
         if not ends[-1]:
             return
@@ -194,10 +196,10 @@ class NCCLComm(Comm):
         self._queue(address, ends)
         self._nccl.groupEnd()
 
-    def _queue(self, address: int, ends: Array) -> None:
+    def _queue(self, address: int, ends: Sequence[int]) -> None:
         """As :meth:`_exchange`, within a group."""
-        nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, np.diff(ends).tolist()
-        own = address + int(ends[self.rank])
+        nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, [high - low for low, high in pairwise(ends)]
+        own = address + ends[self.rank]
         if len(set(sizes)) == 1:
             comm.allGather(own, address, sizes[0], nccl.NCCL_UINT8, stream)
             return
@@ -207,10 +209,9 @@ class NCCLComm(Comm):
             if sizes[self.rank]:
                 comm.send(own, sizes[self.rank], nccl.NCCL_UINT8, rank, stream)
             if size:
-                comm.recv(address + int(ends[rank]), size, nccl.NCCL_UINT8, rank, stream)
+                comm.recv(address + ends[rank], size, nccl.NCCL_UINT8, rank, stream)
 
 
-def _ends(forms: list[tuple[tuple[int, ...], str]]) -> Array:
+def _ends(forms: list[tuple[tuple[int, ...], str]]) -> list[int]:
     """Return where the bytes of each rank begin and end, one behind the other."""
-    sizes = [int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize for shape, dtype in forms]
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    return list(accumulate((prod(shape) * np.dtype(dtype).itemsize for shape, dtype in forms), initial=0))

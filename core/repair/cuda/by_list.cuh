@@ -176,7 +176,8 @@ take_listed(View g, View back, Level level, Lists lists, LoopMemory memory, valu
     Found mine;
     for (uint32_t rank = 0; rank < level.ranks; ++rank) {
         const Section section = section_of(sections, rank);
-        for (unsigned long long i = thread_id(); i < *section.number; i += thread_count()) {
+        const uint32_t offers = *section.number;
+        for (unsigned long long i = thread_id(); i < offers; i += thread_count()) {
             const uint32_t v = section.id[i], bit = 1u << v % 32;
             reduce_into(tree + v, section.word[i]);
             if (atomicOr(level.visited + v / 32, bit) & bit) continue;

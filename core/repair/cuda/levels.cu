@@ -171,6 +171,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_parents(Level
             value_t word;
             unsigned long long part[sizeof(value_t) / 8];
         } found = {stored(tree + v)};
+        if (word_parent(found.word) == parents[v]) continue;
         found.part[0] = (found.part[0] & ~0xFFFFFFFFull) | parents[v];
         words::store(tree + v, found.word);
     }
