@@ -147,10 +147,10 @@ class RandomWalks(Algorithm):
         self._walks: Array = None  # uint32[length + 1, walks]
 
     def compute(self, graph: Graph) -> None:
-        """Make all walks, step by step.
+        """Make all walks, one step of all at a time.
 
-        Waits for the device when rows are copied: of many walks only at the start. If ``starts`` are given while there
-        may be deleted vertices, it first waits to know whether all are live.
+        Waits for the device if ``starts`` are given while there may be deleted vertices, to learn whether all are
+        live, and where adjacencies are copied (if no weights, p or q apply): once for many walks, else in every step.
         """
         self.weighting.demand(graph)
         xp = graph.device.xp

@@ -44,13 +44,13 @@ class Paths(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A tree of shortest paths.
+    """A tree of shortest paths, as arrays of NumPy.
 
     Attributes:
-        distance: by vertex; arbitrary at unreached vertices.
+        distance: by vertex, integers or floats; arbitrary at unreached vertices.
         parent: ``int64``, by vertex: a root is its own parent, -1 at unreached vertices.
-        order: the reached vertices, the nearest first.
-        towards: whether the paths lead to the root.
+        order: the ids of the reached vertices, the nearest first.
+        towards: whether the paths lead to the root instead of from it.
     """
 
     distance: np.ndarray

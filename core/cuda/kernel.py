@@ -175,9 +175,13 @@ class _Known(threading.local):
 
 
 class Parameters:
-    """The parameters of a kernel as the driver takes them; ``address`` is that of an array of their addresses.
+    """The parameters of a kernel in memory of the host, as the driver's launch takes them.
 
-    A parameter keeps the number type that it has in ``arguments``; addresses are unsigned, of 64 bits.
+    Args:
+        arguments: numbers and addresses that show the types; later arguments must have the same.
+
+    Attributes:
+        address: address of the array of the parameters' addresses.
     """
 
     def __init__(self, arguments: tuple[Any, ...]) -> None:

@@ -72,9 +72,12 @@ def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: Divid
 
 
 class Move:
-    """What one store of this rank sends to and receives from others.
+    """The rows that one store of this rank sends and receives; sent at once, while :meth:`make` changes the store.
 
-    Edges inserted since the mark are inserted again after a new mark, since rows that merely moved are not new.
+    Edges inserted since ``Store.mark`` are still new after the move; rows that merely moved are not.
+
+    Args:
+        store, comm, bounds, table, most: those of :func:`move_rows`.
 
     Raises:
         CapacityError: on all ranks, if one lacks the memory.

@@ -107,8 +107,8 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def apply_insertion(self, batch: LocatedBatch, reservation: Insertion, weight: Any, report: Report) -> None:
         """Insert the ``ABSENT`` entries, replace the weights of the ``PRESENT`` ones, and write ``report``.
 
-        ``weight`` has the bit patterns of the weights, in the order of the batch before sorting.
-        :meth:`report_insertion` does everything but the first.
+        ``weight`` has the bit patterns of the weights, in the order of the batch before sorting (``uint8[0]`` if
+        unweighted), or is their address. :meth:`report_insertion` replaces weights and writes the report.
         """
 
     @abstractmethod

@@ -111,12 +111,18 @@ def list_members(queue, count, reached, seen):
 
 @inner
 def offer_to(keys, count, alone, tree, seen, value):
-    """Offer ``value`` to those of the first ``count`` of ``keys`` that are not in ``seen``; overwrites ``keys``.
+    """Offer ``value`` to those of the first ``count`` of ``keys`` that are not in ``seen``, and add them to it.
 
-    They are listed first, without a branch that depends on them. ``alone``: no other thread makes offers.
+    Args:
+        keys: vertices, possibly invalid ones, which get no offer; overwritten.
+        count: how many of them.
+        alone: no other thread makes offers.
+        tree: words of the forest, by vertex.
+        seen: a bitmap of vertices, ``uint64[]``.
+        value: the word offered.
     """
     last, size = np.uint64(len(seen) - 1), ZERO
-    for i in range(np.uint64(count)):
+    for i in range(np.uint64(count)):  # lists them first, without a branch that depends on them
         v = keys[i]
         word = seen[min(np.uint64(v) >> np.uint64(6), last)]  # of what is no vertex: any
         keys[size] = v

@@ -90,17 +90,20 @@ def mark(g, h, at_right, large, marks, step):
 
 @kernel
 def intersect_pairs(views, u, v, bits, keys, smaller, search, marks, step, shared, total, out, *args):
-    """Sum over the common neighbours of the pairs in ``keys``, which are sorted by the larger adjacency.
+    """Write the sums over the common neighbours of the pairs in ``keys``, which are sorted.
 
     The neighbours in a larger adjacency are marked once for all its pairs, unless look-ups are cheaper.
 
     Args:
         views: the left and the right view, and whether they are the same.
-        keys, smaller, bits: from :func:`larger_sides`.
+        u, v: the vertices of each pair, on the left and on the right.
+        bits, keys, smaller: as passed to :func:`larger_sides` and written by it.
         search: the cost of a look-up, in marks.
-        marks, step: by vertex: the last mark; the first unused mark.
+        marks: by vertex: the number of the last marking. step: a number from which on none has been used.
         shared: scratch, longer than any smaller adjacency.
         total: whether ``out[0]`` gets the sum of all pairs; else ``out[i]`` gets that of pair ``i``.
+        out: the sums; its dtype is that of the result.
+        args: passed to the user's function.
     """
     g, h, same = views
     grand, shift = cast(0), np.uint64(bits)
