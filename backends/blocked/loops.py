@@ -2,6 +2,9 @@
 
 They are called for parts of a batch, each of which has all edges of its vertices, at the same time. ``counters`` and
 ``free`` of ``g`` are the part's own then (see ``cpu.py``).
+
+``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`;
+``batch_weight`` (bits) and ``status`` are in the order of the batch before sorting.
 """
 
 from __future__ import annotations

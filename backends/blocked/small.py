@@ -2,6 +2,9 @@
 
 A batch that needs more blocks than there is space for, or that has many edges of one vertex, is declined: then nothing
 has changed.
+
+``keys``, ``order`` and ``slot`` are scratch for the sorted batch. All other arrays have an entry per edge, in the order
+of the batch: ``batch_weight``, ``weight`` and ``before`` (what was replaced or deleted) as bits.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from suricate.store.locating import TABLE_FROM, source
 
 @inner
 def sort(src, dst, keys, order):
-    """Fill in the sorted keys and their places in the batch; equal keys keep their order. Returns the longest run."""
+    """Fill in the sorted keys and their places in the batch (stable); return the most entries of one source."""
     for i in range(len(src)):
         key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
         at = i

@@ -2,6 +2,11 @@
 
 Loops whose last parameters are a range do a part of the work, and parts may run at the same time: they write to leaves
 and vertices of their own, and return what they count.
+
+``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`.
+``entries`` are the indices of its entries that change the graph, ``places`` their slots. ``weight`` has the bits of the
+weights by position in the batch before sorting; it is not read on an unweighted graph. The ends of ranges are
+exclusive.
 """
 
 from __future__ import annotations
@@ -242,7 +247,7 @@ def finish_leaves(g, begin, end, owner):
 
 @inner
 def pack(g, begin, end, places, low, high):
-    """Move the entries of a segment to its beginning; of each new one note how many old ones come before it."""
+    """Move the entries of a segment to its beginning; note where new ones belong; return the number of old ones."""
     at, k = begin << LEAF_BITS, low
     for slot in range(begin << LEAF_BITS, end << LEAF_BITS):
         while k < high and places[k] <= slot:

@@ -3,6 +3,9 @@
 They are called for parts of a batch, each of which has all edges of its vertices, at the same time. Blocks are taken
 from the stacks and the pool of ``free`` and given back to those of ``g``: the same graph where there is one part, else
 shares of it (see ``cpu.py``).
+
+``keys``, ``order``, ``kind`` and ``slot`` are those of a :class:`~suricate.primitives.located.LocatedBatch`;
+``batch_weight`` (bits) is in the order of the batch before sorting. ``ascending``: rows are ordered by destination.
 """
 
 from __future__ import annotations

@@ -1,6 +1,9 @@
 """The names that the template ``loop`` takes from its surroundings: from modules of a step and of a store.
 
 ``suricate.replaying.loops`` puts those of an algorithm and a backend in their place.
+
+``s`` is one store's data; ``weights`` and ``before`` have the weight of event ``i`` and get the one that it replaces or
+deletes. The other parameters are those of ``suricate.plugins.step``.
 """
 
 from __future__ import annotations

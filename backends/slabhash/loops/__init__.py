@@ -2,6 +2,9 @@
 
 Edges are taken in order. The memory of an edge is prefetched three times, so that many cache misses overlap: the words
 of its vertex ``FAR`` edges ahead, its head slab ``MIDWAY``, and the slab behind that ``NEAR``.
+
+Arrays with an entry per edge: ``src`` and ``dst`` (``uint32``), ``status`` (``uint8``) and ``found``; ``weights``,
+``result`` and ``before`` (what was replaced or deleted) have the words of each weight, one after the other.
 """
 
 from __future__ import annotations

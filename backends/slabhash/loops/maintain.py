@@ -38,7 +38,7 @@ from suricate.cpu.vector import one_bits, trailing_zeros
 
 @kernel
 def put_back(place, size, status, before, all_status, all_before):
-    """Write the status of the i-th edge, and its words, to ``place[i]`` of the arrays of a batch."""
+    """Write the status of the i-th edge and the ``size`` words of its weight to ``place[i]`` of a batch's arrays."""
     for i in range(len(place)):
         all_status[place[i]] = status[i]
         for t in range(size):

@@ -1,4 +1,7 @@
-"""What the CPU templates share that choose by the amount of work: counts of edges."""
+"""What the CPU templates share that choose by the amount of work: counts of edges.
+
+The vertices are the first ``count`` of a list; if ``everything`` is set, they are those below ``count``.
+"""
 
 from __future__ import annotations
 

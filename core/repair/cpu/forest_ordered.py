@@ -3,6 +3,8 @@
 So few vertices make offers more than once, however far apart the keys are that a repair starts from. As in
 delta-stepping vertices wait in buckets by their first key (``waiting.py``), and the lowest bucket is emptied first.
 Where all offers of a step have the same keys, as in breadth-first search, two queues will do.
+
+Bucket ``k`` has the keys from ``origin + k / inverse`` on. Other parameters are those of ``forest.py``.
 """
 
 from __future__ import annotations

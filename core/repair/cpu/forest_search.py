@@ -8,6 +8,8 @@ A large step is a push or a pull, by any number of threads that take blocks in a
 push each has a set ``seen`` of its own, and of the offers that it makes to a vertex only the first counts, as those
 behind it come from larger parents. In a pull a vertex looks for its smallest neighbour in the frontier (Beamer et al.,
 "Direction-optimizing breadth-first search", SC 2012), which is the first one that it finds if rows ascend.
+
+Other parameters are those of ``forest.py``.
 """
 
 from __future__ import annotations

@@ -5,6 +5,9 @@ numbers, found through a hash table of lines of 64 bytes, of which one instructi
 take one line and no branch that is hard to predict. All that a loop needs of a pair lies in one row of 64 bytes. A
 deletion takes the newest live event of its pair, a set takes all; a taken event stays in the ring until its time has
 come.
+
+``key`` is ``src << 32 | dst`` (``uint64``), ``slide`` the number of the slide; event number ``at`` is at place
+``at & mask`` of the ring; ``sums``: a sum is kept per pair; ``state``: ``int64``, see :data:`FRONT` for its fields.
 """
 
 from __future__ import annotations
@@ -240,7 +243,7 @@ def take_newest(kept, pairs, key, everything, slide, sums, state):
 
 @kernel
 def enter(kept, pairs, time, keys, weight, kind, slide, sums, state):
-    """Apply the events of a slide in their order; the arrays have space. ``kind`` is empty where all are insertions."""
+    """Apply the events of a slide in order; ``kind``: 1: insertion, 0: set, -1: deletion; empty: all are insertions."""
     mask = len(kept.time) - 1
     for i in range(len(keys)):
         look_ahead(pairs, keys, i)

@@ -1,4 +1,7 @@
-"""CPU template of ``edge_map``: a function per edge, for its effects. Over both directions ``h`` is a second view."""
+"""CPU template of ``edge_map``: a function per edge, for its effects. Over both directions ``h`` is a second view.
+
+If ``everything`` is set, vertex ``i`` is at place ``i``. Ids that are not below ``num_vertices`` are ignored.
+"""
 
 from __future__ import annotations
 

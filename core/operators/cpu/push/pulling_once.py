@@ -1,4 +1,7 @@
-"""What the CPU templates of searches share that pull: the offers that the vertices of a range take."""
+"""What the CPU templates of searches share that pull: the offers that the vertices of a range take.
+
+``back`` and ``also_back`` are the views of the reverse direction; other parameters are those of ``pushing.py``.
+"""
 
 from __future__ import annotations
 

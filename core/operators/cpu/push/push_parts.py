@@ -3,6 +3,8 @@
 A part is a range of the frontier. Vertices that an offer alters get the stamp of the step; who does so does not matter,
 since all write the same. Then parts are ranges of all vertices: those with the stamp are the queue, in ascending order.
 ``store`` exchanges values by compare-and-swap here.
+
+Other parameters are those of ``pushing.py``.
 """
 
 from __future__ import annotations

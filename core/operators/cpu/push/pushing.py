@@ -2,6 +2,9 @@
 
 A vertex that an offer alters is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so
 that nothing has to be cleared between steps. Over both directions ``g`` and ``h`` are two views, else one.
+
+The vertices are the first ``count`` of ``frontier``; if ``everything`` is set, they are those below ``count``. ``out``
+has the values that offers change, ``queue`` the ``queued`` altered vertices; ``args`` go to the user's functions.
 """
 
 from __future__ import annotations
