@@ -344,6 +344,8 @@ def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, 
 def raise_all(g, arcs, numbers, left, marks, listed, work, queue, buffer):
     """Raise core numbers after insertions: candidates rise by one, repeatedly, until none does.
 
+    ``arcs`` are the inserted ones, ``numbers`` are changed; ``listed``, ``queue``, ``buffer`` and ``left`` are
+    scratch.
     ``marks`` are ``stamp``, ``mark`` and ``kept``; ``mark[v]`` is the number of the last search in which ``v`` was a
     candidate, plus 1 if it rose. Returns whether ``work`` visited arcs were enough; if not, the numbers are
     unspecified.

@@ -120,9 +120,11 @@ class Comm(ABC):
             array[begin : begin + len(part)] = part
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until ``is_done()``, which asks a device for what was queued behind collectives that ranks have met for.
+        """Wait until ``is_done()``, which asks whether a device has made the collectives that were queued on it.
 
-        An engine that only queues them ends the job if that takes longer than ranks wait for each other.
+        With an engine that returns when collectives are queued, such as NCCL, a longer wait than ranks have for each
+        other
+        ends the job.
         """
         while not is_done():
             pass

@@ -144,11 +144,11 @@ class Tree:
         statements: its statements.
         locals: types of its local variables.
         result: type of its value, None if it returns nothing.
-        names: the outside names that it uses.
+        names: the globals and closure variables that it uses.
         writes: positions of the arguments that it writes to.
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex.
-        indexed: by leading parameter, positions of the arguments that it indexes by that.
-        effects: kind of the effects by position of the argument.
+        indexed: positions of the arguments that it indexes by a leading parameter (``u``, ``v``), by its name.
+        effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
     """
 
     statements: tuple[Statement, ...]
@@ -169,7 +169,7 @@ INFIX = {
 
 
 def constant(value: Any) -> Node | None:
-    """Return a Python or NumPy number as a constant, or None if it is none (or does not fit 64 bits)."""
+    """Return a Python or NumPy number as a constant, None for other values (and numbers of more than 64 bits)."""
     if isinstance(value, bool | np.bool_):
         return Node("const", BOOL, value=bool(value))
     if isinstance(value, np.float32):

@@ -44,7 +44,7 @@ class TypedFunction:
         effects: kind of its effects ("sum", "min", "max", "or", "unite") by position of the argument.
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex; None:
             not known.
-        indexed: by leading parameter, positions of the arguments that it indexes by that, as far as known.
+        indexed: positions of the arguments that it indexes by a leading parameter, by its name, as far as known.
         asks: which edges and degrees it looks up in graphs.
         by_hand: whether it is an :class:`EdgeFunction`, whose Numba function may allocate; translated functions do
             not.

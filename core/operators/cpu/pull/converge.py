@@ -71,8 +71,12 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
 
     Args:
         views, wakers: the views to pull over, and over which vertices activate neighbours.
+        vertices: the active set: ids, whether it is all vertices, and its size.
+        stamp, now: by vertex: its stamp; the stamp that makes it active for the next round.
         by: whether vertices are activated by stamps alone, and whether several threads do so; else also by ``queue``.
         most: limit of the work, above which no vertex activates its neighbours.
+        queue: written: the vertices of the next round.
+        tables: scratch for modes and h-indices.
 
     Returns:
         The length of the queue, and the work: vertices, plus, if limited by ``most``, the edges to activate over.
