@@ -58,7 +58,7 @@ class _Translator(Objects):
         self.effects: dict[int, str] = {}
 
     def indexed(self) -> dict[str, tuple[int, ...]]:
-        """Return the positions of the arguments that are used at a leading parameter, by the name of that."""
+        """Return the positions of the arguments that are indexed by a leading parameter, by its name."""
         found: dict[str, list[int]] = {}
         for position, indices in self.indices.items():
             for name in {node.value for node in indices if node.op == "parameter"}:

@@ -144,7 +144,7 @@ class Tree:
         statements: its statements.
         locals: types of its local variables.
         result: type of its value, None if it returns nothing.
-        names: the globals and closure variables that it uses.
+        names: the globals, closure variables and default values that it uses.
         writes: positions of the arguments that it writes to.
         elsewhere: positions of the arguments, graphs included, that it uses at other places than its own vertex.
         indexed: positions of the arguments that it indexes by a leading parameter (``u``, ``v``), by its name.
