@@ -83,7 +83,7 @@ class WholePasses(VerifiedRanks):
         self._graph = graph
         self._cut.clear()
         self._start(graph)
-        self._share = self._first(graph).astype(self.dtype)
+        self._share = self._first(graph).astype(self.dtype, copy=False)
         self._inv = xp.full(n, -1, self.dtype)
         self._after, self._announced = xp.empty_like(self._share), None
         self._loops, self._steps, self._local_updates, self._was_local = [], 0, 0.0, False

@@ -146,6 +146,17 @@ def module_of(array: Array) -> Any:
     return cupy
 
 
+def copied(array: Array) -> Array:
+    """Return a copy of an array; on a device without CuPy's kernel for that, which it compiles first."""
+    xp = module_of(array)
+    if xp is np or not array.flags.c_contiguous:
+        return array.copy()
+    found, runtime = xp.empty_like(array), xp.cuda.runtime
+    stream = xp.cuda.get_current_stream().ptr
+    runtime.memcpyAsync(found.data.ptr, array.data.ptr, array.nbytes, runtime.memcpyDeviceToDevice, stream)
+    return found
+
+
 @cache
 def cuda_device_count() -> int:
     """Return the number of CUDA devices the driver offers; 0 where there is no driver."""

@@ -81,8 +81,12 @@ class Program:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Options for NVRTC, without the architecture."""
-        return ("-std=c++17", *LINE_INFO)
+        """Options for NVRTC, without the architecture.
+
+        Quick builds do not contract ``a * b + c`` into one rounding, so final ones must not either: what processes that
+        run one each compute from the same numbers would differ in the last bits.
+        """
+        return ("-std=c++17", "-fmad=false", *LINE_INFO)
 
     def kernel(self, name: str) -> Any:
         """Return the compiled kernel ``name``, to be called as ``kernel(grid, block, arguments)``."""

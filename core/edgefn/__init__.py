@@ -25,8 +25,8 @@ Arithmetic
     again. ``math.f`` and ``np.f`` are the same and keep float32; ``math.floor``, ``ceil`` and ``trunc`` give integers.
     An integer made of NaN or of a float beyond its range is unspecified.
     What is computed from Python constants alone is computed by Python; a branch that they decide is left out.
-    Rounding: CUDA may contract ``a * b + c`` into one rounding, its ``exp``, ``log`` and the like differ in the last
-    bits, and it takes subnormal float32 values for zero; everything else is equal bit for bit.
+    Rounding: on CUDA ``exp``, ``log`` and the like differ in the last bits, and subnormal float32 values are taken for
+    zero; everything else is equal bit for bit.
 
 Arrays
     One-dimensional and contiguous. An index is an integer in ``[0, len)``: it is not checked, and does not count from

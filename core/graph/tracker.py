@@ -15,6 +15,7 @@ from weakref import WeakSet, WeakValueDictionary
 import numpy as np
 
 from suricate import plugins
+from suricate.base.devices import copied
 from suricate.base.errors import ParameterError, RequirementError, SuricateError
 from suricate.base.parameters import real
 from suricate.graph import frames
@@ -383,7 +384,7 @@ def protected(result: Any, *, copies: bool = False) -> Any:
         view.flags.writeable = False
         return view
     if hasattr(result, "__cuda_array_interface__"):
-        return result.copy()
+        return copied(result)
     if isinstance(result, dict):
         return {key: protected(part, copies=copies) for key, part in result.items()}
     if type(result) not in (tuple, list) and not (isinstance(result, tuple) and hasattr(result, "_fields")):

@@ -30,6 +30,14 @@ class FakeDevice:
         self.waits += 1
 
 
+class OnDevice(list[int]):
+    """An array on a device, as far as a copy to the host needs it."""
+
+    def get(self, out: np.ndarray, blocking: bool) -> None:
+        assert not blocking
+        out[:] = self
+
+
 @pytest.mark.parametrize(("busy", "waits"), [(False, 0), (True, 1)])
 def test_memory_is_kept_while_the_device_may_write_to_it(busy: bool, waits: int) -> None:
     device = FakeDevice()
@@ -53,9 +61,9 @@ def test_counters_are_plain_ints_at_an_address() -> None:
 def test_a_copy_is_busy_until_it_has_arrived(done: bool) -> None:
     device = FakeDevice()
     device.done = done
-    counters = PinnedCounters(device, 2, np.int64)  # type: ignore[arg-type]
-    counters.copy_from(SimpleNamespace(get=lambda out, blocking: out.__setitem__(slice(None), [4, 5])))
-    assert counters.words.tolist() == [4, 5]
+    counters = PinnedCounters(device, 3, np.int64)  # type: ignore[arg-type]
+    counters.copy_from(OnDevice([4, 5]))
+    assert counters.words.tolist() == [4, 5, 0]
     assert counters.has_arrived() is done
     assert counters.busy is not done
 

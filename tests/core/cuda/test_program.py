@@ -58,7 +58,7 @@ def test_lines_are_those_of_the_files(tmp_path: Path) -> None:
 
 
 def test_options_are_the_same_for_all(tmp_path: Path) -> None:
-    assert program(tmp_path, main="").options == ("-std=c++17",)
+    assert program(tmp_path, main="").options == ("-std=c++17", "-fmad=false")
 
 
 def test_a_missing_header_is_named(tmp_path: Path) -> None:
