@@ -143,6 +143,7 @@ def test_on_cuda_a_long_test_of_the_kit_of_backends_runs_once_per_file() -> None
     group = [item(node, "gpu", weight_dtype=each) for node in nodes for each in (None, "float32")]
     assert sorted(one.nodeid.partition("::")[0] for one in chosen(group)) == ["tests/test_a.py", "tests/test_b.py"]
     assert len(chosen([item(node, weight_dtype=None) for node in nodes])) == 4
+    assert chosen([item("tests/core/testing/test_a.py::TestC::test_one_edge_at_a_time", "gpu")]) == []
 
 
 def test_by_turns_one_of_those_that_agree_in_what_the_mark_names() -> None:

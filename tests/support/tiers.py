@@ -217,9 +217,10 @@ def _is_compiled_too(item: pytest.Item) -> bool:
 
 
 def _with_few_long(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Return the items, of long ones on CUDA, where workers wait for one device, one for each file, by turns."""
+    """Return the items; of long ones on CUDA, where workers wait for one device, one per file of a built-in store."""
     long = [item for item in items if item.get_closest_marker("gpu") and _function(item) in LONG]
-    kept = set(map(id, _one_of_each(long, lambda item: (_file(item), _function(item)))))
+    built_in = [item for item in long if not item.nodeid.startswith("tests/core/testing/")]
+    kept = set(map(id, _one_of_each(built_in, lambda item: (_file(item), _function(item)))))
     left_out = set(map(id, long)) - kept
     return [item for item in items if id(item) not in left_out]
 

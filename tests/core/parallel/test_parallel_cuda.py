@@ -157,7 +157,7 @@ def test_a_body_that_waits_for_others_is_called_in_every_round() -> None:
     assert run(job, 2) == [(6, [0] * N, 6)] * 2
 
 
-@pytest.mark.parametrize("method", ["nd", "dfp"])
+@pytest.mark.parametrize("method", ["nd", pytest.param("dfp", marks=pytest.mark.slow)])
 def test_passes_over_the_own_rows_scan(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each rank walks its storage once, and completes its own vertices."""
     launched = []
