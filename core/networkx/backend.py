@@ -19,9 +19,7 @@ def convert_from_nx(
     graph: Any, edge_attrs: Any = None, node_attrs: Any = None, preserve_edge_attrs: Any = False,
     preserve_node_attrs: Any = False, **_: Any,
 ) -> Converted:  # fmt: skip
-    """Return a NetworkX graph as the functions of this backend take it; a live graph is already kept in that form.
-
-    ``edge_attrs`` are the attributes used as weights; the other parameters are NetworkX's.
+    """Return a NetworkX graph as the functions of this backend take it, with ``edge_attrs`` as weights.
 
     Raises:
         NotImplementedError: it is a multigraph, or its weights cannot be used; the message says why.

@@ -174,9 +174,7 @@ class Converted:
         return self.graph().device.to_numpy(found) if hasattr(found, "shape") else found
 
     def vertices(self, nodes: Iterable[Any]) -> np.ndarray:
-        """Return the vertex ids, ``int64[k]``, of a node or several; nodes not in the graph are left out.
-
-        As in ``G.nbunch_iter``.
+        """Return the vertex ids, ``int64[k]``, of a node or several, as ``G.nbunch_iter`` takes them: if in the graph.
 
         Raises:
             NetworkXError: ``nodes`` is neither a node nor several.
