@@ -15,7 +15,7 @@ from suricate.cuda.program import c_type
 from suricate.edgefn import emit_numba
 from suricate.edgefn.names import MISSING, Name, look_up
 from suricate.edgefn.parameters import Signature, check_count
-from suricate.edgefn.source import Source, find_source, plain_function
+from suricate.edgefn.source import Source, find_source, parsed_expression, plain_function
 from suricate.edgefn.tree import constant
 from suricate.edgefn.typed import TypedFunction
 
@@ -104,7 +104,7 @@ class _Twin(ast.NodeTransformer):
         self.generic_visit(node)
         if self.result is not None and node.value is not None:
             cast = "bool" if self.result == np.bool_ else f"np.{self.result.name}"
-            node.value = ast.Call(ast.parse(cast, mode="eval").body, [node.value], [])
+            node.value = ast.Call(parsed_expression(cast), [node.value], [])
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -116,7 +116,7 @@ class _Twin(ast.NodeTransformer):
             return ast.Name("np" if value is np else "math", ast.Load())
         number = constant(value)
         if number is not None:
-            return ast.parse(emit_numba.numba_constant(number.type, number.value), mode="eval").body
+            return parsed_expression(emit_numba.numba_constant(number.type, number.value))
         if value is MISSING or getattr(value, "__module__", None) == "builtins":
             return node
         self.source.fail(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -12,6 +13,8 @@ from typing import Any, NoReturn
 from suricate.base.errors import EdgeFunctionError
 
 FunctionNode = ast.FunctionDef | ast.Lambda
+
+_PARSING = threading.RLock()  # a finalizer that runs in the middle may parse, too
 
 
 @dataclass(frozen=True)
@@ -81,10 +84,26 @@ def find_source(function: FunctionType) -> Source:
     return Source(function, found[0], code.co_filename, lines)
 
 
+def parsed(text: str) -> ast.Module:
+    """Return the syntax tree of a text; in one thread at a time, as CPython 3.11 may raise ``SystemError`` otherwise.
+
+    Raises:
+        SyntaxError: it is no Python.
+    """
+    with _PARSING:
+        return ast.parse(text)
+
+
+def parsed_expression(text: str) -> ast.expr:
+    """Return the syntax tree of an expression, likewise."""
+    with _PARSING:
+        return ast.parse(text, mode="eval").body
+
+
 @lru_cache(maxsize=32)
 def _functions(lines: tuple[str, ...]) -> tuple[FunctionNode, ...]:
     try:
-        tree = ast.parse("".join(lines))
+        tree = parsed("".join(lines))
     except SyntaxError:  # the file was edited while the program runs
         return ()
     return tuple(node for node in ast.walk(tree) if isinstance(node, FunctionNode))

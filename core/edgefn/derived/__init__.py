@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from suricate.base.effects import atomic
 from suricate.base.errors import RequirementError
-from suricate.edgefn.source import find_source
+from suricate.edgefn.source import find_source, parsed
 
 Function = Callable[..., Any]
 ANSWERS = "answers_"  #: name of the array
@@ -53,16 +53,16 @@ class _Keeping(_Unchanged):
     def begin(self, first: str) -> list[ast.stmt]:
         """Return what comes ahead of the body: no answer yet."""
         self.first = first
-        return ast.parse(f"{ANSWERS}[{first}] = 0").body
+        return parsed(f"{ANSWERS}[{first}] = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
         """Write the value ahead of returning."""
         if node.value is None:
             return node
-        write = ast.parse(f"{ANSWERS}[{self.first}] = 0").body[0]
+        write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
         assert isinstance(write, ast.Assign)
         write.value = node.value
-        return [write, *ast.parse("def f():\n    return True").body[0].body]  # type: ignore[attr-defined]
+        return [write, *parsed("def f():\n    return True").body[0].body]  # type: ignore[attr-defined]
 
 
 class _Adding(_Unchanged):
@@ -77,7 +77,7 @@ class _Adding(_Unchanged):
         """Add the value in place of returning it."""
         value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
         adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
-        return [value, *ast.parse("\n".join(adds)).body, ast.Return(None)]
+        return [value, *parsed("\n".join(adds)).body, ast.Return(None)]
 
 
 def _made(function: Any, place: int, change: _Unchanged) -> Function:
@@ -105,7 +105,7 @@ def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str, more
     """Return a function that takes what it needs from outside where ``function`` takes it, or from ``more``."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in more.items()}
-    around = ast.parse(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]
+    around = parsed(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]
     assert isinstance(around, ast.FunctionDef)
     around.body.insert(0, made)
     text = ast.unparse(ast.fix_missing_locations(ast.Module([around], []))) + "\n"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import gc
 import math
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +19,7 @@ from edgefn_cases import (
     types_of,
 )
 
-from suricate.edgefn import Argument, argument_of, compile_function
+from suricate.edgefn import Argument, argument_of, compile_function, source
 from suricate.errors import DTypeError, ShapeError
 
 FACTOR = 3
@@ -221,3 +226,29 @@ def test_argument_of(value, kind, dtype):
 def test_argument_of_refuses(value, error):
     with pytest.raises(error):
         argument_of(value)
+
+
+class Slow:
+    """Garbage whose end lets other threads run, wherever it is collected."""
+
+    def __init__(self) -> None:
+        self.cycle = self
+
+    def __del__(self) -> None:
+        time.sleep(1e-4)
+
+
+def test_threads_parse_one_at_a_time() -> None:
+    """CPython 3.11 raises ``SystemError`` where a thread parses while another one is interrupted in the middle."""
+    text, threshold = Path(source.__file__).read_text(), gc.get_threshold()
+
+    def parse(_: int) -> ast.Module:
+        Slow()
+        return source.parsed(text)
+
+    gc.set_threshold(50)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            assert len({len(tree.body) for tree in pool.map(parse, range(60))}) == 1
+    finally:
+        gc.set_threshold(*threshold)
