@@ -145,7 +145,7 @@ class Comm(ABC):
 
     def together(self, problem: Exception | None, value: Any = None) -> list[Any]:
         """Return the values of all ranks; if any rank passes a ``problem``, raise the first one on all."""
-        said = None if problem is None else (type(problem).__name__, str(problem))
+        said = None if problem is None else (_kind_of(problem), str(problem))
         found = self.gather("together", (said, value))
         for rank, (said, _) in enumerate(found):
             if said is not None:
@@ -222,9 +222,19 @@ def is_on_device(value: Any) -> bool:
     return hasattr(value, "__cuda_array_interface__")
 
 
+def _kind_of(problem: Exception) -> str:
+    """Return the name of an error's class; of one that only a library has, such as NumPy's for memory, of its base."""
+    bases = type(problem).__mro__[: -len(Exception.__mro__)]
+    return next((each.__name__ for each in bases if _known(each.__name__) is each), type(problem).__name__)
+
+
+def _known(name: str) -> Any:
+    return getattr(errors, name, getattr(builtins, name, None))
+
+
 def _error_of(rank: int, kind: str, text: str) -> Exception:
     """Return an error like that of another rank."""
-    found: Callable[[str], Exception] = getattr(errors, kind, getattr(builtins, kind, CommunicationError))
+    found: Callable[[str], Exception] = _known(kind) or CommunicationError
     if kind == "MemoryError":
         found = CapacityError
     if kind == "FileFormatError":

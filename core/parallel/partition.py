@@ -92,7 +92,8 @@ class Partition:
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
         self.arriving: PinnedCounters | None = None  # counts of the last batch
-        self._tally: Tally | None = None  # of the last batch, until it is counted
+        self._tally: Tally | None = None  # of the last batch, until it is counted,
+        self._uneven_by: Tally | None = None  # and until ranges are cut again, or need not be: the same on all ranks
         self._weighed: list[Partition] = []  # of the graph with columns of edges for weights
 
     @property
@@ -126,7 +127,7 @@ class Partition:
         other = copy.copy(self)
         other._graph, other.local = weakref.ref(seen), seen_by(self.local, name)
         other.stores = seen._stores  # type: ignore[assignment] # these, with other weights
-        other._own, other._weighed = None, []
+        other._own, other._weighed, other._tally, other._uneven_by = None, [], None, None
         self._weighed.append(other)
         return other
 
@@ -139,7 +140,7 @@ class Partition:
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
-        other.arriving = other._tally = None
+        other.arriving = other._tally = other._uneven_by = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other
 
@@ -236,7 +237,7 @@ class Partition:
 
     def note(self, tally: Tally) -> None:
         """Note what a batch has changed; on a device the numbers are read when they are asked for."""
-        self._tally = tally
+        self._tally = self._uneven_by = tally
         if not self.stores[0].device.is_cuda:
             self.count_arcs()
 
@@ -247,9 +248,12 @@ class Partition:
             tally.note(self)
 
     def even_out(self) -> None:
-        """Cut the ranges again if a rank holds too many arcs; collective, after a change of the graph."""
-        if self._tally is not None and self._tally.stays_below(max(UNEVEN, GROWN * self._reached), FEW):
-            self._note_reached(self._tally.before)
+        """Cut the ranges again if a rank holds too many arcs since the last batch; collective."""
+        tally, self._uneven_by = self._uneven_by, None
+        if tally is None:
+            return
+        if self._tally is not None and tally.stays_below(max(UNEVEN, GROWN * self._reached), FEW):
+            self._note_reached(tally.before)
             return
         self.count_arcs()
         if self.held is None:

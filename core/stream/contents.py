@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment
+from suricate.state.locks import capacity_error
 from suricate.stream.intake import Intake
 from suricate.stream.naming import VertexNames
 from suricate.windows.events import Events, joined, nothing, number_before, times_of
@@ -93,15 +95,20 @@ class Contents:
 
     def take(self, chunk: Mapping[str, Any]) -> None:
         """Store the valid events of a chunk that are not late, until their slide closes."""
-        events = self.intake.events(chunk, None if self.ring is None else self.ring.arrivals)
-        if self.ring is None:
-            self._begin()
-        verdict = self.rule.judge(events.time)
-        if verdict is not None:
-            events = self._in_time(events, verdict)
+        with self._current():
+            events = self.intake.events(chunk, None if self.ring is None else self.ring.arrivals)
+            if self.ring is None:
+                self._begin()
+            verdict = self.rule.judge(events.time)
+            if verdict is not None:
+                events = self._in_time(events, verdict)
         if events.number:
             self._waiting.append(events)
             self._sorted = None
+
+    def _current(self) -> AbstractContextManager[Any]:
+        """Return a context in which the device that has the live events is current."""
+        return nullcontext() if self.ring is None else self.ring.device.current()
 
     def _begin(self) -> AnyRing:
         """Make the rule and the ring, which depend on the first chunk."""
@@ -156,17 +163,28 @@ class Contents:
         return Due(end, change, free, number)
 
     def _by_time(self) -> Events:
-        """Return the events that wait, in the order (time, position)."""
+        """Return the events that wait, in the order (time, position).
+
+        Raises:
+            CapacityError: there is not enough memory; nothing has changed.
+        """
         if self._sorted is None:
             none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
-            events = joined(self._waiting or [none])
-            if self._options.mode == TIME:  # other times ascend
-                times = times_of(events.time)
-                if (times[1:] < times[:-1]).any():
-                    events = events.taken(np.argsort(times, kind="stable"))
+            try:
+                with self._current():
+                    events = self._ordered(joined(self._waiting or [none]))
+            except MemoryError as error:
+                raise capacity_error(self._device(), error) from error
             self._waiting = [events] if events.number else []
             self._sorted = events
         return self._sorted
+
+    def _ordered(self, events: Events) -> Events:
+        """Return events in the order of time; positions and steps ascend."""
+        if self._options.mode != TIME:
+            return events
+        times = times_of(events.time)
+        return events.taken(np.argsort(times, kind="stable")) if (times[1:] < times[:-1]).any() else events
 
     def _change(self, ring: AnyRing, events: Events, end: int) -> tuple[Change, np.ndarray]:
         """Slide the ring by these events; return the change, and the ids whose names are forgotten."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from suricate.base.devices import CPU
 from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights, on_host
@@ -56,7 +57,7 @@ class Ring:
         directed: whether a pair has an order; else the smaller id becomes the source.
     """
 
-    arrivals = None  #: ids stay on the host
+    device, arrivals = CPU, None  #: events stay on the host
 
     def __init__(
         self,

@@ -7,6 +7,7 @@ ids of two chunks before have been taken out. Kernels: ``arrivals.cu``.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,18 +59,16 @@ class Arrivals:
 
         Returns:
             None if they are few, of an unsupported kind, or contain invalid ids, which :func:`checked_ids` then
-            reports.
-
-        Raises:
-            MemoryError: there is not enough memory.
+            reports; or if the device lacks the memory: ids wait on the host, and a slide that fails is made again.
         """
         kinds = np.ndarray, self._xp.ndarray
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
             return None
         if len(src) < LEAST or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
-        with self._device.current():
+        with self._device.current(), suppress(MemoryError):
             return self._copied(src, dst) if isinstance(src, np.ndarray) else self._kept(src, dst)
+        return None
 
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
         """Take columns from the host."""

@@ -45,7 +45,8 @@ def ring_on(
 ) -> AnyRing:
     """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host."""
     if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
-        return DeviceRing(device, directed=directed)
+        with device.current():
+            return DeviceRing(device, directed=directed)
     return Ring(combine, weight_dtype, attributes, directed=directed)
 
 
@@ -60,7 +61,7 @@ class DeviceRing:
     attributes = None
 
     def __init__(self, device: Device, *, directed: bool) -> None:
-        self._device, self._xp, self._directed = device, device.xp, directed
+        self.device, self._xp, self._directed = device, device.xp, directed
         self.arrivals = Arrivals(device)
         self._times: deque[Any] = deque()  # arrays, or ranges of positions, of live events
         self._keys = self._xp.empty(LEAST, np.uint64)
@@ -97,7 +98,7 @@ class DeviceRing:
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
         """
-        with self._device.current():
+        with self.device.current():
             return self._slide_by(self._number_before(cutoff), events)
 
     def _slide_by(self, leaving: int, events: Events) -> Change:
@@ -107,7 +108,7 @@ class DeviceRing:
             gone, new = (self._xp.empty((2, size), np.uint32) for size in (leaving, entering))
             ends = tuple(self._uploaded(column) for column in (events.src, events.dst))
         except MemoryError as error:
-            raise capacity_error(self._device, error) from error
+            raise capacity_error(self.device, error) from error
         self._counters[:USED] = 0
         keys, mask, blocks = self._keys, len(self._keys) - 1, -(-max(entering, leaving) // _TILE)
         if entering:
@@ -134,7 +135,9 @@ class DeviceRing:
     def on_host(self) -> Ring:
         """Return a ring on the host with the same events."""
         ring = Ring("last", None, directed=self._directed)
-        ring.slide(Events(self._all_times(), *ends_of(on_host(self._live_keys()))), None)
+        with self.device.current():
+            keys = on_host(self._live_keys())
+        ring.slide(Events(self._all_times(), *ends_of(keys)), None)
         ring._slide = self._slide
         return ring
 
@@ -152,12 +155,12 @@ class DeviceRing:
 
     def held(self) -> Change:
         """Return a change with all pairs as new ones."""
-        new = self._xp.empty((2, self._pairs), np.uint32)
-        self._counters[:USED] = 0
-        self._launch(
-            "list_pairs", -(-self._slots // _BLOCK), self._table, self._slots, new, self._pairs, self._counters
-        )
-        top = int(new.max()) if self._pairs else -1
+        with self.device.current():
+            new = self._xp.empty((2, self._pairs), np.uint32)
+            self._counters[:USED] = 0
+            args = self._table, self._slots, new, self._pairs, self._counters
+            self._launch("list_pairs", -(-self._slots // _BLOCK), *args)
+            top = int(new.max()) if self._pairs else -1
         return Change(new[:, :0], new, None, None, 0, 0, 0, top)
 
     # -- parts ---------------------------------------------------------------------------------------------------------

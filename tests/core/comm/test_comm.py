@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import suricate as su
-from suricate.errors import CommunicationError, ParameterError
+from suricate.errors import CapacityError, CommunicationError, ParameterError
 from suricate.parallel import Comm, SelfComm, connect, run
 
 
@@ -136,6 +136,27 @@ def test_the_problem_of_the_first_rank_is_raised_on_all() -> None:
         return str(raised.value)
 
     assert run(job, 3) == ["\"rank 1: 'mine'\"", "'mine'", "\"rank 1: 'mine'\""]
+
+
+def test_other_ranks_raise_the_base_of_an_error_whose_class_a_library_has() -> None:
+    """All ranks retry by slices, or none: so a lack of memory is one on all, whoever reports it."""
+
+    def job(comm: Comm) -> list[type]:
+        raised = []
+        for fails in (lambda: np.empty(1 << 62, np.uint8), lambda: np.sum(np.ones(2), axis=3)):
+            problem: Exception | None = None
+            try:
+                fails()
+            except Exception as error:
+                problem = error
+            with pytest.raises((MemoryError, ValueError)) as met:
+                comm.together(problem if comm.rank == 1 else None)
+            raised.append(met.type)
+        return raised
+
+    first, second = run(job, 2)
+    assert first == [CapacityError, ValueError]
+    assert [kind.__mro__[1] for kind in second] == [MemoryError, ValueError]
 
 
 @pytest.mark.parametrize(

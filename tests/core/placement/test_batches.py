@@ -1,4 +1,4 @@
-"""Batches of a divided graph on CUDA: what launches find, and arcs that are counted when they are asked for."""
+"""Batches of a divided graph: what launches find, arcs that are counted when asked for, a lack of memory on a rank."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from suricate.base.errors import DTypeError, VertexRangeError
 from suricate.graph import Batch, Graph
 from suricate.parallel import Comm, run
+from suricate.placement.changes import LEAST
 from suricate.placement.results import Tally
 
 N = 64
@@ -73,6 +74,51 @@ def test_arcs_are_counted_when_they_are_asked_for(directed: bool) -> None:
         return graph.num_edges, copy.num_edges
 
     assert run(job, 3) == [(N - 2, 2 * N)] * 3
+
+
+@pytest.mark.gpu
+def test_a_rank_that_asks_for_a_number_of_edges_decides_as_the_others_do() -> None:
+    """About ranges: a batch without edges changes nothing, nor does a copy know what one rank alone has read."""
+
+    def job(comm: Comm) -> list[float]:
+        graph = Graph(N, device="cuda", comm=comm)
+        assert graph.partition is not None
+        ids = np.arange(N)[comm.rank :: 2]
+        graph.insert_edges(0 * ids, ids)
+        graph.partition._reached = 9.0  # as of a hub
+        if comm.rank == 0:
+            assert graph.num_edges == N
+        reached = []
+        for each in (graph, graph.to("cuda")):
+            assert each.partition is not None
+            each.insert_edges(ids[:0], ids[:0])
+            reached.append(each.partition._reached)
+        return reached
+
+    first, second = run(job, 2)
+    assert first == second
+
+
+def test_a_batch_goes_by_slices_where_numpy_lacks_the_memory_on_one_rank() -> None:
+    """It has an error of its own for that, which the other ranks must take for one of memory, too."""
+
+    def job(comm: Comm) -> int:
+        graph = Graph(2 * LEAST, device="cpu", comm=comm)
+        local: Any = graph.store().local  # type: ignore[attr-defined]
+        insert = local.insert
+
+        def little(src: np.ndarray, *others: Any) -> Any:
+            if comm.rank == 1 and len(src) >= LEAST:
+                np.empty(1 << 62, np.uint8)
+            return insert(src, *others)
+
+        local.insert = little
+        ids = np.arange(2 * LEAST)[comm.rank :: 2]
+        assert graph.insert_edges(ids, ids[::-1]).num_inserted == 2 * LEAST
+        graph.check()
+        return graph.num_edges
+
+    assert run(job, 2) == [2 * LEAST] * 2
 
 
 def test_ranges_stay_where_no_batch_of_the_size_could_make_them_uneven() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from window_model import Event, model
 
 import suricate as su
 import suricate.stream as st
-from suricate.base.devices import resolve_device
+from suricate.base.devices import Device, resolve_device
 from suricate.errors import CapacityError, VertexRangeError
 from suricate.intake.arrays import on_host
+from suricate.stream import contents
 from suricate.windows.ring import Ring, arrivals, device_ring
 
 pytestmark = [pytest.mark.gpu, pytest.mark.plain]
@@ -178,6 +180,66 @@ def test_a_slide_without_memory_is_the_same_again(monkeypatch: pytest.MonkeyPatc
                 next(job)
     assert [first, *(w.end for w in job)] == [5, 10, 15, 20]
     assert pairs_of(job.graph) == {(u, u - at) for at in (2, 3) for u in range(at, at + 5)}
+
+
+@pytest.mark.parametrize("lacking", [(arrivals._Buffer, "reserve"), (contents, "joined")])
+def test_waiting_events_for_which_the_device_lacks_memory_are_not_lost(
+    lacking: tuple[Any, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids stay on the host at first; if what waits cannot be joined, the next call tries again."""
+    monkeypatch.setattr(arrivals, "LEAST", 2)
+    chunks = [{"src": np.arange(at, at + 3), "dst": np.arange(3)} for at in range(5)]
+    job, calls = st.Window(chunks, size=10, slide=5, graph={"device": "cuda"}), [0]
+    works = getattr(*lacking)
+
+    def fails_twice(*args: Any) -> Any:
+        calls[0] += 1
+        if calls[0] in (2, 3):
+            raise MemoryError("no memory for what waits")
+        return works(*args)
+
+    monkeypatch.setattr(*lacking, fails_twice)
+    found, errors = [], 0
+    while len(found) < 3:
+        try:
+            found.append((next(job).end, job.graph.num_edges))
+        except CapacityError as error:
+            errors += "no memory for what waits" in str(error)
+    assert found == [(5, 5), (10, 10), (15, 10)]
+    assert calls[0] > 3
+    assert errors == (2 if lacking[1] == "joined" else 0)
+
+
+def test_live_events_are_used_with_their_device_current(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several devices: memory, streams and launches are those of the current one."""
+    inside = [0]
+
+    @contextmanager
+    def current(self: Device) -> Iterator[None]:
+        inside[0] += 1
+        yield
+        inside[0] -= 1
+
+    def demanding(works: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            assert inside[0]
+            return works(*args, **options)
+
+        return call
+
+    monkeypatch.setattr(Device, "current", current)
+    monkeypatch.setattr(arrivals, "LEAST", 2)
+    monkeypatch.setattr(contents, "joined", demanding(contents.joined))
+    for owner, name in ((arrivals.Arrivals, "__init__"), (arrivals._Buffer, "reserve")):
+        monkeypatch.setattr(owner, name, demanding(getattr(owner, name)))
+    for kind in (arrivals.Arrivals, device_ring.DeviceRing):
+        monkeypatch.setattr(kind, "_launch", staticmethod(demanding(kind._launch)))
+    chunks = [{"src": [at, 1, 2], "dst": [at] * 3} for at in range(5)]
+    job = st.Window(chunks, size=8, slide=4, graph={"device": "cuda"})
+    assert [w.graph.num_edges for w in job] == [4, 7, 7, 7]
+    ring = job.contents.ring
+    assert isinstance(ring, device_ring.DeviceRing)
+    assert len(ring.held().new[0]) == len(ring.save()["row"]) == ring.num_pairs
 
 
 def test_bad_ids_on_the_device_are_named() -> None:
