@@ -113,7 +113,8 @@ class Sources:
     def frontier(self, graph: Graph) -> Frontier:
         """Return the sources on the device of ``graph``."""
         ids = np.array([self._source]) if self._vertices is None else self._vertices.ids
-        return Frontier(graph.device, graph.device.xp.asarray(ids.astype(np.uint32)))
+        ids = graph.device.xp.asarray(ids.astype(np.uint32))
+        return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
     def argument(self, graph: Graph) -> Any:
         """Return what functions take: the id of the source, or the mask of several sources."""

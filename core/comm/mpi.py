@@ -24,7 +24,7 @@ BY_HOST = (
     "suricate: arrays of CUDA devices go from process to process through the host; "
     "NCCL is faster: connect('nccl'), with a GPU per process (without this line: SURICATE_QUIET=1)"
 )
-PIECE = 1 << 28  #: bytes that a rank sends at a time: MPI counts those of all ranks in 31 bits
+MOST = 1 << 30  #: bytes of all ranks at a time: MPI counts them in 31 bits
 
 
 def found() -> tuple[int, str]:
@@ -80,17 +80,17 @@ class MPIComm(Comm):
             asked = np.empty(self.size, np.int64)
             self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))
             sizes = asked.tolist()
-        if max(sizes) > PIECE:
+        if sum(sizes) > MOST:
             return self._exchange_pieces(sent, sizes)
         received = np.empty(sum(sizes), np.uint8)
         self._watch.wait(self.world.Iallgatherv(sent, [received, sizes]))
         return np.split(received, np.cumsum(sizes)[:-1])
 
     def _exchange_pieces(self, sent: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-        received = [np.empty(size, np.uint8) for size in sizes]
-        for low in range(0, max(sizes), PIECE):
-            pieces = [part[low : low + PIECE] for part in received]
-            for piece, part in zip(pieces, self._exchange(sent[low : low + PIECE], [*map(len, pieces)]), strict=True):
+        received, most = [np.empty(size, np.uint8) for size in sizes], MOST // self.size
+        for low in range(0, max(sizes), most):
+            pieces = [part[low : low + most] for part in received]
+            for piece, part in zip(pieces, self._exchange(sent[low : low + most], [*map(len, pieces)]), strict=True):
                 piece[:] = part
         return received
 

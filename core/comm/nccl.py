@@ -1,7 +1,7 @@
 """Communication of device arrays by NCCL, through CuPy; another one starts it and carries what is on the host.
 
 Collectives are queued in the current stream, and nothing waits for the device. What ranks call, and how much they send,
-is compared on the host ahead of each, but of those that ranks have met for.
+is compared on the host ahead of each, except where ranks know it already (``agreed``).
 """
 
 from __future__ import annotations

@@ -122,9 +122,8 @@ class Comm(ABC):
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Wait until ``is_done()``, which asks whether a device has made the collectives that were queued on it.
 
-        With an engine that returns when collectives are queued, such as NCCL, a longer wait than ranks have for each
-        other
-        ends the job.
+        With an engine that only queues collectives, such as NCCL, a wait longer than the limit for other ranks ends
+        the job.
         """
         while not is_done():
             pass

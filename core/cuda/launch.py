@@ -8,6 +8,8 @@ from functools import cache
 from suricate.base.devices import Device
 from suricate.cuda.program import Program
 
+NOT_READY = 600  #: the status of a stream with work that is not done
+
 
 def multiprocessors(device: Device) -> int:
     """Return the number of multiprocessors of a CUDA device."""
@@ -25,6 +27,20 @@ def _multiprocessors(index: int | None) -> int:
 def wait_for(device: Device) -> None:
     """Wait for all streams of a CUDA device, whichever is current."""
     device.xp.cuda.Device(device.index).synchronize()
+
+
+def raise_fault(device: Device) -> None:
+    """Raise what went wrong on a CUDA device, if something did; does not wait.
+
+    A loop that asks whether work is done needs this: after a fault events and streams never become ``done``, and
+    kernels do not write any more.
+
+    Raises:
+        RuntimeError: CuPy's error of the fault.
+    """
+    stream = device.xp.cuda.get_current_stream()
+    if device.xp.cuda.runtime.streamQuery(stream.ptr) not in (0, NOT_READY):
+        stream.synchronize()
 
 
 class StructKernel:

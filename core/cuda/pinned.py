@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.launch import wait_for
+from suricate.cuda.launch import raise_fault, wait_for
 
 
 class PinnedCounters:
@@ -59,10 +59,18 @@ class PinnedCounters:
         self._copied.record()
 
     def has_arrived(self) -> bool:
-        """Return whether the last copy, there is one, is complete; if so, the counters are no longer busy."""
-        if self.busy and self._copied.done:
+        """Return whether the last copy, there is one, is complete; if so, the counters are no longer busy.
+
+        Raises:
+            RuntimeError: the device has failed, and the copy will never be complete.
+        """
+        if not self.busy:
+            return True
+        if self._copied.done:
             self.busy = False
-        return not self.busy
+            return True
+        raise_fault(self._device)
+        return False
 
     def wait(self) -> None:
         """Wait for the last copy, there is one, but for nothing behind it."""

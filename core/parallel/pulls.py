@@ -266,7 +266,7 @@ class Rounds:
             self.crowded = True
         if self.wake is None or self.crowded or not len(waking):
             return staying
-        return sorted_distinct(part.xp.concatenate((staying, self._woken(waking))), part.xp).astype(np.uint32)
+        return sorted_distinct(part.xp.concatenate((staying, self._activated(waking))), part.xp).astype(np.uint32)
 
     def _edges(self, waking: Array) -> int:
         """Return over how many edges vertices are to wake others."""
@@ -277,7 +277,7 @@ class Rounds:
                 count += int(self.graph.store(direction).degrees()[mine].sum())
         return sum(self.part.comm.allgather(count))
 
-    def _woken(self, waking: Array) -> Array:
+    def _activated(self, waking: Array) -> Array:
         self.marks.fill(0)
         found = operators.advance(
             self.graph, frontier_of(self.graph, self.part.owned(waking)), mark, self.marks, reduce="max",

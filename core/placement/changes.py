@@ -128,13 +128,13 @@ class Half:
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
                 try:
-                    self._take_back(store, picked(edges, at), outcome)
+                    self._roll_back(store, picked(edges, at), outcome)
                 except Exception as second:
                     error.add_note(f"undoing the change failed in a store as well: {second!r}")
             done.clear()
         self.outcomes = []
 
-    def _take_back(self, store: PartitionedStore, edges: EdgeList, outcome: Outcome) -> None:
+    def _roll_back(self, store: PartitionedStore, edges: EdgeList, outcome: Outcome) -> None:
         old = edges._replace(weight=outcome.weight)
         if self.deletion:
             in_parts(store.local, insert_into, old, outcome.status, REMOVED)

@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Any
 from suricate.base.errors import ParameterError
 from suricate.base.types import ArcList, EdgeList, PlacedArcs
 from suricate.edgefn import EDGE, argument_of, compile_function
+from suricate.intake.arrays import sorted_distinct
 from suricate.operators.call import Call
+from suricate.operators.checks import belongs
 from suricate.operators.results import Propagated
 from suricate.state.frontier import Frontier
 
@@ -53,11 +55,11 @@ class Forest:
         restart: function ``(v, words, *args) -> tuple``: the initial word of a vertex, which it gets again when it is
             invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
-        uniform: an offer depends on ``u`` only, and offers of vertices with the same keys differ in the parent only
-            (breadth-first search), so that it is made once per vertex. A computation from roots with equal keys may
-            then pull when the frontier is large and there are in-edges.
+        uniform: an offer depends on ``u`` only, offers of vertices with the same keys differ in the parent only, and
+            all roots of a computation have the same keys (breadth-first search). Then an offer is made once per vertex,
+            and steps may pull when the frontier is large and there are in-edges.
 
-    No method waits for the device.
+    No method waits for the device, unless ids of roots may be repeated, or no upper bound of them is known.
     """
 
     def __init__(
@@ -91,7 +93,16 @@ class Forest:
         several threads need not be in the same bucket, so the numbers of steps and pushes depend on the schedule. On
         CUDA a step leaves vertices whose first key is more than ``delta`` above the least one for later steps; repairs
         of many vertices do so, too.
+
+        Raises:
+            VertexRangeError: a root is not a vertex of the graph.
+            DeviceError: ``roots`` are on another device.
         """
+        belongs(graph, roots, "the frontier of roots")
+        if not roots.distinct:
+            with roots.device.current():
+                ids = sorted_distinct(roots.vertices.copy(), roots.device.xp)
+                roots = Frontier(roots.device, ids, num_vertices=roots.num_vertices)
         self._order = order
         return self._run(graph, roots, (None, None, None))
 

@@ -121,10 +121,9 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) offer_listed(View 
         section.id[place] = v;
     };
     for (unsigned long long i = first + thread_id() / TILE; i < end; i += thread_count() / TILE) {
-        const uint32_t u = memory.far[i];
+        const uint32_t u = memory.far[i], arcs = is_own(level, u) ? degree(g, u) : 0;
         value_t value;
-        if (!is_own(level, u) || degree(g, u) > SMALL || !offer(tree, u, u, weight_t(1), section.broken, value ARGS))
-            continue;
+        if (arcs == 0 || arcs > SMALL || !offer(tree, u, u, weight_t(1), section.broken, value ARGS)) continue;
         for_neighbors<TILE>(g, u, threadIdx.x % TILE, [&](uint32_t v, long long) { reach(v, value); });
     }
     constexpr uint32_t LANES = BUCKET_LANES;

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from suricate.base.devices import Array, Device
+from suricate.cuda.launch import raise_fault
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import Struct, enum
 
@@ -29,6 +30,7 @@ STATE_SIZE = 12  #: of 64 bits
 STATUS = {"PROGRESS": 0, "IN_FRONTIER": 1, "REACHED": 2, "ARCS_INTO": 3, "NOT_ABOVE": 4, "OUT_OF": 5}
 WHY = {"TOO_MANY": 1, "NOTHING_LEFT": 2}  #: levels stop
 WHY_BITS = 2
+PATIENCE = 1024  #: polls after which the host looks whether the device has failed
 HEAD, ALIGNMENT = 32, 16  #: bytes of a section before its offers
 KERNELS = ("start_search", "list_frontier", "offer_listed", "take_listed", "spread_list")
 DECLARATIONS = "\n".join((LISTS.declaration, enum("", {**STATE, **STATUS, **WHY, "WHY_BITS": WHY_BITS})))
@@ -59,16 +61,26 @@ class Stopped(NamedTuple):
 class Progress(PinnedCounters):
     """What kernels say of levels, in pinned memory: a state of a graph's workspace."""
 
-    __slots__ = ("number",)
+    __slots__ = ("_polls", "number")
     MOST_RANKS = 1 << 14
 
     def __init__(self, device: Device) -> None:
         super().__init__(device, len(STATUS) + self.MOST_RANKS)
         self.number = 0  #: of the last level that was queued
+        self._polls = 0
 
     def has_come(self, number: int) -> bool:
-        """Return whether a level is known to have stopped or not."""
-        return self.words[0] >> WHY_BITS >= number
+        """Return whether a level is known to have stopped or not.
+
+        Raises:
+            RuntimeError: the device has failed.
+        """
+        if self.words[0] >> WHY_BITS >= number:
+            return True
+        self._polls += 1
+        if self._polls % PATIENCE == 0:
+            raise_fault(self._device)
+        return False
 
     def stopped_at(self, number: int) -> bool:
         """Return whether the levels have stopped at this one, which has come."""

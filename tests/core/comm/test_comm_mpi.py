@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 from mpi_jobs import STARTING, start
 
@@ -32,6 +35,24 @@ def test_a_job_that_cannot_go_on_ends(fault: str, said: str) -> None:
     if fault in ("stalls", "elsewhere"):
         assert "mpi_faults.py:" in done.stderr
     assert time.monotonic() - began < STARTING
+
+
+def test_many_ranks_send_no_more_bytes_at_a_time_than_mpi_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    mpi = pytest.importorskip("suricate.comm.mpi", exc_type=ImportError)
+    monkeypatch.setattr(mpi, "MOST", 96)
+    comm, at_once = object.__new__(mpi.MPIComm), []
+    comm.size, sizes = 16, [*range(0, 24, 2), 30, 0, 1, 6]
+
+    def gather(sent: np.ndarray, into: list[Any]) -> None:
+        received, counts = into
+        assert len(sent) == counts[12]
+        at_once.append(sum(counts))
+        received[:] = np.repeat(np.arange(16, dtype=np.uint8), counts)
+
+    comm.world, comm._watch = SimpleNamespace(Iallgatherv=gather), SimpleNamespace(wait=lambda request: None)
+    found = comm._exchange(np.zeros(30, np.uint8), sizes)
+    assert [part.tolist() for part in found] == [[rank] * size for rank, size in enumerate(sizes)]
+    assert max(at_once) <= 96 < sum(at_once) == sum(sizes)
 
 
 @pytest.mark.slow

@@ -9,25 +9,35 @@ from typing import Any
 import numpy as np
 import pytest
 
+from suricate.comm.protocol import SelfComm
+from suricate.cuda.launch import NOT_READY
 from suricate.cuda.pinned import PinnedCounters
+from suricate.repair.cuda.by_list import Progress
+
+FAULT = 700
 
 
 class FakeDevice:
-    """A device whose pinned memory is ordinary memory, and that counts waits."""
+    """A device, and its stream, whose pinned memory is ordinary memory, and that counts waits."""
 
     index = 0
 
     def __init__(self) -> None:
-        self.waits, self.done = 0, False
+        self.waits, self.done, self.status, self.ptr = 0, False, NOT_READY, 0
         self.xp = SimpleNamespace(
-            cuda=SimpleNamespace(alloc_pinned_memory=bytearray, Event=self.event, Device=lambda index: self)
-        )
+            cuda=SimpleNamespace(
+                alloc_pinned_memory=bytearray, Event=self.event, Device=lambda index: self,
+                get_current_stream=lambda: self, runtime=SimpleNamespace(streamQuery=lambda stream: self.status),
+            )
+        )  # fmt: skip
 
     def event(self, **how: Any) -> Any:
         return SimpleNamespace(record=lambda: None, done=self.done)
 
     def synchronize(self) -> None:
         self.waits += 1
+        if self.status == FAULT:
+            raise RuntimeError("cudaErrorIllegalAddress")
 
 
 class OnDevice(list[int]):
@@ -66,6 +76,20 @@ def test_a_copy_is_busy_until_it_has_arrived(done: bool) -> None:
     assert counters.words.tolist() == [4, 5, 0]
     assert counters.has_arrived() is done
     assert counters.busy is not done
+
+
+def test_loops_that_poll_end_where_the_device_has_failed() -> None:
+    """Events of a failed device are never done, and its kernels write nothing."""
+    device = FakeDevice()
+    counters, progress = PinnedCounters(device, 1), Progress(device)  # type: ignore[arg-type]
+    counters.copy_from(OnDevice([1]))
+    assert not counters.has_arrived()
+    device.status = FAULT
+    with pytest.raises(RuntimeError, match="IllegalAddress"):
+        counters.has_arrived()
+    with pytest.raises(RuntimeError, match="IllegalAddress"):
+        SelfComm().wait(lambda: progress.has_come(1))
+    counters.busy = False
 
 
 def test_nothing_waits_where_there_was_no_memory() -> None:

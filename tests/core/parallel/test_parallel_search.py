@@ -9,7 +9,8 @@ import pytest
 from test_parallel_bottom_up import grid, made, skewed
 
 import suricate as su
-from suricate.base.errors import CommunicationError
+from suricate.base.errors import CommunicationError, VertexRangeError
+from suricate.base.types import EMPTY
 from suricate.comm.threads import ThreadComm
 from suricate.parallel import Comm, run, search
 
@@ -95,6 +96,38 @@ def test_a_rank_may_own_nothing(places: int, monkeypatch: pytest.MonkeyPatch) ->
             assert found.tolist() == wanted
 
     run(job, 3)
+
+
+def one_further(u, v, w, words):
+    return min(words.level[u] + 1, 3), u
+
+
+def first_is_root(v, words):
+    if v == 0:
+        return 0, v
+    return 255, EMPTY
+
+
+@pytest.mark.parametrize("end", [4, 5])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_roots_are_checked_and_offers_that_nobody_gets_are_not_noted(device: str, end: int) -> None:
+    """Of a path, whose vertices at level 3 can offer nothing better: that is noted if there is another vertex."""
+
+    def job(comm: Comm | None) -> None:
+        graph = su.Graph(6, in_edges=True, device=device, comm=comm)
+        graph.insert_edges(*((range(end - 1), range(1, end)) if comm is None or comm.rank else ([], [])))
+        words, xp = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"}), graph.device.xp
+        forest = su.Forest(words, one_further, first_is_root, uniform=True)
+        with pytest.raises(VertexRangeError, match="is one of 8 vertices, the graph has 6"):
+            forest.compute(graph, su.Frontier(graph.device, xp.asarray([0, 7], np.uint32)))
+        roots = su.Frontier(graph.device, xp.zeros(9, np.uint32), distinct=False)  # more than there are vertices
+        done = forest.compute(graph, roots)
+        assert words.level[:4].tolist() == [0, 1, 2, 3]
+        assert bool(forest.violated[0]) == (end == 5)
+        assert end == 5 or (done.steps, done.touched) == (4, 4)
+
+    job(None)
+    run(job, 2)
 
 
 @pytest.mark.parametrize("places", [FEW, search.PLACES])

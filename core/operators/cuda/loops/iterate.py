@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
+from suricate.cuda.launch import raise_fault
 from suricate.cuda.pinned import PinnedCounters
 from suricate.operators.call import Until
 from suricate.operators.cuda.launches import blocks, full_grid
@@ -114,15 +115,17 @@ class _Loop:
         words, polls = self._pinned.words, 0
         while not words[0] & 1 and words[0] >> 1 < rounds:
             polls += 1
-            if polls % PATIENCE == 0 and self._device.xp.cuda.get_current_stream().done:
-                break
+            if polls % PATIENCE == 0:
+                if self._device.xp.cuda.get_current_stream().done:
+                    break
+                raise_fault(self._device)
             time.sleep(0)
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
         """Wait for the loop to end; return its number of rounds."""
         if not self._stopped(launched):
-            self._device.synchronize()  # raises what went wrong, if something did
+            self._device.synchronize()
         self._pinned.busy = False
         return self._pinned.words[0] >> 1
 
