@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Any
 
 from suricate.base.devices import Device
 from suricate.cuda.program import Program
 
-NOT_READY = 600  #: the status of a stream with work that is not done
+NOT_READY = 600  #: the status of an event, or a stream, that is not done
 
 
 def multiprocessors(device: Device) -> int:
@@ -29,11 +30,24 @@ def wait_for(device: Device) -> None:
     device.xp.cuda.Device(device.index).synchronize()
 
 
+def is_done(device: Device, event: Any) -> bool:
+    """Return whether an event of a CUDA device is done.
+
+    Raises:
+        RuntimeError: CuPy's error of what went wrong on the device; the event will never be done then.
+    """
+    if event.done:
+        return True
+    if device.xp.cuda.runtime.eventQuery(event.ptr) not in (0, NOT_READY):
+        event.synchronize()
+    return False
+
+
 def raise_fault(device: Device) -> None:
     """Raise what went wrong on a CUDA device, if something did; does not wait.
 
-    A loop that asks whether work is done needs this: after a fault events and streams never become ``done``, and
-    kernels do not write any more.
+    A loop that polls what a kernel is to write needs this: after a fault none does. The current stream must not be
+    capturing.
 
     Raises:
         RuntimeError: CuPy's error of the fault.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.launch import raise_fault, wait_for
+from suricate.cuda.launch import is_done, wait_for
 
 
 class PinnedCounters:
@@ -64,13 +64,9 @@ class PinnedCounters:
         Raises:
             RuntimeError: the device has failed, and the copy will never be complete.
         """
-        if not self.busy:
-            return True
-        if self._copied.done:
+        if self.busy and is_done(self._device, self._copied):
             self.busy = False
-            return True
-        raise_fault(self._device)
-        return False
+        return not self.busy
 
     def wait(self) -> None:
         """Wait for the last copy, there is one, but for nothing behind it."""

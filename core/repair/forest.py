@@ -16,7 +16,8 @@ Work: the degrees of suspects and of what changes. Without in-edges (directed gr
 explanation: the subtrees below deleted tree edges are invalid, and one pass over all edges makes the offers.
 
 Keys must grow strictly along edges: the keys of an offer are above those of the vertex that makes it. An offer that
-breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs forever.
+breaks this is dropped and noted (:attr:`Forest.violated`), so that no loop runs forever. On a graph of several
+processes it may be taken, and ends up in the words; it is noted as well.
 """
 
 from __future__ import annotations

@@ -27,12 +27,13 @@ class FakeDevice:
         self.xp = SimpleNamespace(
             cuda=SimpleNamespace(
                 alloc_pinned_memory=bytearray, Event=self.event, Device=lambda index: self,
-                get_current_stream=lambda: self, runtime=SimpleNamespace(streamQuery=lambda stream: self.status),
+                get_current_stream=lambda: self,
+                runtime=SimpleNamespace(eventQuery=lambda ptr: self.status, streamQuery=lambda ptr: self.status),
             )
         )  # fmt: skip
 
     def event(self, **how: Any) -> Any:
-        return SimpleNamespace(record=lambda: None, done=self.done)
+        return SimpleNamespace(record=lambda: None, done=self.done, ptr=1, synchronize=self.synchronize)
 
     def synchronize(self) -> None:
         self.waits += 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
-from suricate.cuda.launch import raise_fault
+from suricate.cuda.launch import is_done
 from suricate.cuda.pinned import PinnedCounters
 from suricate.kernels.arcs import address
 from suricate.operators.cuda.launches import WideArray, multiprocessors
@@ -69,8 +69,7 @@ class LoopMemory:
         event = self.device.xp.cuda.Event(disable_timing=True)
         event.record()
         try:
-            while not event.done:
-                raise_fault(self.device)
+            while not is_done(self.device, event):
                 time.sleep(0)
         except KeyboardInterrupt:
             self._abort.array[0] = 1
