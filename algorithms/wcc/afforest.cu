@@ -55,7 +55,7 @@ __device__ __forceinline__ uint32_t sampled_neighbor(const View& g, uint32_t v, 
 // Unite vertices [first, last), but those of the set `done`, with a neighbour each.
 __device__ __forceinline__ void unite_some(const View& g, uint32_t* parent, uint32_t round, uint32_t done,
                                            uint32_t first, uint32_t last) {
-    for (unsigned long long v = first + thread_id(); v < last; v += thread_count()) {
+    for (unsigned long long v = first + wide_thread_id(); v < last; v += thread_count()) {
         if (fresh(parent[v]) != done) unite(parent, uint32_t(v), sampled_neighbor(g, uint32_t(v), round));
     }
 }

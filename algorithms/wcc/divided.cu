@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) find_hub(View g, 
     if (threadIdx.x == 0) best = 0;
     __syncthreads();
     unsigned long long mine = 0;
-    for (unsigned long long v = part.low + thread_id(); v < part.high; v += thread_count()) {
+    for (unsigned long long v = part.low + wide_thread_id(); v < part.high; v += thread_count()) {
         const unsigned long long arcs = degree(g, uint32_t(v)) + (both ? degree(h, uint32_t(v)) : 0);
         mine = max(mine, arcs << 32 | uint32_t(~v));
     }

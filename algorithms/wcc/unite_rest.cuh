@@ -26,7 +26,7 @@ template <class LeftOut>
 __device__ __forceinline__ void unite_rest(const View& g, const View& h, int both, uint32_t low, uint32_t high,
                                            uint32_t* parent, LeftOut&& left_out) {
     const uint32_t lane = threadIdx.x & 31;
-    for (unsigned long long base = low + thread_id() - lane; base < high; base += thread_count()) {
+    for (unsigned long long base = low + wide_thread_id() - lane; base < high; base += thread_count()) {
         uint32_t left = __ballot_sync(WARP, base + lane < high && !left_out(uint32_t(base) + lane));
         while (left) {
             uint32_t own = left;

@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) offer_listed(View 
         words::store(section.word + place, value);
         section.id[place] = v;
     };
-    for (unsigned long long i = first + thread_id() / TILE; i < end; i += thread_count() / TILE) {
+    for (unsigned long long i = first + wide_thread_id() / TILE; i < end; i += thread_count() / TILE) {
         const uint32_t u = memory.far[i], arcs = is_own(level, u) ? degree(g, u) : 0;
         value_t value;
         if (arcs == 0 || arcs > SMALL || !offer(tree, u, u, weight_t(1), section.broken, value ARGS)) continue;
@@ -190,7 +190,7 @@ take_listed(View g, View back, Level level, Lists lists, LoopMemory memory, valu
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) spread_list(Level level, Lists lists, LoopMemory memory,
                                                                           const value_t* tree) {
     const uint32_t first = *listed_in(lists, FIRST + lists.side), end = *listed_in(lists, FIRST + (lists.side ^ 1u));
-    for (unsigned long long i = first + thread_id(); i < end; i += thread_count())
+    for (unsigned long long i = first + wide_thread_id(); i < end; i += thread_count())
         atomicOr(level.next + memory.far[i] / 32, 1u << memory.far[i] % 32);
     for (unsigned long long i = thread_id(); i < level.size; i += thread_count()) level.cleared[i] = 0;
     if (thread_id() == 0 && first < end) set_sample(level, tree, memory.far[first]);

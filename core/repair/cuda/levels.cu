@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_offers(View g
 // The parents of this rank's vertices, uint32[num_vertices].
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pack_parents(Level level, const value_t* tree,
                                                                            uint32_t* parents) {
-    for (unsigned long long v = level.low + thread_id(); v < level.high; v += thread_count())
+    for (unsigned long long v = level.low + wide_thread_id(); v < level.high; v += thread_count())
         parents[v] = word_parent(stored(tree + v));
 }
 
