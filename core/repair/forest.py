@@ -27,7 +27,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from suricate.base.errors import ParameterError
+from suricate.base.errors import DeviceError, ParameterError, ShapeError
 from suricate.base.types import ArcList, EdgeList, PlacedArcs
 from suricate.edgefn import EDGE, argument_of, compile_function
 from suricate.intake.arrays import sorted_distinct
@@ -97,7 +97,8 @@ class Forest:
 
         Raises:
             VertexRangeError: a root is not a vertex of the graph.
-            DeviceError: ``roots`` are on another device.
+            DeviceError: the roots, or the words, are on another device than the graph.
+            ShapeError: there are fewer words than vertices.
         """
         belongs(graph, roots, "the frontier of roots")
         if not roots.distinct:
@@ -113,6 +114,9 @@ class Forest:
         ``graph`` already holds the change, and the words have one entry per vertex. Each argument is an ``EdgeSet``,
         an ``ArcList``, ``PlacedArcs`` or None, with both arcs of undirected edges; no arc is in two of them.
         ``replaced`` has the new weights.
+
+        Raises:
+            ShapeError: there are fewer words than vertices.
         """
         return self._run(graph, None, (_arcs(deleted), _arcs(replaced), _arcs(inserted)))
 
@@ -137,6 +141,9 @@ class Forest:
 
     def _repairs_on(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``."""
+        if len(self.words) < graph.num_vertices:
+            reason = f"the forest has {len(self.words)} words, but there are {graph.num_vertices} vertices"
+            raise ShapeError(f"{reason}: call words.resize(graph.num_vertices)")
         if self._repairs is None or self._repairs.graph is not graph:
             self._repairs = self._bound(graph)
         return self._repairs
@@ -151,6 +158,8 @@ class Forest:
 
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""
+        if self.words.device != graph.device:
+            raise DeviceError(f"the words of the forest are on {self.words.device}, the graph on {graph.device}")
         if graph.partition is not None:
             return graph.partition.repairs(self, graph)
         values = (self.words, *self.args)

@@ -9,7 +9,7 @@ import pytest
 
 import suricate as su
 from suricate.base.types import EMPTY, ArcList
-from suricate.errors import ParameterError
+from suricate.errors import ParameterError, ShapeError
 from suricate.operators.cpu.measuring import MANY
 from suricate.repair.cpu import repairs, waiting
 from suricate.repair.forest import Forest
@@ -202,6 +202,15 @@ def test_words_need_a_parent() -> None:
     words = su.words(3, keys={"level": "uint32", "parent": "uint32"})
     with pytest.raises(ParameterError, match="payload 'parent'"):
         Forest(words, farther, unreached)
+
+
+def test_words_that_lack_entries_are_refused() -> None:
+    graph = su.Graph(4, device="cpu")
+    forest = tree_of(graph, wide=False)
+    graph.insert_vertices(9)
+    for call in (lambda: forest.compute(graph, root(graph)), lambda: forest.repair(graph)):
+        with pytest.raises(ShapeError, match=r"4 words, but there are 13 vertices: call words.resize"):
+            call()
 
 
 @pytest.mark.parametrize("uniform", [True, False])
