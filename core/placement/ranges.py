@@ -58,15 +58,20 @@ def move_rows(stores: tuple[Store, ...], comm: Comm, bounds: Array, table: Divid
 
     Returns:
         False, with everything as it was, if a rank lacks the memory; else True.
+
+    Raises:
+        Exception: on all ranks, another exception of a store; everything is as it was, too.
     """
     done: list[Move] = []
     try:
         for move in [Move(store, comm, bounds, table, most) for store in stores]:
             done.append(move)
             move.make()
-    except MemoryError:
+    except Exception as error:
         for move in done:
             move.undo()
+        if not isinstance(error, MemoryError):
+            raise
         return False
     return True
 

@@ -152,24 +152,51 @@ def test_rows_that_move_are_not_newly_inserted(backend: str, monkeypatch: pytest
     assert others == [(bounds, edges)]
 
 
-@pytest.mark.parametrize(("name", "call"), [("reserve", 3), ("insert", 2), ("delete", 1)])
+@pytest.mark.parametrize(("name", "call"), [("reserve", 1), ("insert", 2), ("delete", 1)])
 def test_without_memory_for_rows_that_move_ranges_stay(name: str, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "FEW", 10)
 
     def job(comm: Comm) -> None:
         graph = made(comm)
-        fail(comm, graph, name, call)
-        graph.insert_edges(*cut(comm, np.full(30, N - 1), np.arange(30)))
+        calls = fail(comm, graph, name, call)
+        src, dst = N - 1 - np.arange(30) // 3, np.arange(30)
+        graph.insert_edges(*cut(comm, src, dst))
+        assert calls[0] >= call * comm.rank
         assert graph.partition is not None
         assert graph.partition.bounds.tolist() == [0, N // 2, N]
-        assert listed(graph.edges()) == [(N - 1, v) for v in range(30)]
+        assert listed(graph.edges()) == sorted(zip(src.tolist(), dst.tolist(), strict=True))
         graph.check()
 
     run(job, 2)
 
 
-def fail(comm: Comm, graph: su.Graph, name: str, number: int, store: int = 0) -> None:
-    """Have a call of a method of a store of rank 1 fail."""
+@pytest.mark.parametrize(("name", "call"), [("insert", 2), ("delete", 1)])
+def test_rows_that_move_are_moved_back_whatever_a_store_raises(
+    name: str, call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition, "FEW", 10)
+
+    def job(comm: Comm) -> None:
+        graph = made(comm)
+        components = graph.track("wcc")
+        fail(comm, graph, name, call, error=RuntimeError)
+        src, dst = N - 1 - np.arange(30) // 3, np.arange(30)
+        with pytest.raises(RuntimeError, match="none left"):
+            graph.insert_edges(*cut(comm, src, dst))
+        assert listed(graph.edges()) == sorted(zip(src.tolist(), dst.tolist(), strict=True))
+        graph.check()
+        graph.insert_edges(*cut(comm, np.array([0]), np.array([0])))
+        graph.check()
+        assert graph.num_edges == 31
+        assert components.result.num_components == 10  # stars of four vertices
+
+    run(job, 2)
+
+
+def fail(
+    comm: Comm, graph: su.Graph, name: str, number: int, store: int = 0, error: type[Exception] = MemoryError
+) -> list[int]:
+    """Have a call of a method of a store of rank 1 fail; return the number of its calls so far."""
     assert graph.partition is not None
     local, calls = graph.partition.stores[store].local, [0]
     method = getattr(local, name)
@@ -177,11 +204,12 @@ def fail(comm: Comm, graph: su.Graph, name: str, number: int, store: int = 0) ->
     def failing(*args: Any, **options: Any) -> Any:
         calls[0] += 1
         if calls[0] == number:
-            raise MemoryError("none left")
+            raise error("none left")
         return method(*args, **options)
 
     if comm.rank == 1:
         setattr(local, name, failing)
+    return calls
 
 
 def test_first_ranges_go_by_expected_degrees() -> None:
