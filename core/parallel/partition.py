@@ -243,9 +243,9 @@ class Partition:
 
     def count_arcs(self) -> None:
         """Count the arcs that came and went with the last batch, if that has not been done; waits for it."""
-        tally, self._tally = self._tally, None
-        if tally is not None:
-            tally.note(self)
+        if self._tally is not None:
+            self._tally.note(self)
+            self._tally = None  # not before: the wait may be interrupted
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs since the last batch; collective."""

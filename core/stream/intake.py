@@ -46,7 +46,7 @@ class Intake:
         self.begun = False  #: whether a chunk has said which columns there are
 
     def events(self, chunk: Mapping[str, Any], arrivals: Arrivals | None = None) -> Events:
-        """Return the valid events of a chunk; invalid rows are handled as ``refusals`` says.
+        """Return the valid events of a chunk, copies; invalid rows are handled as ``refusals`` says.
 
         ``arrivals`` takes ids to the device on which the window's events are.
 
@@ -58,7 +58,7 @@ class Intake:
         (src, bad_src), (dst, bad_dst) = self._both_ends(chunk, arrivals)
         weight, bad_weights = (None, None) if "weight" not in chunk else checked_weights(chunk["weight"])
         self._demand_same(weight)
-        weight = weight if weight is None else weight.astype(self.weight_dtype, copy=False)
+        weight = weight if weight is None else weight.astype(self.weight_dtype)
         attributes, bad_attributes = self.attributes.values(chunk)
         kind = kinds_of(chunk["kind"]) if "kind" in chunk else None
         if bad_attributes is not None and kind is not None:
@@ -140,7 +140,7 @@ class Intake:
         if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")
         self.has_unit = has_unit
-        return ticks, bad
+        return ticks.copy() if np.may_share_memory(ticks, times) else ticks, bad
 
     def _demand_same(self, weight: np.ndarray | None) -> None:
         dtype = None if weight is None else weight.dtype

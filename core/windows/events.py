@@ -90,7 +90,7 @@ def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -
 
 
 def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return ids as ``uint32``, and a mask of those that are not valid vertex ids (None: all are valid).
+    """Return ids as ``uint32``, a copy, and a mask of those that are not valid vertex ids (None: all are valid).
 
     Ids on a CUDA device stay there if all are valid; waits for the device. ``label`` names the column in messages.
     """
@@ -104,7 +104,7 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
         array = on_host(array)
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad
-    return array.astype(np.uint32, copy=False), None
+    return array.astype(np.uint32), None
 
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:

@@ -55,7 +55,7 @@ class Arrivals:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until they are copied and checked.
 
         Args:
-            src, dst: arrays of one length, on the host or on the device; host arrays may be changed afterwards.
+            src, dst: arrays of one length, on the host or on the device; they may be changed afterwards.
 
         Returns:
             None if they are few, of an unsupported kind, or contain invalid ids, which :func:`checked_ids` then
@@ -88,11 +88,10 @@ class Arrivals:
 
     def _kept(self, src: Array, dst: Array) -> tuple[Array, Array] | None:
         """Take columns that are on the device."""
-        valid = self._are_ids((src, dst), self._largest)
-        if valid and src.dtype != np.uint32:
+        if self._are_ids((src, dst), self._largest):
             return self._taken((src, dst), self._largest)
         self._largest.fill(0)
-        return (src, dst) if valid else None
+        return None
 
     def _are_ids(self, ends: tuple[Array, Array], largest: Array) -> bool:
         """Return whether all are ids of vertices; waits for the current stream."""

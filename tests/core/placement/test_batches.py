@@ -52,7 +52,10 @@ def test_what_launches_find_is_an_error_on_all_ranks_before_anything_changes() -
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("directed", [True, False])
-def test_arcs_are_counted_when_they_are_asked_for(directed: bool) -> None:
+def test_arcs_are_counted_when_they_are_asked_for(directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(is_done: Any) -> None:
+        raise KeyboardInterrupt
+
     def job(comm: Comm) -> Any:
         graph = Graph(N, device="cuda", directed=directed, in_edges=directed, comm=comm)
         assert graph.partition is not None
@@ -60,6 +63,10 @@ def test_arcs_are_counted_when_they_are_asked_for(directed: bool) -> None:
         mine = ids[comm.rank :: 2]
         graph.insert_edges(mine, mine)  # loops
         graph.insert_edges(mine, (mine + 1) % N)  # nobody has asked for the first batch
+        with monkeypatch.context() as patch:
+            patch.setattr(comm, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                assert graph.num_edges
         copy = graph.to("cuda")
         assert graph.num_edges == copy.num_edges == 2 * N
         delta = graph.apply(Batch(insert=(mine, (mine + 2) % N), delete=(mine, mine)))

@@ -242,6 +242,23 @@ def test_live_events_are_used_with_their_device_current(monkeypatch: pytest.Monk
     assert len(ring.held().new[0]) == len(ring.save()["row"]) == ring.num_pairs
 
 
+@pytest.mark.parametrize("least", [2, 9])
+def test_a_source_may_write_the_next_chunk_to_the_same_arrays_of_the_device(
+    least: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrivals, "LEAST", least)
+    xp = resolve_device("cuda").xp
+    src, dst = xp.zeros(3, np.uint32), xp.arange(3, dtype=np.uint32)
+
+    def chunks() -> Iterator[dict[str, Any]]:
+        for at in range(4):
+            src.fill(at)
+            yield {"src": src, "dst": dst}
+
+    found = [pairs_of(w.graph) for w in st.Window(chunks(), size=12, slide=12, graph={"device": "cuda"})]
+    assert found == [{(u, v) for u in range(4) for v in range(3)}]
+
+
 def test_bad_ids_on_the_device_are_named() -> None:
     xp = resolve_device("cuda").xp
     events = {"src": xp.asarray([0, -3]), "dst": xp.asarray([1, 2])}

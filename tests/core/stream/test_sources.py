@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -452,3 +453,23 @@ def test_what_a_source_takes_itself_is_refused() -> None:
     for options in ({"time_unit": "s"}, {"columns": {"src": "payer"}}):
         with pytest.raises(ParameterError, match="takes them itself"):
             st.Window(source, size="5s", slide="1s", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("size", [6, "6"])
+@pytest.mark.parametrize("dtype", ["uint32", "int64"])
+def test_a_source_may_write_the_next_chunk_to_the_same_arrays(size: int | str, dtype: str) -> None:
+    """A slide holds two chunks; whichever dtypes need no conversion."""
+    src, dst, kind = np.zeros(3, dtype), np.arange(3).astype(dtype), np.ones(3, np.int8)
+    time, weight = np.zeros(3, np.int64), np.zeros(3)
+
+    def chunks() -> Iterator[dict[str, np.ndarray]]:
+        for at in range(4):
+            src[:], weight[:], kind[:] = at, at, 0 if at == 2 else 1
+            time[:] = range(3 * at, 3 * at + 3)
+            yield {"src": src, "dst": dst, "time": time, "weight": weight, "kind": kind}
+
+    found = [
+        sorted(zip(*(part.tolist() for part in w.graph.edges()), strict=True))
+        for w in st.Window(chunks(), size=size, slide=size, graph={"device": "cpu"})
+    ]
+    assert found == [[(u, v, u) for u in pair for v in range(3)] for pair in ((0, 1), (2, 3))]
