@@ -101,8 +101,7 @@ def test_a_kit_of_algorithms_runs_in_every_kind_on_the_default_backend_and_in_on
 def test_what_shows_less_of_a_kit_of_algorithms_runs_in_a_directed_and_an_undirected_kind() -> None:
     kinds, others, elsewhere = split(chosen(of_kit("test_compute")))
     assert sorted(kind.directed for kind in kinds) == [False, True]
-    assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
-    assert len(elsewhere) == 1
+    assert (others, elsewhere) == ([], [])
 
 
 def test_tests_of_a_kit_share_what_is_compiled() -> None:

@@ -249,10 +249,10 @@ def _by_turns(group: list[pytest.Item]) -> list[pytest.Item]:
 def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     """Return what runs of a test of a kit of algorithms, and of a test on CUDA, where every backend compiles again.
 
-    Of a kit, that is every kind of graph on the default backend with the first set of parameters, and one kind, by
-    turns, with each other set, and on the other backend. On the CPU the tests that show less than others have one
-    directed and one undirected kind. On CUDA weights are of one type, by turns, and only the tests of the kit that
-    show most run with other sets and on another backend; of tests that are of no kit, one is there.
+    Of a kit, that is every kind of graph on the default backend with the first set of parameters. The tests of the kit
+    that show most run with each other set and on the other backend, too, with one kind by turns. On the CPU the others
+    have one directed and one undirected kind; on CUDA weights are of one type, by turns. Of tests that are of no kit,
+    one is there on CUDA.
     """
     first, on_cuda = group[0], group[0].get_closest_marker("gpu") is not None
     if first.get_closest_marker("every_backend"):
@@ -265,9 +265,9 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     for item in group:
         is_main = _is_on_default(item) and _value(item, "params") == _value(first, "params")
         (main if is_main else rest).append(item)
+    rest = [item for item in rest if _function(item) in TELLING]
     if on_cuda:
         main = _one_of_each(main, lambda item: _weight_of(item) is not None or _value(item, "variant"))
-        rest = [item for item in rest if _function(item) in TELLING]
     elif _function(first) not in TELLING:
         main = _one_of_each(main, lambda item: getattr(_params(item).get("variant"), "directed", item.nodeid))
     return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"), others=True)
