@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any
 
 from suricate.base.devices import Device
@@ -14,14 +13,7 @@ NOT_READY = 600  #: the status of an event, or a stream, that is not done
 
 def multiprocessors(device: Device) -> int:
     """Return the number of multiprocessors of a CUDA device."""
-    return _multiprocessors(device.index)
-
-
-@cache
-def _multiprocessors(index: int | None) -> int:
-    import cupy
-
-    count: int = cupy.cuda.Device(index).attributes["MultiProcessorCount"]  # CuPy asks for all attributes
+    count: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
     return count
 
 
