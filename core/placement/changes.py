@@ -314,6 +314,15 @@ class DividedUpdater(Updater):
         arcs.check = edges.check
         return arcs
 
+    def count_edges(self) -> int:
+        """Return the number of edges; on a device :meth:`most_arcs` does not follow, as one rank alone may ask."""
+        arcs = self.out.num_edges
+        return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
+
+    def most_arcs(self) -> int:
+        """Return an upper bound of the number of arcs, without waiting for a device; the same on all ranks."""
+        return self._counted + self._added if self.device.is_cuda else self.out.num_edges
+
     @property
     def had_loops(self) -> bool:
         """Whether the graph holds self-loops, the same on all ranks."""

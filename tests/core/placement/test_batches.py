@@ -128,6 +128,27 @@ def test_a_batch_goes_by_slices_where_numpy_lacks_the_memory_on_one_rank() -> No
     assert run(job, 2) == [2 * LEAST] * 2
 
 
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_bounds_that_ranks_decide_by_do_not_depend_on_who_asks(device: str) -> None:
+    """Edges that come again are in the bound until they are counted: one rank alone prints the graph, and asks."""
+
+    def job(comm: Comm) -> list[int]:
+        graph = Graph(N, device=device, directed=False, comm=comm)
+        ids = np.arange(N)[comm.rank :: 2]
+        most = []
+        for _ in range(4):
+            graph.insert_edges(ids, (ids + 1) % N)
+            if comm.rank == 0:
+                assert f"{N} edges" in repr(graph)
+                assert graph.num_edges * 2 <= graph.most_arcs
+            graph.insert_edges(ids[:3], ids[:3] + 1)
+            most.append(graph.most_arcs)
+        return most
+
+    first, second = run(job, 2)
+    assert first == second
+
+
 def test_ranges_stay_where_no_batch_of_the_size_could_make_them_uneven() -> None:
     for before, most, few, stays in (
         ([100, 100], (0, 50), 1000, True),  # few arcs in all
