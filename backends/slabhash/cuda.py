@@ -43,6 +43,7 @@ from suricate.cuda.launch import StructKernel
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.errors import CapacityError
+from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UNVALIDATED, BatchKind, UnvalidatedBatch
 from suricate.primitives.changing import address
@@ -324,11 +325,16 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free what deletions have left behind; three launches, behind the deletion."""
+        """Free what deletions have left behind; three launches, behind the deletion.
+
+        Edges that the second one moves are found after the third, so an interrupt waits for that.
+        """
         view, part, listed = self._packed(slabs)[0], (np.int64(begin), np.int64(end)), self._trim_list
-        self._launch("trim_vertices", end - begin, view, np.float64(self._per_bucket), np.uint32(quota), listed, *part)
-        self._launch("trim_listed", FILL_THREADS, view, listed)
-        self._launch("trim_chains", end - begin, view, listed, *part)
+        limits = np.float64(self._per_bucket), np.uint32(quota)
+        with Uninterrupted():
+            self._launch("trim_vertices", end - begin, view, *limits, listed, *part)
+            self._launch("trim_listed", FILL_THREADS, view, listed)
+            self._launch("trim_chains", end - begin, view, listed, *part)
 
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 

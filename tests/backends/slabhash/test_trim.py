@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from typing import Any
+
 import numpy as np
 import pytest
 from emulated import GXX, EmulatedArray, launch
@@ -14,6 +17,7 @@ from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONC
 from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.types import EMPTY
+from suricate.graph import Graph
 
 MANY_BUCKETS, TRIM_LIST = 64, 1 + 2048 * 5  # of trim.cu, and of its list
 EMULATED = pytest.param("cuda", marks=pytest.mark.skipif(GXX is None, reason="g++ is not installed"))
@@ -78,6 +82,31 @@ def test_many_large_vertices_are_trimmed(trimmed_by: str) -> None:
     edges = store.edges()
     held = src[~gone] * 2000 + dst[~gone]
     assert np.array_equal(np.sort(edges.src.astype(np.int64) * 2000 + edges.dst), held)
+
+
+@pytest.mark.gpu
+def test_an_interrupt_waits_until_moved_edges_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from suricate.backends.slabhash.cuda import CudaKernels
+
+    launches, names = CudaKernels._launch, list[str]()
+
+    def interrupted(kernels: CudaKernels, name: str, *args: Any) -> None:
+        names.append(name)
+        if name == "trim_chains":
+            signal.raise_signal(signal.SIGINT)
+        launches(kernels, name, *args)
+
+    graph = Graph(2000, backend="slabhash", device="cuda", slab_bytes=32)
+    graph.insert_edges(np.zeros(1300, np.int64), np.arange(1300))
+    graph.delete_edges(np.zeros(1200, np.int64), np.arange(100, 1300))
+    store: Any = graph.store()
+    monkeypatch.setattr(CudaKernels, "_launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.kernels.trim(store.slabs, 1 << 20, 0, store.supply.ledger.capacity - store.supply.ledger.space)
+    assert names == ["trim_vertices", "trim_listed", "trim_chains"]
+    store.supply.read()
+    graph.check()
+    assert sorted(graph.neighbors(0).tolist()) == list(range(100))
 
 
 def test_a_chain_is_closed_up(trimmed_by: str) -> None:
