@@ -16,6 +16,17 @@ __device__ __forceinline__ T warp_sum(T x) {
 // A range of ids is [low, low + size): below low the difference is large.
 __device__ __forceinline__ bool within(uint32_t id, uint32_t low, uint32_t size) { return id - low < size; }
 
+// Block: add what its threads have to two sums in shared memory, which all see afterwards.
+template <class T> __device__ __forceinline__ void add_of_block(T* sums, T out, T in) {
+    out = warp_sum(out);
+    in = warp_sum(in);
+    if (threadIdx.x % WARP == 0) {
+        atomicAdd(&sums[0], out);
+        atomicAdd(&sums[1], in);
+    }
+    __syncthreads();
+}
+
 // Block of THREADS: count the edges of its part of the batch that the rank holds by source and by destination, and add them up.
 // Atomics: in shared memory, and two per block. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(THREADS) count_own(const __grid_constant__ Own a) {
@@ -28,13 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_own(const __grid_con
         out += within(a.src[i], a.low, a.size);
         if (BOTH) in += within(a.dst[i], a.low, a.size);
     }
-    out = warp_sum(out);
-    in = warp_sum(in);
-    if (threadIdx.x % WARP == 0) {
-        atomicAdd(&sums[0], out);
-        atomicAdd(&sums[1], in);
-    }
-    __syncthreads();
+    add_of_block(sums, out, in);
     if (threadIdx.x >= 2) return;
     a.counts[2 + threadIdx.x * gridDim.x + blockIdx.x] = sums[threadIdx.x];
     atomicAdd(&a.counts[threadIdx.x], sums[threadIdx.x]);
@@ -49,13 +54,7 @@ __device__ __forceinline__ void before_block(const Own& a, unsigned long long* s
         out += a.counts[2 + k];
         in += a.counts[2 + gridDim.x + k];
     }
-    out = warp_sum(out);
-    in = warp_sum(in);
-    if (threadIdx.x % WARP == 0) {
-        atomicAdd(&sums[0], out);
-        atomicAdd(&sums[1], in);
-    }
-    __syncthreads();
+    add_of_block(sums, out, in);
 }
 
 // Block of THREADS: write the edges of its part that the rank holds, in the order of the batch, and their places; those by
