@@ -60,7 +60,8 @@ class Repairs:
         """Compute from ``roots``; with None, repair after ``changes``: deleted, replaced and inserted arcs."""
         part, words = self.part, self.forest.words
         graph = part.follow()
-        if roots is not None and order is None and not roots.is_all and self._can_search():
+        uniform = self.forest.uniform and roots is not None and order is None and self._are_level(roots)
+        if roots is not None and uniform and self._can_search():
             return Search(part, self.forest, self.of_rank).run(roots)
         self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)
         self.push.altered = []
@@ -71,7 +72,7 @@ class Repairs:
             ids = self._seeds(*(self._counted(arcs) for arcs in changes))
         else:
             words.data[:] = self._starts()
-            if self.forest.uniform and order is None:
+            if uniform:
                 self.push.bottom_up = BottomUp.of(self.push, uniform=True)
             ids = self.xp.arange(graph.num_vertices, dtype=np.uint32) if roots.is_all else self.xp.sort(roots.vertices)
         steps, pushed, limit = 0, 0, graph.num_vertices + 1  # words may become smaller for ever
@@ -82,10 +83,17 @@ class Repairs:
         self._note_violations()
         return Propagated.of(steps, pushed, not len(ids))
 
+    def _are_level(self, roots: Frontier) -> bool:
+        """Return whether roots have the same keys, not so if all vertices are roots; waits for those of several."""
+        if roots.is_all or roots.capacity < 2:
+            return not roots.is_all
+        starts = self._starts()[roots.vertices]
+        return not keys_differ(starts[1:], starts[:-1], self.forest.words.layout).any()
+
     def _can_search(self) -> bool:
-        """Return whether a computation from scratch may be a search by levels on the device."""
+        """Return whether a computation from roots of the same keys may be a search by levels on the device."""
         args, size = self.forest.args, len(self.forest.words)
-        if not (self.forest.uniform and self.graph.device.is_cuda and self.graph.has_in_edges and size):
+        if not (self.graph.device.is_cuda and self.graph.has_in_edges and size):
             return False
         return not any(isinstance(value, Scalar) or value is self.graph for value in args)
 

@@ -56,11 +56,12 @@ class Forest:
         restart: function ``(v, words, *args) -> tuple``: the initial word of a vertex, which it gets again when it is
             invalid: a root (parent ``v``), or unreached (parent ``EMPTY``, keys that no offer exceeds).
         args: further arguments of both.
-        uniform: an offer depends on ``u`` only, offers of vertices with the same keys differ in the parent only, and
-            all roots of a computation have the same keys (breadth-first search). Then an offer is made once per vertex,
-            and steps may pull when the frontier is large and there are in-edges.
+        uniform: an offer depends on ``u`` only, and offers of vertices with the same keys differ in the parent only
+            (breadth-first search). Then an offer is made once per vertex; and if all roots of a computation have the
+            same keys, steps may pull when the frontier is large and there are in-edges.
 
-    No method waits for the device, unless ids of roots may be repeated, or no upper bound of them is known.
+    No method waits for the device, unless ids of roots may be repeated, or no upper bound of them is known; or with
+    ``uniform`` there are several roots, and the graph is one of several processes.
     """
 
     def __init__(

@@ -14,7 +14,7 @@ import numpy as np
 from suricate.base.forks import renewed
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
-from suricate.edgefn.layout import HALF, Layout, numba_decoded
+from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
 from suricate.kernels.generated import cursor_functions, load_module, offers
 from suricate.operators.call import Call, Stamps, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
@@ -143,7 +143,7 @@ class _Repair:
             self.queue[:count] = roots.vertices
         else:
             count = self._offers(invalid, (replaced, inserted))
-        if self.uniform and roots is not None and not everything:
+        if self.uniform and roots is not None and not everything and self._is_level(self.queue[:count]):
             steps, pushed = self._search(count)
         elif order is not None and not self.uniform:
             steps, pushed = self._in_order(everything, count, order[1])
@@ -151,6 +151,11 @@ class _Repair:
             steps, pushed = self._in_steps(everything, count, by_level=self.uniform)
         self.stamps.give_back(self.step)
         return Propagated.of(steps, pushed, True)
+
+    def _is_level(self, ids: np.ndarray) -> bool:
+        """Return whether vertices have the same keys."""
+        words = self.tree[ids]
+        return not keys_differ(words[1:], words[:-1], self.call.layout).any()
 
     def _search(self, count: int) -> tuple[int, int]:
         """Push or pull from what is queued, which has the same keys, until nothing changes."""

@@ -114,6 +114,20 @@ __device__ __forceinline__ void restart_all(uint32_t num_vertices, word_t* tree 
     }
 }
 
+// Whether roots have different keys, or all vertices are roots; the same for the whole grid, all threads of which call it.
+__device__ __forceinline__ bool roots_differ(const Vertices& roots, const word_t* tree) {
+    if (roots.ids == nullptr) return true;
+    const uint32_t number = number_of(roots);
+    if (number < 2) return false;
+    const word_t first = words::load_now(tree + roots.ids[0]);
+    int differs = 0;
+    for (unsigned long long i = threadIdx.x; i < number; i += blockDim.x) {
+        const word_t word = words::load_now(tree + roots.ids[i]);
+        differs |= keys_less(word, first) || keys_less(first, word);
+    }
+    return __syncthreads_or(differs);
+}
+
 // tree word_t[num_vertices]; roots: what the steps begin with, FROM_SCRATCH; deleted, replaced, inserted: to repair with; width: of the window,
 // HAS_WINDOW (a repair goes by it where frontiers are large); violated uint32[1]: becomes 1 if an offer was not above its maker; outcome: zero at launch.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
@@ -142,6 +156,14 @@ repair(View g, View back, uint32_t num_vertices, Vertices roots, Arcs deleted, A
 #if FROM_SCRATCH
     restart_all(num_vertices, tree ARGS);
     grid_barrier(steps.state, steps.expected);
+#if IS_UNIFORM
+    if (roots_differ(roots, tree)) {  // then a vertex may be reached again
+        steps.once = false;
+#if HAS_PULL
+        policy.pull_from = EMPTY;
+#endif
+    }
+#endif
     const uint32_t left =
         run_steps(g, back, steps, roots.ids, number_of(roots), false, tree, policy, shared, [](const Changed&) {} ARGS);
 #else

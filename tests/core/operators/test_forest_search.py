@@ -100,3 +100,28 @@ def test_offers_that_are_not_above_are_noted(steps: str, monkeypatch: Any) -> No
     forest.compute(graph, Frontier(graph.device, np.zeros(1, np.uint32)))
     assert forest.violated[0]
     assert words.parent.tolist() == [0, 1, *[EMPTY] * (N - 2)]
+
+
+def further(u, v, w, words):
+    return words.level[u] + 1, u
+
+
+def two_roots(v, words):
+    if v < 2:
+        return 2 * v, v
+    return EMPTY, EMPTY
+
+
+@pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_roots_may_have_different_keys(family: Any, steps: str, monkeypatch: Any) -> None:
+    for name, value in zip(LIMITS, STEPS[steps], strict=True):
+        monkeypatch.setattr(forest_search, name, value)
+    graph = graph_of(family, in_edges=True)
+    found = []
+    for uniform in (True, False):
+        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = Forest(words, further, two_roots, uniform=uniform)
+        forest.compute(graph, Frontier(graph.device, np.arange(2, dtype=np.uint32)))
+        found.append([words.level.tolist(), words.parent.tolist()])
+    assert found[0] == found[1]

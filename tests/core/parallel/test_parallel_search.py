@@ -130,6 +130,37 @@ def test_roots_are_checked_and_offers_that_nobody_gets_are_not_noted(device: str
     run(job, 2)
 
 
+def further(u, v, w, words):
+    return words.level[u] + 1, u
+
+
+def two_roots(v, words):
+    if v < 2:
+        return 3 * v, v
+    return EMPTY, EMPTY
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_roots_of_different_keys_are_pushed_from(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without several ranks: in a pull any neighbour in the frontier would do."""
+    n, edges, _ = skewed()
+    noted = Noted(monkeypatch, 2)
+
+    def job(comm: Comm | None, *, uniform: bool = True) -> list[np.ndarray]:
+        graph = made(comm, n, edges, DIRECTED | {"device": device})
+        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = su.Forest(words, further, two_roots, uniform=uniform)
+        forest.compute(graph, su.Frontier.from_vertices(graph, [0, 1]))
+        assert not forest.violated[0]
+        return [graph.device.to_numpy(part).copy() for part in (words.level, words.ids("parent"))]
+
+    wanted = job(None, uniform=False)
+    for found in (job(None), *run(job, 2)):
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert noted.steps == [[], []]
+
+
 @pytest.mark.parametrize("places", [FEW, search.PLACES])
 def test_deleted_vertices_are_not_reached(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also by searches from scratch after changes, which begin with the words of the one before."""
