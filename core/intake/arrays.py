@@ -252,16 +252,18 @@ def checked_edges(
     return EdgeList(_ids_of(src), _ids_of(dst), weight) if valid is None else valid._replace(weight=weight)
 
 
-def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: np.dtype | None = None) -> EdgeList | None:
+def few_valid(
+    edges: tuple[Any, Any, Any], num_vertices: int, dtype: np.dtype | None = None, most: int = SHORT
+) -> EdgeList | None:
     """Return copies of a small valid batch, with ``uint32`` ids, checked by a compiled loop; else None.
 
-    It takes plain arrays of equal length, of 1 to :data:`SHORT` ids of a dtype in :data:`COMPILED`, and weights of
+    It takes plain arrays of equal length, of 1 to ``most`` ids of a dtype in :data:`COMPILED`, and weights of
     ``dtype``, if Numba is loaded already. Calls of NumPy would take most of the time of such a batch.
     """
     src, dst, weight = edges
     if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:
         return None
-    if not 0 < len(src) <= SHORT or dst.dtype != src.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
+    if not 0 < len(src) <= most or dst.dtype != src.dtype or src.dtype not in COMPILED or "numba" not in sys.modules:
         return None
     if not (src.flags.carray and dst.flags.carray) or (weight is None) != (dtype is None):
         return None  # the loop is not compiled for strides, nor for read-only memory

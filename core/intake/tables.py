@@ -10,7 +10,7 @@ import numpy as np
 
 def column_names(table: Any) -> list[Any] | None:
     """Return the names of the columns of a table, None if ``table`` is not one."""
-    if isinstance(table, Mapping):
+    if type(table) is dict or isinstance(table, Mapping):  # the latter takes longer
         return list(table)
     names = getattr(table, "column_names", None)  # of Arrow
     names = getattr(table, "columns", None) if names is None else names

@@ -25,6 +25,8 @@ from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
 from suricate.windows.rule import AHEAD, LATE, TAKEN
 
+_NONE = nullcontext()
+
 
 class Due(NamedTuple):
     """A slide that has just closed.
@@ -102,13 +104,13 @@ class Contents:
             verdict = self.rule.judge(events.time)
             if verdict is not None:
                 events = self._in_time(events, verdict)
-        if events.number:
+        if len(events.time):
             self._waiting.append(events)
             self._sorted = None
 
     def _current(self) -> AbstractContextManager[Any]:
         """Return a context in which the device that has the live events is current."""
-        return nullcontext() if self.ring is None else self.ring.device.current()
+        return _NONE if self.ring is None or not self.ring.device.is_cuda else self.ring.device.current()
 
     def _begin(self) -> AnyRing:
         """Make the rule and the ring, which depend on the first chunk."""
@@ -146,18 +148,19 @@ class Contents:
 
     def next_change(self) -> Due | None:
         """Close the next slide that is due; return None if none is."""
-        if self.ring is None:
+        if self.ring is None or not self.rule.may_close:
             return None
         waiting = self._by_time()
-        end = self.rule.next_end(int(waiting.time[0]) if waiting.number else None, self.ring.oldest)
+        most = len(waiting.time)
+        end = self.rule.next_end(int(waiting.time[0]) if most else None, self.ring.oldest)
         if end is None:
             return None
         number = number_before(waiting.time, end)
-        change, free = self._change(self.ring, waiting.taken(slice(0, number)), end)
+        change, free = self._change(self.ring, waiting if number == most else waiting.taken(slice(number)), end)
         self._sorted = waiting.taken(slice(number, None))
-        self._waiting = [self._sorted] if number < waiting.number else []
+        self._waiting = [self._sorted] if number < most else []
         self.rule.last = end
-        if self.intake.attributes.has_many_texts:
+        if self.intake.attributes.texts and self.intake.attributes.has_many_texts:
             waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
         return Due(end, change, free, number)
@@ -168,6 +171,8 @@ class Contents:
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
         """
+        if self._sorted is None and len(self._waiting) == 1 and self._options.mode != TIME:
+            self._sorted = self._waiting[0]
         if self._sorted is None:
             none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
             try:

@@ -120,6 +120,8 @@ class Graphs:
     def _weights(self, change: Change) -> Any:
         """Return the weights of a change as the graph takes them, or its columns of edges."""
         assert self.graph is not None
+        if change.value is None and change.attributes is None:
+            return None
         kinds, value = self.graph.options.edge_columns, None
         dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
         if change.value is not None and dtype is not None:

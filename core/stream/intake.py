@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
 from suricate.io.sources.times import moment, ticks_of
 from suricate.stream.naming import VertexNames
-from suricate.windows.events import Events, bad_id, checked_ids, checked_weights, times_of
+from suricate.windows.events import Events, bad_id, both_ids, checked_ids, checked_weights, times_of
 from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import AttributeIntake
+
+_CHECKED = "time", "src", "dst", "weight", "attributes"  # columns that may have bad values
 
 
 class Intake:
@@ -64,24 +66,26 @@ class Intake:
         if bad_attributes is not None and kind is not None:
             bad_attributes &= kind != DELETE  # what a deletion has there is not used
         events = Events(time, src, dst, weight, kind, attributes)
-        problems = {
-            "time": bad_times, "src": bad_src, "dst": bad_dst, "weight": bad_weights, "attributes": bad_attributes
-        }  # fmt: skip
+        masks = bad_times, bad_src, bad_dst, bad_weights, bad_attributes
+        if any(mask is not None for mask in masks):
+            events = self._valid(events, chunk, masks)
+        self.position += events.number if self._mode == "count" else 0
+        return events
+
+    def _valid(self, events: Events, chunk: Mapping[str, Any], masks: Sequence[np.ndarray | None]) -> Events:
+        """Return events without the bad ones, which are handled as ``refusals`` says; a mask of them per column."""
+        problems = {label: bad for label, bad in zip(_CHECKED, masks, strict=True) if bad is not None}
         for label, bad in problems.items():
-            if bad is not None and bad.any() and self._refusals.raises:
+            if bad.any() and self._refusals.raises:
                 if label in ("src", "dst"):
                     raise bad_id(chunk[label], bad, label)
                 raise WeightError(f"{label}: a value is missing or infinite; on_error='skip' leaves such events out")
-        found = [bad for bad in problems.values() if bad is not None]
-        if found:
-            bad = np.logical_or.reduce(found)
-            refused, events = events.taken(bad), events.taken(~bad)
-            if self._mode != "time":  # only valid events have a number
-                refused = refused._replace(time=np.zeros(refused.number, np.int64))
-                events = events._replace(time=self._numbers(events.number))
-            why = "missing, infinite or out of range"
-            self.refuse(self._refusals, refused, why)
-        self.position += events.number if self._mode == "count" else 0
+        bad = np.logical_or.reduce([*problems.values()])
+        refused, events = events.taken(bad), events.taken(~bad)
+        if self._mode != "time":  # only valid events have a number
+            refused = refused._replace(time=np.zeros(refused.number, np.int64))
+            events = events._replace(time=self._numbers(events.number))
+        self.refuse(self._refusals, refused, "missing, infinite or out of range")
         return events
 
     def refuse(self, refusals: Refusals, events: Events, reason: str) -> None:
@@ -111,9 +115,12 @@ class Intake:
 
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
         """Return sources and destinations, as ids or tokens of names, each with which of them are none."""
-        taken = None if arrivals is None else arrivals.take(chunk["src"], chunk["dst"])
+        src, dst = chunk["src"], chunk["dst"]
+        taken = None if arrivals is None else arrivals.take(src, dst)
+        if taken is None and self._names is None:
+            taken = both_ids(src, dst)
         if taken is not None:
-            return [(ids, None) for ids in taken]
+            return [(taken[0], None), (taken[1], None)]
         return [self._ends(chunk[label], label) for label in ("src", "dst")]
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:

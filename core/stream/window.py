@@ -407,7 +407,7 @@ class Window:
                 self.contents.mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
-            for each, rows in zip(refusals, held(), strict=True):
+            for each, rows in zip(refusals, held(), strict=True) if refusals else ():
                 each.put(len(rows), rows)
             self._position = position
             yield from self._close(time.perf_counter() - begin)

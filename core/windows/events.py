@@ -12,7 +12,7 @@ from suricate.base.devices import module_of
 from suricate.base.errors import DTypeError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
-from suricate.intake.arrays import as_array, is_cuda_array, on_host
+from suricate.intake.arrays import as_array, few_valid, is_cuda_array, on_host
 from suricate.io.sources.columns import widened
 from suricate.io.sources.kinds import INSERT
 
@@ -42,8 +42,12 @@ class Events(NamedTuple):
 
     def taken(self, which: Any) -> Events:
         """Return the events selected by an array of positions, a slice or a mask."""
-        time = self.time if isinstance(which, slice) else times_of(self.time)
-        return Events(time[which], *(None if column is None else column[which] for column in self[1:]))  # type: ignore[arg-type]
+        time, src, dst, weight, kind, attributes = self
+        time = time if isinstance(which, slice) else times_of(time)
+        return Events(
+            time[which], src[which], dst[which], None if weight is None else weight[which],
+            None if kind is None else kind[which], None if attributes is None else attributes[which],
+        )  # fmt: skip
 
 
 def times_of(time: np.ndarray | range) -> np.ndarray:
@@ -105,6 +109,15 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
         bad = (array < 0) | (array >= MAX_VERTICES)
         return np.where(bad, 0, array).astype(np.uint32), bad
     return array.astype(np.uint32), None
+
+
+def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return copies of sources and destinations as ``uint32``, made and checked in one pass.
+
+    None if an id is none of a vertex, or arrays are of another kind than the loop takes; :func:`checked_ids` takes all.
+    """
+    copies = few_valid((src, dst, None), MAX_VERTICES, most=len(src))
+    return None if copies is None else copies[:2]
 
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:

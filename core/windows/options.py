@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from suricate.base.errors import ParameterError
@@ -57,7 +58,7 @@ class WindowOptions:
             if self.mode == COUNT and self.slide > self.size:
                 raise ParameterError(f"slide={self.slide} is larger than size={self.size}: events would be left out")
 
-    @property
+    @cached_property
     def mode(self) -> str:
         """What slides are measured in: ``"time"``, ``"count"`` (of events) or ``"step"`` (of the source)."""
         if isinstance(self.slide, str) and self.slide == STEP:

@@ -78,13 +78,9 @@ class Grid(NamedTuple):
     slide: int
     origin: int
 
-    def floor(self, time: int) -> int:
-        """Return the largest end that is not above ``time``."""
-        return self.origin + (time - self.origin) // self.slide * self.slide
-
     def after(self, time: int) -> int:
         """Return the first end above ``time``."""
-        return self.floor(time) + self.slide
+        return self.origin + ((time - self.origin) // self.slide + 1) * self.slide
 
 
 class Rule:
@@ -141,6 +137,17 @@ class Rule:
         if newest is not None and (self.last is None or newest >= self.last):
             self._limit = self.grid.after(newest)
 
+    @property
+    def may_close(self) -> bool:
+        """Whether a slide may be due that has not closed."""
+        return self._due > (NEVER if self.last is None else self.last)
+
+    @property
+    def _due(self) -> int:
+        """The newest end that may close."""
+        due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
+        return due if self._limit is None else max(due, self._limit)
+
     def next_end(self, entering: int | None, leaving: int | None) -> int | None:
         """Return the end of the slide that closes next, None if none is due.
 
@@ -148,15 +155,13 @@ class Rule:
             entering: the oldest time of an event that has not entered, or None.
             leaving: the oldest time of an event in the window, or None.
         """
-        due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
-        due = due if self._limit is None else max(due, self._limit)
-        ends = [] if entering is None else [self.grid.after(entering)]
-        if leaving is not None and self.grid.size is not None:
-            ends.append(self.grid.after(leaving + self.grid.size))
-        if self._every and self.last is not None:
-            ends.append(self.last + self.grid.slide)
-        end = min(ends, default=None)
-        return None if end is None or end > due else end
+        size = self.grid.size
+        if leaving is not None and size is not None and (entering is None or leaving + size < entering):
+            entering = leaving + size
+        if self._every and self.last is not None and (entering is None or self.last < entering):
+            entering = self.last
+        end = None if entering is None else self.grid.after(entering)
+        return None if end is None or end > self._due else end
 
     def is_partial(self, end: int) -> bool:
         """Return whether a slide closes only because the source has ended, with events possibly missing."""

@@ -328,20 +328,23 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
         return columns_of(load_pyarrow().table(chunk), columns, attributes)
     if names is None:
         raise ParameterError(f"a chunk must be a dict of arrays, a frame or an Arrow table, got {shown(chunk)}")
-    wanted = {role: columns.get(role, role) for role in (*COLUMNS, *attributes)}
-    needed = {"src", "dst", *columns, *attributes}
-    missing = [name for role, name in wanted.items() if name not in names and role in needed]
-    if missing:
-        raise ParameterError(f"a chunk has no column {missing[0]!r}; it has {', '.join(sorted(map(str, names)))}")
-    found = {role: _column(chunk[name], role) for role, name in wanted.items() if name in names}
-    lengths = {role: len(column) for role, column in found.items()}
-    if len(set(lengths.values())) > 1:
+    found: dict[str, Any] = {}
+    for role in (*COLUMNS, *attributes):
+        name = columns.get(role, role)
+        if name in names:
+            found[role] = _column(chunk[name], role)
+        elif role in ("src", "dst") or role in columns or role in attributes:
+            raise ParameterError(f"a chunk has no column {name!r}; it has {', '.join(sorted(map(str, names)))}")
+    if len(set(map(len, found.values()))) > 1:
+        lengths = {role: len(column) for role, column in found.items()}
         raise ShapeError(f"the columns of a chunk differ in length: {lengths}")
     return found
 
 
 def _column(values: Any, role: str) -> Any:
     """Return an array; ids on a CUDA device stay there."""
+    if type(values) is np.ndarray:
+        return values
     if not is_cuda_array(values):
         return np.asarray(values)
     return as_array(values, role) if role in ("src", "dst") else on_host(as_array(values, role))

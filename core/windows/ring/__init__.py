@@ -11,7 +11,7 @@ from suricate.base.devices import CPU
 from suricate.base.errors import WeightError
 from suricate.base.types import ends_of
 from suricate.intake.arrays import converted_weights, on_host
-from suricate.windows.events import Events, times_of
+from suricate.windows.events import Events
 from suricate.windows.ring import loops
 from suricate.windows.ring.attributes import EdgeValues
 from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
@@ -19,6 +19,7 @@ from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUC
 EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
 _LEAST = 1024  #: entries of a new ring
+_NO_TIMES = np.empty(0, np.int64)
 _ROW = 8  # numbers in a row of a pair: 64 bytes
 
 
@@ -97,9 +98,11 @@ class Ring:
     def oldest(self) -> int | None:
         """The time of the oldest live event, None if there is none."""
         kept, state, mask = self._kept, self._state, len(self._kept.time) - 1
-        if len(self) and not kept.alive[state[FRONT] & mask]:
+        front = state[FRONT]
+        if front < state[BACK] and not kept.alive[front & mask]:
             loops.skip_taken(kept, state)
-        return int(kept.time[state[FRONT] & mask]) if len(self) else None
+            front = state[FRONT]
+        return int(kept.time[front & mask]) if front < state[BACK] else None
 
     @property
     def memory(self) -> int:
@@ -129,7 +132,8 @@ class Ring:
             entering = events.attributes if not len(kind) else events.attributes[kind >= 0]
             places = np.arange(state[BACK], state[BACK] + len(entering)) & (len(kept.time) - 1)
             self.attributes.events[places] = entering
-        loops.enter(kept, pairs, times_of(events.time), keys, weight, kind, self._slide, self._exact, state)
+        time, first = (_NO_TIMES, events.time.start) if isinstance(events.time, range) else (events.time, 0)
+        loops.enter(kept, pairs, time, first, keys, weight, kind, self._slide, self._exact, state)
         if state[loops.OVERFLOW]:
             key = int(pairs.row[state[loops.OVERFLOW] - 1, loops.KEY])
             ends = f"({key >> 32 & 0xFFFFFFFF}, {key & 0xFFFFFFFF})"

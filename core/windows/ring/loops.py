@@ -242,8 +242,11 @@ def take_newest(kept, pairs, key, everything, slide, sums, state):
 
 
 @kernel
-def enter(kept, pairs, time, keys, weight, kind, slide, sums, state):
-    """Apply the events of a slide in order; ``kind``: 1: insertion, 0: set, -1: deletion; empty: all are insertions."""
+def enter(kept, pairs, time, first, keys, weight, kind, slide, sums, state):
+    """Apply the events of a slide in order; ``kind``: 1: insertion, 0: set, -1: deletion; empty: all are insertions.
+
+    Without entries in ``time``, times are those from ``first`` on.
+    """
     mask = len(kept.time) - 1
     for i in range(len(keys)):
         look_ahead(pairs, keys, i)
@@ -254,7 +257,7 @@ def enter(kept, pairs, time, keys, weight, kind, slide, sums, state):
             continue
         pair = pair_for(pairs, keys[i], state)
         at, here, tail = state[BACK], state[BACK] & mask, pairs.row[pair, TAIL]
-        kept.time[here], kept.pair[here], kept.alive[here] = time[i], pair, 1
+        kept.time[here], kept.pair[here], kept.alive[here] = time[i] if len(time) > 0 else first + i, pair, 1
         kept.before[here], kept.after[here] = tail, -1
         if tail >= 0:
             kept.after[tail & mask] = at
