@@ -1,6 +1,7 @@
 """Ids of events on their way to a CUDA device: copied and checked beside what the device does for the slide before.
 
-A stream of its own copies two columns from the host to a buffer and looks for the largest id, for which the host waits;
+A stream of its own copies two columns from the host to a buffer, large ones in pageable memory through pinned memory,
+which threads fill (``suricate.cuda.host_copies``), and looks for the largest id, for which the host waits;
 the graph's stream then takes the ids out of the buffer. There are two buffers in turn: one is written again when the
 ids of two chunks before have been taken out. Kernels: ``arrivals.cu``.
 """
@@ -16,11 +17,13 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import MAX_VERTICES
+from suricate.cuda.host_copies import HostCopies
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
 LEAST = 1 << 15  #: events of a chunk; the host checks fewer in less time
+BUFFERED = 1 << 21  #: bytes of a chunk that are worth threads
 DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
@@ -47,9 +50,14 @@ class Arrivals:
         self._device, self._xp = device, device.xp
         self._stream = device.xp.cuda.Stream(non_blocking=True)
         self._read = PinnedCounters(device, 1)
-        self._buffers = [_Buffer(device), _Buffer(device)]
+        self._buffers, self._copies = [_Buffer(device), _Buffer(device)], HostCopies(device)
         self._largest = device.xp.zeros(1, np.uint64)  # of ids that are on the device
         device.synchronize()  # what had the memory of the buffers before may be under way in another stream
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the buffers, on the device and in pinned memory."""
+        return sum(each.memory.nbytes for each in self._buffers) + self._copies.memory
 
     def take(self, src: Any, dst: Any) -> tuple[Array, Array] | None:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until they are copied and checked.
@@ -75,8 +83,17 @@ class Arrivals:
         buffer = self._buffers[0]
         buffer.reserve(2 * _bytes_for(src))
         with self._stream:
-            ends = buffer.filled(src, dst, self._stream)
-            valid = self._are_ids(ends, buffer.largest)
+            ends = buffer.columns(src, self._stream)
+            try:
+                if 2 * src.nbytes < BUFFERED:
+                    for column, end in zip((src, dst), ends, strict=True):
+                        end.set(column, stream=self._stream)
+                else:
+                    self._copies((src, dst), ends, self._stream)
+                valid = self._are_ids(ends, buffer.largest)
+            except BaseException:
+                self._stream.synchronize()  # the caller may change what would still be read
+                raise
         if not valid:
             buffer.largest.fill(0)
             buffer.used()
@@ -120,28 +137,27 @@ class _Buffer:
     """Memory on a device that a stream of copies writes and the current stream reads, in turn.
 
     Attributes:
+        memory: ``uint8[n]``.
         largest: ``uint64[1]``, zero between chunks.
     """
 
     def __init__(self, device: Device) -> None:
-        self._device, self._memory = device, device.xp.empty(0, np.uint8)
+        self._device, self.memory = device, device.xp.empty(0, np.uint8)
         self._free = device.xp.cuda.Event(disable_timing=True)
         self.largest = device.xp.zeros(1, np.uint64)
 
     def reserve(self, size: int) -> None:
         """Have ``size`` bytes; waits for the device if that needs more memory."""
-        if size > len(self._memory):
-            self._memory = self._device.xp.empty(1 << (size - 1).bit_length(), np.uint8)
+        if size > len(self.memory):
+            self.memory = self._device.xp.empty(1 << (size - 1).bit_length(), np.uint8)
             self._device.synchronize()  # what had this memory before may be under way in another stream
             self._free.record()
 
-    def filled(self, src: np.ndarray, dst: np.ndarray, stream: Any) -> tuple[Array, Array]:
-        """Queue copies of columns behind what reads the memory; return them."""
+    def columns(self, like: np.ndarray, stream: Any) -> tuple[Array, Array]:
+        """Return two arrays of the dtype and length of one, which ``stream`` may write behind what reads the memory."""
         stream.wait_event(self._free)
-        step, size = _bytes_for(src), src.nbytes
-        first, second = (self._memory[at : at + size].view(src.dtype) for at in (0, step))
-        first.set(src, stream=stream)
-        second.set(dst, stream=stream)
+        step, size = _bytes_for(like), like.nbytes
+        first, second = (self.memory[at : at + size].view(like.dtype) for at in (0, step))
         return first, second
 
     def used(self) -> None:

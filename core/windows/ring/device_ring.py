@@ -88,7 +88,8 @@ class DeviceRing:
     @property
     def memory(self) -> int:
         """Bytes of all arrays, most of them on the device."""
-        return sum(getattr(part, "nbytes", 0) for part in self._times) + self._keys.nbytes + self._table.nbytes
+        parts = *self._times, self._keys, self._table
+        return sum(getattr(part, "nbytes", 0) for part in parts) + self.arrivals.memory
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Remove events with times below ``cutoff``, add ``events``, and return the net change, in device memory.

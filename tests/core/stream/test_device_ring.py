@@ -16,6 +16,7 @@ from window_model import Event, model
 import suricate as su
 import suricate.stream as st
 from suricate.base.devices import Device, resolve_device
+from suricate.cuda import host_copies
 from suricate.errors import CapacityError, VertexRangeError
 from suricate.intake.arrays import on_host
 from suricate.stream import contents
@@ -82,6 +83,8 @@ def test_counts_of_events_equal_those_on_the_host(
     """The table is made again and the ring grows many times; hubs and repeated pairs; ids on the device, too."""
     monkeypatch.setattr(device_ring, "LEAST", 4)
     monkeypatch.setattr(arrivals, "LEAST", 100)  # the last chunk has fewer
+    monkeypatch.setattr(arrivals, "BUFFERED", 1)
+    monkeypatch.setattr(host_copies, "PIECE", 256)
     rng = np.random.default_rng(3)
     src, dst = ((rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000)).astype(dtype) for dtype in dtypes)
     xp = resolve_device("cuda").xp if on_device else np

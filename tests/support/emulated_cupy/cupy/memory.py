@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -138,6 +138,31 @@ def using_allocator(allocator: Callable[[int], MemoryPointer]) -> Iterator[None]
         _local.allocators.pop()
 
 
-def alloc_pinned_memory(size: int) -> bytearray:
+class Pinned(bytearray):
+    """Memory of the host that kernels may write."""
+
+    held: ClassVar[dict[int, int]] = {}  # where each begins and ends
+
+    def __new__(cls, size: int) -> Pinned:
+        """Make memory that is not zero."""
+        made = super().__new__(cls)
+        made += FRESH * size
+        made.begin = ctypes.addressof(ctypes.c_char.from_buffer(made)) if size else 0
+        cls.held[made.begin] = made.begin + size
+        return made
+
+    def __init__(self, size: int) -> None:
+        pass
+
+    def __del__(self, held: dict[int, int] = held) -> None:
+        held.pop(self.begin, None)
+
+
+def is_pinned(address: int) -> bool:
+    """Return whether an address lies in pinned memory."""
+    return any(begin <= address < end for begin, end in Pinned.held.items())
+
+
+def alloc_pinned_memory(size: int) -> Pinned:
     """Return memory of the host that kernels may write."""
-    return FRESH * size
+    return Pinned(size)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 
-from cupy.memory import HELD, LIMIT
+from cupy.memory import HELD, LIMIT, is_pinned
 
 memcpyHostToHost, memcpyHostToDevice, memcpyDeviceToHost, memcpyDeviceToDevice = range(4)  # noqa: N816
+
+memoryTypeUnregistered, memoryTypeHost = range(2)  # noqa: N816
 
 
 class CUDARuntimeError(RuntimeError):
@@ -44,6 +46,18 @@ def memcpyAsync(target: int, source: int, size: int, kind: int, stream: int) -> 
 def memGetInfo() -> tuple[int, int]:  # noqa: N802
     """Return the bytes that are free, and all."""
     return LIMIT - HELD[0], LIMIT
+
+
+class PointerAttributes:
+    """What an address is of."""
+
+    def __init__(self, kind: int) -> None:
+        self.type = kind
+
+
+def pointerGetAttributes(address: int) -> PointerAttributes:  # noqa: N802
+    """Return whether memory of the host is pinned."""
+    return PointerAttributes(memoryTypeHost if is_pinned(address) else memoryTypeUnregistered)
 
 
 def driverGetVersion() -> int:  # noqa: N802

@@ -1,0 +1,95 @@
+"""Large arrays of the host on their way to a CUDA device, from pageable memory as fast as from pinned memory.
+
+The driver copies pageable memory in one thread, a part after the other, at a fraction of what the bus could do. Here
+threads fill buffers in pinned memory, while the copies of buffers that are full run in a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from suricate.base.devices import Array, Device
+from suricate.cpu import threads
+
+PIECE = 1 << 20  #: bytes of a buffer
+THREADS, EACH = 4, 2  #: at most so many threads fill buffers, each of them so many in turn
+
+Piece = tuple[np.ndarray, int]  # bytes on the host, and where on the device they go
+
+
+class HostCopies:
+    """Copies flat arrays of the host to a device; used in one thread at a time.
+
+    Pinned memory, ``THREADS * EACH * PIECE`` bytes, is taken when pageable memory is first copied, and kept.
+
+    Args:
+        device: the CUDA device.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device, self._xp = device, device.xp
+        self._lanes: list[list[_Buffer]] | None = None  # the buffers of each thread; empty if there is no memory
+
+    @property
+    def memory(self) -> int:
+        """Bytes of pinned memory."""
+        return PIECE * EACH * len(self._lanes or ())
+
+    def __call__(self, arrays: Sequence[np.ndarray], targets: Sequence[Array], stream: Any) -> None:
+        """Queue copies of arrays to arrays of their dtypes and lengths on the device, behind what is in ``stream``.
+
+        Pageable memory has been read when this returns; what is pinned must not be changed before the copies end.
+        If it raises, copies may be under way: wait for the stream.
+        """
+        pieces: list[Piece] = []
+        for array, target in zip(arrays, targets, strict=True):
+            if self._is_pinned(array) or not self._buffers():
+                target.set(array, stream=stream)
+            else:
+                pieces += _pieces(array.view(np.uint8), target.data.ptr)
+        if pieces:
+            numbers = count()
+            threads.run(self._fill, [(lane, pieces, numbers, stream) for lane in self._buffers()])
+
+    def _is_pinned(self, array: np.ndarray) -> bool:
+        runtime = self._xp.cuda.runtime
+        return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
+
+    def _buffers(self) -> list[list[_Buffer]]:
+        """Return the buffers of each thread; none if the system gives no pinned memory: the driver copies then."""
+        if self._lanes is None:
+            try:
+                self._lanes = [[_Buffer(self._xp) for _ in range(EACH)] for _ in range(THREADS)]
+            except (MemoryError, RuntimeError):
+                self._lanes = []
+        return self._lanes
+
+    def _fill(self, lane: list[_Buffer], pieces: list[Piece], numbers: Iterator[int], stream: Any) -> None:
+        """Copy pieces, of which each thread takes the next, to buffers, and queue their copies to the device."""
+        runtime, turn = self._xp.cuda.runtime, 0
+        with self._device.current():
+            while (number := next(numbers)) < len(pieces):
+                (source, target), buffer = pieces[number], lane[turn % EACH]
+                buffer.copied.synchronize()
+                np.copyto(buffer.bytes[: len(source)], source)
+                runtime.memcpyAsync(target, buffer.address, len(source), runtime.memcpyHostToDevice, stream.ptr)
+                buffer.copied.record(stream)
+                turn += 1
+
+
+class _Buffer:
+    """Pinned memory, and the event behind the last copy of it."""
+
+    def __init__(self, xp: Any) -> None:
+        self.bytes = np.frombuffer(xp.cuda.alloc_pinned_memory(PIECE), np.uint8, PIECE)
+        self.address: int = self.bytes.ctypes.data
+        self.copied = xp.cuda.Event(disable_timing=True)
+
+
+def _pieces(source: np.ndarray, target: int) -> list[Piece]:
+    """Cut bytes, which go to the address ``target``, into what fits into a buffer."""
+    return [(source[at : at + PIECE], target + at) for at in range(0, len(source), PIECE)]
