@@ -29,6 +29,7 @@ from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
 from suricate.placement.batches import gathered
 from suricate.placement.changes import DividedUpdater
 from suricate.placement.ranges import cut, first_bounds, heaviest, move_rows
+from suricate.placement.split import PartCounts
 from suricate.placement.store import PartitionedStore
 from suricate.plugins.clock import clock_on
 from suricate.state.frontier import Frontier
@@ -36,6 +37,7 @@ from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
+    from suricate.base.types import EdgeList
     from suricate.comm.protocol import Comm
     from suricate.cuda.pinned import PinnedCounters
     from suricate.graph import Graph
@@ -92,6 +94,7 @@ class Partition:
         self.table: DividedTable | None = None
         self.held: list[int] | None = None
         self.arriving: PinnedCounters | None = None  # counts of the last batch
+        self._part_counts: PartCounts | None = None
         self._tally: Tally | None = None  # of the last batch, until it is counted,
         self._uneven_by: Tally | None = None  # and until ranges are cut again, or need not be: the same on all ranks
         self._weighed: list[Partition] = []  # of the graph with columns of edges for weights
@@ -140,7 +143,7 @@ class Partition:
             local = tuple(store.local.copy_to(device) for store in self.stores)
             other.local._assemble(self.local.options, local)
         other.xp, other.table, other._weighed, other._own, other._degrees = device.xp, None, [], None, None
-        other.arriving = other._tally = other._uneven_by = None
+        other.arriving = other._tally = other._uneven_by = other._part_counts = None
         other.stores = tuple(store.of_copy(other, one) for store, one in zip(self.stores, local, strict=True))
         return other.stores, other
 
@@ -246,6 +249,15 @@ class Partition:
         if self._tally is not None:
             self._tally.note(self)
             self._tally = None  # not before: the wait may be interrupted
+
+    def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
+        """Count what each rank holds of a deletion and an insertion that this rank passes, and arcs; on a device."""
+        if self._part_counts is None:
+            self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
+        self._part_counts.begin(parts, self.bounds)
+        self.count_arcs()  # those of the batch before have come by now
+        self.comm.wait(self._part_counts.has_arrived)
+        return self._part_counts
 
     def even_out(self) -> None:
         """Cut the ranges again if a rank holds too many arcs since the last batch; collective."""

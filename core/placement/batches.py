@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from suricate.intake.ingest import Ingest
 
 Given = tuple[Any, Any, Any]
-Facts = tuple[str | None, int]  # what the part of a rank is, and its edges
+#: what the part of a rank is, its edges, and how many of them each rank holds, see ``PartCounts.of``
+Facts = tuple[str | None, int, list[int]]
 IDS, NAMES = "ids", "names"
 
 
@@ -35,13 +36,12 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
         parts: names for error messages, as for ``Updater.apply``.
 
     Raises:
-        Exception: on all ranks, the error of the first rank whose part is invalid, as far as that is known. What
-            launches check may be found later, see ``GatheredEdges.check``.
+        Exception: on all ranks, the error of the first rank whose part is invalid.
     """
     mine: tuple[Given | None, Given | None] = None, None
     columns: GivenColumns | None = None
     problem: Exception | None = None
-    facts: list[Facts] = [(None, 0)] * 2
+    facts: list[Facts] = [(None, 0, [])] * 2
     try:
         if graph.ingest is not None:
             graph.ingest.begin(graph.num_vertices, graph.version, eager=True)
@@ -84,13 +84,15 @@ def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
 def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
     """Return what other ranks have to know about the parts of this rank.
 
-    Edges that a launch checks are waited for, and what is wrong with them raised, if names or columns come before the
-    change of the stores; else see :attr:`GatheredEdges.check`.
+    On a device they are checked and counted by launches, which this waits for; it raises what is wrong with them.
     """
-    if graph.ingest is not None and (graph._names is not None or graph.edge_table is not None):
-        graph.ingest.raise_pending()
     kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
-    return [(kind, 0 if part is None else len(part[0])) for kind, part in zip(kinds, parts, strict=True)]
+    sizes, counts = [0 if part is None else len(part[0]) for part in parts], list[list[int]]([[], []])
+    if graph.ingest is not None and graph.partition is not None:
+        counted = graph.partition.count_parts([part if isinstance(part, EdgeList) else None for part in parts])
+        counts = [counted.of(half) if size else [] for half, size in enumerate(sizes)]
+        graph.ingest.raise_pending()
+    return list(zip(kinds, sizes, counts, strict=True))
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
@@ -132,7 +134,7 @@ def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
     """Return the parts of all ranks as one batch; ``facts`` are what is known about each part."""
-    kinds = {kind for kind, _ in facts} - {None}
+    kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")
     if kinds == {NAMES}:
@@ -143,9 +145,12 @@ def _joined(
     empty, dtype = graph.device.xp.empty, graph.weight_dtype if inserting else None
     ids = np.uint32
     columns = part or (empty(0, ids), empty(0, ids), None if dtype is None else empty(0, dtype))
-    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size in facts])
+    whole = comm.joined_columns([one for one in columns if one is not None], [size for _, size, _ in facts])
     edges = GatheredEdges(*whole)
-    edges.check = None if graph.ingest is None else graph.ingest.raise_pending
+    if graph.ingest is not None:
+        counts = [of_ends for _, _, of_ends in facts if of_ends]
+        by_source, by_destination = (sum(each[at] for each in counts) for at in (comm.rank, comm.size + comm.rank))
+        edges.own = by_source, by_destination
     return edges
 
 

@@ -1,18 +1,17 @@
 """Changes of a divided graph: of a batch that all ranks know, each applies to its stores the edges that it owns.
 
 What became of each edge is combined in the call, so that every rank has the outcome of the whole batch. What fails on
-one rank, for want of memory above all, is undone on the others, and all of them raise; before a change of two stores
-every rank has reserved memory for both. A large batch for which a rank has not the memory at once goes by slices, of
-which each needs less beside what is stored.
+one rank, for want of memory above all, is undone on the others, and all of them raise; before a rank deletes, all have
+picked their edges and reserved memory, as undoing a deletion takes some. A large batch for which a rank has not the
+memory at once goes by slices, of which each needs less beside what is stored.
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from suricate.base.errors import SuricateError
 from suricate.base.types import NEW, REMOVED, REPLACED, Change, EdgeList, Outcome, ValidEdges
 from suricate.graph.rollback import delete_from, in_parts, insert_into
 from suricate.graph.stores import Stores
@@ -38,10 +37,10 @@ class GatheredEdges(ValidEdges):
     """Edges of all ranks, in arrays on the device of the graph.
 
     Attributes:
-        check: raises what this rank passed that is invalid, if that is not known yet; None: all is valid.
+        own: how many of them this rank holds by source, and by destination; None: that was not counted.
     """
 
-    check: Callable[[], None] | None = None
+    own: tuple[int, int] | None = None
 
 
 class Half:
@@ -60,17 +59,16 @@ class Half:
     def __init__(self, part: Partition, stores: Sequence[PartitionedStore], edges: EdgeList, *, deletion: bool) -> None:
         self.part, self.stores, self.edges, self.size, self.deletion = part, stores, edges, len(edges.src), deletion
         self.wanted, self.number = (REMOVED, DELETED) if deletion else (NEW, INSERTED)
-        self._picking = Picking(stores[0].device, edges, part.low, part.high, both=len(stores) > 1)
+        known: tuple[int, int] | None = getattr(edges, "own", None)
+        both = len(stores) > 1
+        self._picking = Picking(stores[0].device, edges, part.low, part.high, both=both, known=known)
         self.own: list[OwnEdges] = []
         self._done: list[list[tuple[Any, Outcome]]] = [[] for _ in stores]
         self.outcomes: list[Outcome] = []
 
     def wait(self) -> None:
-        """Wait until edges are counted, and raise what of the edges that this rank passed is invalid."""
+        """Wait until edges are counted."""
         self._picking.wait(self.part.comm.wait)
-        check: Callable[[], None] | None = getattr(self.edges, "check", None)
-        if check is not None:
-            check()
 
     def pick(self) -> None:
         """Pick the edges of this rank."""
@@ -144,6 +142,79 @@ class Half:
             in_parts(store.local, insert_into, old, outcome.status, REPLACED)
 
 
+class Batch:
+    """A batch on this rank: its halves, and what became of it on all ranks.
+
+    Args:
+        part, stores, removed, added: see :func:`change`.
+        sliced: whether it may go by slices.
+    """
+
+    def __init__(
+        self, part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None, *,
+        sliced: bool,
+    ) -> None:  # fmt: skip
+        self.part, self._stores, self._given, self._sliced = part, stores, (removed, added), sliced
+        self.halves: list[Half] = []
+        self.results: Results
+        self._held = 0  # arcs before it
+        self._is_prepared = False
+
+    def prepare(self) -> None:
+        """Pick the edges of this rank and reserve memory, once; a device is waited for if they are not counted yet."""
+        if self._is_prepared:
+            return
+        part, stores, (removed, added) = self.part, self._stores, self._given
+        self._held = sum(store.held for store in part.stores)
+        self.halves = [
+            Half(part, stores, edges, deletion=deletion)
+            for edges, deletion in ((removed, True), (added, False))
+            if edges is not None
+        ]
+        sizes = [None if edges is None else len(edges.src) for edges in self._given]
+        self.results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
+        for half in self.halves:
+            half.wait()
+        for half in self.halves:
+            half.pick()
+        if added is not None and (len(stores) > 1 or removed is not None):
+            try:
+                self.halves[-1].reserve()
+            except MemoryError:
+                if not self._sliced:
+                    raise
+        self._is_prepared = True
+
+    def carry_out(self, number: int) -> list[int]:
+        """Change the stores of all ranks in slices, and combine what became of the edges; or raise on all.
+
+        Returns:
+            The arcs that each rank held before.
+        """
+        problem: Exception | None = None
+        try:
+            self.prepare()
+            for half in self.halves:
+                half.carry_out(number)
+            for half in self.halves:
+                half.report(self.results)
+        except Exception as error:
+            problem = error
+        before = self.part.comm.together(problem, self._held)  # while a device is busy with the stores
+        self.results.merge()
+        return before
+
+    def undo(self, error: BaseException) -> None:
+        """Have the stores of this rank as they were; note on ``error`` what fails."""
+        traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
+        if not self._is_prepared:
+            self.halves = []
+            return
+        for half in reversed(self.halves):
+            half.undo(error)
+        self.results.clear()
+
+
 def change(
     part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None
 ) -> list[Outcome | None]:
@@ -159,91 +230,28 @@ def change(
         Exception: on all ranks, the exception of one of them; nothing has changed.
     """
     sliced = max(len(edges.src) for edges in (removed, added) if edges is not None) >= LEAST
-    prepared: tuple[list[Half], Results] | None = None
-    problem: Exception | None = None
-    held = 0
-    try:
-        prepared = _prepared(part, stores, removed, added, sliced=sliced)
-        held = sum(store.held for store in part.stores)
-    except Exception as error:
-        problem = _first_problem((removed, added), error)
-    before = part.comm.together(problem, held)
-    assert prepared is not None
-    halves, results = prepared
+    batch, before = Batch(part, stores, removed, added, sliced=sliced), list[int]()
+    if removed is not None:  # to undo a deletion takes memory
+        with part.comm.alike():
+            batch.prepare()
     for number in SLICES:
         try:
-            _carry_out(part, halves, results, number)
+            before = batch.carry_out(number)
         except BaseException as error:
-            _undo(halves, results, error)
+            batch.undo(error)
             if not (sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
                 raise
         else:
             break
+    results = batch.results
     try:
-        found = [half.outcome(results) for half in halves]
+        found = [half.outcome(results) for half in batch.halves]
     except BaseException as error:
-        _undo(halves, results, error)
+        batch.undo(error)
         raise
     gone, come = (0 if edges is None else len(edges.src) * len(stores) for edges in (removed, added))
     part.note(Tally(results, stores, before, (gone, come)))
     return [None if removed is None else found[0], None if added is None else found[-1]]
-
-
-def _prepared(
-    part: Partition, stores: Sequence[PartitionedStore], removed: EdgeList | None, added: EdgeList | None, *,
-    sliced: bool,
-) -> tuple[list[Half], Results]:  # fmt: skip
-    """Pick the edges of this rank and reserve memory; a device is waited for once, until it has counted them."""
-    halves = [
-        Half(part, stores, edges, deletion=deletion)
-        for edges, deletion in ((removed, True), (added, False))
-        if edges is not None
-    ]
-    sizes = [None if edges is None else len(edges.src) for edges in (removed, added)]
-    results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
-    for half in halves:
-        half.wait()
-    for half in halves:
-        half.pick()
-    if added is not None and (len(stores) > 1 or removed is not None):
-        try:
-            halves[-1].reserve()
-        except MemoryError:
-            if not sliced:
-                raise
-    return halves, results
-
-
-def _first_problem(batch: Sequence[EdgeList | None], error: Exception) -> Exception:
-    """Return what of the edges that this rank passed is invalid; else ``error``, met before that was known."""
-    for edges in batch:
-        try:
-            if (check := getattr(edges, "check", None)) is not None:
-                check()
-        except SuricateError as first:
-            return first
-    return error
-
-
-def _carry_out(part: Partition, halves: list[Half], results: Results, number: int) -> None:
-    """Change the stores of all ranks, and combine what became of the edges; or raise on all."""
-    problem: Exception | None = None
-    try:
-        for half in halves:
-            half.carry_out(number)
-        for half in halves:
-            half.report(results)
-    except Exception as error:
-        problem = error
-    results.merge()
-    part.comm.together(problem)
-
-
-def _undo(halves: list[Half], results: Results, error: BaseException) -> None:
-    traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
-    for half in reversed(halves):
-        half.undo(error)
-    results.clear()
 
 
 def rows_of_batch(
@@ -311,7 +319,8 @@ class DividedUpdater(Updater):
         if edges is None or not self._symmetric:
             return edges
         arcs = GatheredEdges(*both_arcs(self.device.xp, edges))
-        arcs.check = edges.check
+        if edges.own is not None:  # the ends of an edge are the sources of its two arcs
+            arcs.own = (sum(edges.own),) * 2
         return arcs
 
     def count_edges(self) -> int:

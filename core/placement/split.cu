@@ -1,4 +1,4 @@
-// Which edges of a batch a rank holds, and what became of them (see split.py for the structs Own and Report).
+// Which edges of a batch a rank holds, and what became of them (see split.py for the structs Own, Parts and Report).
 //
 // Macros: WEIGHT_T  unsigned integer of the size of a weight, WEIGHTED 1 if there are weights; BOTH 1: a second store holds the
 //         edges by destination.
@@ -25,6 +25,38 @@ template <class T> __device__ __forceinline__ void add_of_block(T* sums, T out, 
         atomicAdd(&sums[1], in);
     }
     __syncthreads();
+}
+
+// Warp per 32 edges, grid-stride: count the edges of what a rank passes that each rank holds by source, and by destination. A lane
+// counts those of one rank. Atomics: in shared memory, and two per block and rank. Barriers of the block.
+extern "C" __global__ void __launch_bounds__(THREADS) count_parts(const __grid_constant__ Parts a) {
+    __shared__ uint32_t sums[2][WARP];
+    const uint32_t lane = threadIdx.x % WARP;
+    for (uint32_t first = 0; first < a.ranks; first += WARP) {
+        if (threadIdx.x < 2 * WARP) sums[threadIdx.x / WARP][lane] = 0;
+        __syncthreads();
+        const uint32_t some = min(WARP, a.ranks - first);
+        uint32_t out = 0, in = 0;
+        for (long long base = wide_thread_id() - lane; base < a.n; base += wide_thread_count()) {
+            const bool is_edge = base + lane < a.n;
+            const uint32_t src = is_edge ? a.src[base + lane] : 0, dst = is_edge ? a.dst[base + lane] : 0;
+            for (uint32_t k = 0; k < some; k++) {
+                const uint32_t low = a.bounds[first + k], size = a.bounds[first + k + 1] - low;
+                const uint32_t outs = __popc(__ballot_sync(~0u, is_edge && within(src, low, size))),
+                               ins = __popc(__ballot_sync(~0u, is_edge && within(dst, low, size)));
+                out += lane == k ? outs : 0;
+                in += lane == k ? ins : 0;
+            }
+        }
+        atomicAdd(&sums[0][lane], out);
+        atomicAdd(&sums[1][lane], in);
+        __syncthreads();
+        if (threadIdx.x < some) {
+            atomicAdd(&a.counts[first + lane], sums[0][lane]);
+            atomicAdd(&a.counts[a.ranks + first + lane], sums[1][lane]);
+        }
+        __syncthreads();
+    }
 }
 
 // Block of THREADS: count the edges of its part of the batch that the rank holds by source and by destination, and add them up.

@@ -1,11 +1,12 @@
 """Which edges of a batch a rank holds, and what became of them.
 
-On CUDA one launch counts and one writes the edges of all stores of the rank, in the order of the batch.
+On CUDA one launch counts and one writes the edges of all stores of the rank, in the order of the batch. Where each rank
+has counted, of the part that it passed, what every rank gets, no host waits for the count of the whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,6 +40,14 @@ OWN = Struct("Own", {
     "low": "uint32_t",  # the rank owns the vertices from here on,
     "size": "uint32_t",  # so many
 })  # fmt: skip
+PARTS = Struct("Parts", {
+    "src": "const uint32_t*",  # [n], what this rank passes
+    "dst": "const uint32_t*",
+    "bounds": "const uint32_t*",  # [ranks + 1], where the ranges of the owners begin and end
+    "counts": "uint32_t*",  # [2][ranks], 0 at first: edges that each holds by source, and by destination
+    "n": "long long",
+    "ranks": "uint32_t",
+})  # fmt: skip
 REPORT = Struct("Report", {
     "at": "const uint32_t*",  # [n]: places in the batch
     "status": "const uint8_t*",
@@ -70,13 +79,51 @@ def program(width: int, *, both: bool) -> Program:
     """Return the kernels for weights of ``width`` bytes (0: none), and for one store or two."""
     weight = "unsigned long long" if width == 8 else "uint32_t"
     macros: dict[str, int | str] = {"WEIGHT_T": weight, "WEIGHTED": int(width > 0), "BOTH": int(both)}
-    text = "\n".join(struct.declaration for struct in (OWN, REPORT))
+    text = "\n".join(struct.declaration for struct in (OWN, PARTS, REPORT))
     return Program(Path(__file__).with_name("split.cu"), text, tuple(macros.items()))
 
 
 def programs() -> list[Program]:
     """Return all programs, for the compile check."""
     return [program(width, both=both) for width in (0, 4, 8) for both in (False, True)]
+
+
+class PartCounts:
+    """Counts, of the edges that this rank passes, those that each rank holds; for one graph on CUDA.
+
+    Args:
+        device: the device.
+        ranks: their number.
+    """
+
+    def __init__(self, device: Device, ranks: int) -> None:
+        self._device, self._ranks = device, ranks
+        self._arriving = PinnedCounters(device, 4 * ranks, np.uint32)
+        self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
+
+    def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
+        """Queue the counts of a deletion and an insertion; ``bounds``: of the ranges of the owners, on the host."""
+        xp, ranks = self._device.xp, self._ranks
+        if self._bounds[0] is not bounds:
+            self._bounds = bounds, xp.asarray(bounds.astype(np.uint32))
+        counts = xp.zeros(4 * ranks, np.uint32)
+        for k, part in enumerate(parts):
+            if part is not None and len(part.src):
+                _launch(
+                    program(0, both=True), "count_parts", PARTS, min(-(-len(part.src) // THREADS), MAX_BLOCKS),
+                    src=_address(part.src), dst=_address(part.dst), bounds=_address(self._bounds[1]),
+                    counts=_address(counts[2 * ranks * k :]), n=len(part.src), ranks=ranks,
+                )  # fmt: skip
+        self._arriving.copy_from(counts)
+
+    def has_arrived(self) -> bool:
+        """Return whether the counts are known."""
+        return self._arriving.has_arrived()
+
+    def of(self, half: int) -> list[int]:
+        """Return the edges of a half that each rank holds by source, then those that each holds by destination."""
+        found: list[int] = self._arriving.array.reshape(2, -1)[half].tolist()
+        return found
 
 
 class Picking:
@@ -89,14 +136,18 @@ class Picking:
         edges: the batch.
         low, high: the range of vertices.
         both: whether a second store holds the edges by destination, with sources and destinations swapped.
+        known: the numbers of edges for each store, if they are known.
     """
 
-    def __init__(self, device: Device, edges: EdgeList, low: int, high: int, *, both: bool) -> None:
+    def __init__(
+        self, device: Device, edges: EdgeList, low: int, high: int, *, both: bool, known: tuple[int, ...] | None = None
+    ) -> None:
         xp = device.xp
-        self._xp, self._edges, self._range, self._both = xp, edges, (low, high), both
+        self._xp, self._edges, self._range, self._both, self._known = xp, edges, (low, high), both, known
         self._arriving: PinnedCounters | None = None
         size = len(edges.src)
-        if not device.is_cuda or size >= MOST:
+        self._by_launches = device.is_cuda and size < MOST
+        if not self._by_launches:
             return
         self._blocks = max(1, min(-(-size // TILE), MAX_BLOCKS))
         self._counts = xp.zeros(2 + 2 * self._blocks, np.uint32)
@@ -108,8 +159,9 @@ class Picking:
             "low": low, "size": high - low,
         }  # fmt: skip
         _launch(self._kernels, "count_own", OWN, self._blocks, **self._given)
-        self._arriving = PinnedCounters(device, 2, np.uint32)
-        self._arriving.copy_from(self._counts[:2])
+        if known is None:
+            self._arriving = PinnedCounters(device, 2, np.uint32)
+            self._arriving.copy_from(self._counts[:2])
 
     def wait(self, until: Callable[[Callable[[], bool]], None]) -> None:
         """Wait until the edges are counted; ``until`` waits until a question is answered by True."""
@@ -118,10 +170,12 @@ class Picking:
 
     def own(self) -> list[OwnEdges]:
         """Return the edges for each store, after :meth:`wait`; on CUDA a launch writes them."""
-        if self._arriving is None:
+        if not self._by_launches:
             return _by_masks(self._xp, self._edges, *self._range, both=self._both)
         empty, weight, own = self._xp.empty, self._edges.weight, list[OwnEdges]()
-        for count in self._arriving.array.tolist()[: 1 + self._both]:
+        counts = self._known if self._arriving is None else self._arriving.array.tolist()
+        assert counts is not None
+        for count in counts[: 1 + self._both]:
             weights = weight if weight is None else empty(count, weight.dtype)
             held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
             own.append(OwnEdges(held, None if own else empty(count, np.uint32)))

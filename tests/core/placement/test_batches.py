@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from suricate.base.errors import DTypeError, VertexRangeError
+from suricate.base.errors import CapacityError, DTypeError, VertexRangeError
 from suricate.graph import Batch, Graph
 from suricate.parallel import Comm, run
 from suricate.placement.changes import LEAST
@@ -126,6 +126,44 @@ def test_a_batch_goes_by_slices_where_numpy_lacks_the_memory_on_one_rank() -> No
         return graph.num_edges
 
     assert run(job, 2) == [2 * LEAST] * 2
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_where_one_rank_cannot_reserve_memory_nothing_has_changed(device: str) -> None:
+    """The others may have inserted by then; none has deleted."""
+
+    def job(comm: Comm) -> None:
+        graph = Graph(N, device=device, in_edges=True, weight_dtype="float32", comm=comm)
+        every = np.arange(N)
+        ids, host = every[comm.rank :: 2], graph.device.to_numpy
+        graph.insert_edges(ids, (ids + 1) % N, ids)
+        assert graph.partition is not None
+        stores = [store.local for store in graph.partition.stores]
+        deleted, delete, reserve = list[int](), stores[0].delete, stores[1].reserve
+
+        def nothing(edges: int) -> None:
+            raise CapacityError("no more")
+
+        def noted(*given: Any, **named: Any) -> Any:
+            deleted.append(len(given[0]))
+            return delete(*given, **named)
+
+        insert = ids, (ids + comm.rank) % N, 3 * ids  # those of rank 1 are there, with other weights
+        before = arcs_of(graph)
+        for batch in (Batch(insert=insert), Batch(insert=insert, delete=(ids, (ids + 1) % N))):
+            stores[1].reserve, stores[0].delete = nothing if comm.rank else reserve, noted  # type: ignore[assignment]
+            with pytest.raises(CapacityError, match="no more"):
+                graph.apply(batch)
+            stores[1].reserve, stores[0].delete = reserve, delete  # type: ignore[method-assign]
+            if batch.delete is not None:
+                assert not deleted
+            deleted.clear()
+            assert arcs_of(graph) == before
+            assert host(graph.edge_weights(every, (every + 1) % N)).tolist() == every.tolist()
+            graph.check()
+        assert graph.insert_edges(*insert).num_inserted == N // 2
+
+    run(job, 2)
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

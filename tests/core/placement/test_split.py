@@ -49,6 +49,24 @@ def test_a_rank_has_its_edges_in_the_order_of_the_batch(
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("ranks", [1, 3, 70])
+def test_ranks_count_what_each_gets_of_their_parts(ranks: int) -> None:
+    """Of a deletion and an insertion, one of which may not be there; again, in the same memory; ranges may be empty."""
+    place = resolve_device("cuda")
+    counted = split.PartCounts(place, ranks)
+    for sizes, seed in (((1500, 9001), 1), ((0, 700), 2), ((33, None), 3)):
+        bounds = np.sort(np.random.default_rng(seed).integers(0, N + 1, ranks + 1)) // 2 * 2
+        bounds[0], bounds[-1] = 0, N
+        parts = [None if size is None else drawn(size, None) for size in sizes]
+        counted.begin([part and part.each(place.xp.asarray) for part in parts], bounds)
+        SelfComm().wait(counted.has_arrived)
+        for half, part in enumerate(parts):
+            ends = (np.empty(0, int),) * 2 if part is None else (part.src, part.dst)
+            owners = [np.searchsorted(bounds, end, side="right") - 1 for end in ends]
+            assert counted.of(half) == [n for owner in owners for n in np.bincount(owner, minlength=ranks).tolist()]
+
+
+@pytest.mark.gpu
 def test_what_became_of_edges_is_reported_at_their_places() -> None:
     xp, edges = resolve_device("cuda").xp, drawn(2500, None)
     status = np.random.default_rng(1).integers(0, 3, 2500).astype(np.uint8)
@@ -77,11 +95,11 @@ def test_a_batch_meets_the_other_ranks_and_waits_for_the_device_a_few_times(dire
         graph.delete_edges(*mine)
         gather, names = comm.gather, list[str]()
         comm.gather = lambda name, value: (names.append(name), gather(name, value))[1]  # type: ignore[method-assign]
-        for change in (graph.insert_edges, graph.delete_edges):
+        for change, prepared in ((graph.insert_edges, []), (graph.delete_edges, ["together"])):
             names.clear()
             assert change(*mine).num_replaced == 0
-            exchanged = ["allgatherv of uint32", "allgatherv of uint32", "together", "merged uint64"]
-            assert names == ["together", *exchanged, "together"]
+            exchanged = ["allgatherv of uint32", "allgatherv of uint32"]
+            assert names == ["together", *exchanged, *prepared, "together", "merged uint64"]
         graph.check()
         return graph.num_edges
 
