@@ -38,6 +38,8 @@ ABLATION_LIMIT = 5.0  #: seconds of an algorithm by one scheme; more is over the
 RANK_STEPS = 10  #: steps of ranks by one scheme
 DEMO_BATCH = 2**12  #: batch size of the operations in the demo
 SCALING_GRAPHS, SCALING_BATCHES, SCALING_REPEATS = ("rmat:16",), (2**12, 2**16), 3  #: of the suite on scaling
+CAPACITY_SLICES = 2**26, 2**24, 2**22  #: edges of a call that fills a graph, the next when one does not fit
+CAPACITY_BATCH, CAPACITY_QUESTIONS = 2**22, 2**20  #: edges that a full graph is changed by, and is asked for
 EDGE_FACTOR = 16  #: edges per vertex of R-MAT graphs
 DELETE_SHARE = 0.2  #: share of deletions in a batch of the kept-current algorithms
 MAX_GROWTH = 1.1  #: a graph is compacted between repeats when it uses more memory than this, relative to its start
@@ -73,6 +75,7 @@ STREAM_TIME_LIMIT = 1.0  #: seconds of a row of the suite on streams, a tenth of
 JOB_SLIDE, TURNS = 2**16, 30  #: events of a slide of jobs over files, and beside batches; how many of these are timed
 LONG_TIMES, QUICK_LONG_TIMES = 16, 4  #: events of a long job, as a multiple of the graph's
 LONG_WINDOW_SHARE, LONG_CHUNK = 1 / 100, 2**18  #: of a long job's events in its window; events that are made at a time
+DEVICE_TIMES = 625  #: times as many events of one that makes them on the device, through a window of the graph's number
 LONG_MOMENTS = 100  #: how often on its way rate and bytes are noted
 VALUE_DTYPES = ("float32", "float64")  #: dtypes of the vertex array in neighbor_reduce
 

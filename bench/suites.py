@@ -395,7 +395,10 @@ def _curve_and_jobs(selection: Selection, fixture: Fixture) -> list[Task]:
         *(curve.CurveSlide(fixture, size, name, way)
           for name in names for size in _curve_sizes(selection, data) for way in curve.WAYS),
         jobs.FromCsv(fixture, at_once), jobs.FromParquet(fixture, at_once), jobs.JobAlone(fixture, at_once),
-        jobs.LongJob(fixture, at_once, times * len(data.src)),
+        jobs.LongJob(fixture, at_once, times * len(data.src)), *(
+            [jobs.MadeOnDevice(fixture, at_once, len(data.src), times * constants.DEVICE_TIMES * len(data.src))]
+            if fixture.device.is_cuda else []
+        ),
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from suricate.bench.runner import Task
+from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Update, Workload
 from suricate.bench.streams import curve, jobs, slides
 from suricate.bench.workloads import (
@@ -42,7 +43,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     ),
     "methods": (methods.Method, methods.StreamedMethod),
     "crossover": (crossover.Crossing,),
-    "scaling": (Build, Insert, Delete, Compute, Update),
+    "scaling": (Build, Insert, Delete, Compute, Update, Capacity),
     "reduce": (operators.Reduce, operators.Propagate),
     "schemes": (schemes.Pull, schemes.Push),
     "sweep": (builds.Build, operations.Memory, operators.Reduce, *operations.OPERATIONS),
@@ -58,6 +59,7 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
     ),
     "stream": (
         slides.Slide, slides.JobSlide, curve.CurveSlide, jobs.FromCsv, jobs.FromParquet, jobs.JobAlone, jobs.LongJob,
+        jobs.MadeOnDevice,
     ),
 }  # fmt: skip
 

@@ -15,7 +15,12 @@ from suricate.bench.workloads.references import SCIPY
 SLIDES, LONG = ("slide", "slide of a job"), "long job"
 LINES = {CURRENT: ("kept current", "C0"), SCRATCH: ("from scratch", "C1"), SCIPY: ("SciPy, built from scratch", "C2"),
          IGRAPH: ("igraph, built from scratch", "C3")}  # fmt: skip
-HELD = {"used": "in use by the graph", "allocated": "allocated by graph and job", "process": "of the process"}
+HELD = {
+    "used": "in use by the graph",
+    "allocated": "allocated by graph and job",
+    "process": "of the process",
+    "device": "taken from the device",
+}
 Rows = list[dict[str, Any]]
 
 

@@ -23,6 +23,7 @@ from suricate.base.errors import ParameterError
 from suricate.bench.drawn import DrawnInput
 from suricate.bench.machine.environment import environment
 from suricate.bench.reports.results import ResultsFile, Row, new_run, read, to_line
+from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.metering import Metered, Spent
 from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Build, Compute, Delete, Insert, Job, Update, Workload
@@ -61,8 +62,19 @@ class Plan:
         """Return the algorithms."""
         return self.algorithms or tuple(name for name, kind in algorithms().items() if "scaling" in kind.suites)
 
+    @property
+    def is_capacity(self) -> bool:
+        """Whether only the capacity is measured."""
+        return self.workloads == ("capacity",)
+
     def of(self, job: Job) -> Iterator[Workload]:
-        """Yield what is measured on a graph, the build first, without which there is nothing to measure on."""
+        """Yield what is measured on a graph, the build first, without which there is nothing to measure on.
+
+        The capacity is measured alone, and only if it is asked for.
+        """
+        if self.is_capacity:
+            yield Capacity(job, self.names())
+            return
         yield Build(job)
         made = [kind(job, size) for kind in (Insert, Delete) for size in self.batches]
         made += [Compute(job, name) for name in self.names()]  # type: ignore[misc]
@@ -139,8 +151,8 @@ class Session:
 
     def _measure(self, workload: Workload, detail: str) -> None:
         """Measure and verify a workload; what fails on one rank fails on all of them."""
-        seconds = [self._once(workload) for _ in range(1 + self.plan.repeats)]
-        spent, problem = self._spent_by(workload), None
+        seconds = [self._once(workload) for _ in range(1 if workload.once else 1 + self.plan.repeats)]
+        spent, problem = Spent() if workload.once else self._spent_by(workload), None
         try:
             workload.check()
         except (Mismatch, ParameterError) as error:
@@ -177,11 +189,11 @@ class Session:
         return Spent(*(max(each) for each in zip(*found, strict=True)))
 
     def _row(self, workload: Workload, detail: str, seconds: list[float], spent: Spent) -> None:
-        first, *rest = seconds
+        first, rest = seconds[0], seconds[1:] or seconds
         job, ranks = workload.job, self.comm.size
         extra: dict[str, Any] = {
             "ranks": ranks, "comm_s": spent.seconds, "wait_s": spent.waited, "comm_bytes": spent.received,
-            "collectives": spent.calls,
+            "collectives": spent.calls, **workload.extra(),
         }  # fmt: skip
         median = statistics.median(rest)
         row = Row(

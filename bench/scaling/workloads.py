@@ -69,6 +69,7 @@ class Workload:
     algorithm: str | None = None
     batch: int | None = None
     verified = ""
+    once = False  #: whether it runs once
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -89,6 +90,10 @@ class Workload:
 
     def check(self) -> None:
         """Raise ``Mismatch`` if a result is wrong."""
+
+    def extra(self) -> dict[str, Any]:
+        """Return further facts for the row, once it is verified."""
+        return {}
 
 
 class Build(Workload):

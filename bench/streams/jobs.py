@@ -20,7 +20,9 @@ from suricate.bench.streams.events import EventStream, stream_of, window_of
 from suricate.bench.streams.slides import job_of
 from suricate.bench.verify.edges import EdgeModel, check_content, expect
 from suricate.bench.workloads.base import FixtureTask
+from suricate.generate.edge_streams import GOLDEN, mixed
 from suricate.graph.delta import Batch
+from suricate.intake.arrays import sorted_distinct
 from suricate.windows.events import Events
 from suricate.windows.ring import Ring
 
@@ -243,9 +245,18 @@ class LongJob(FixtureTask):
         mixed = (at.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end)) * np.uint64(0xD6E8FEB86659FD93)
         return (at // 4 + (mixed >> np.uint64(40)).astype(np.int64) % max(1, self.window // 8)) * 7 - 3
 
+    def new_job(self) -> st.Window:
+        """Return the job."""
+        return job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
+
+    def held(self, job: st.Window) -> dict[str, int | None]:
+        """Return bytes that are held now."""
+        usage = job.graph.memory_usage()
+        return {"used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes()}
+
     def action(self, prepared: Any) -> None:
         """Run the job; note rate and bytes on the way."""
-        job = job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
+        job = self.new_job()
         self.moments: list[dict[str, Any]] = []
         self.slides: list[float] = []
         begin, since = time.perf_counter(), 0
@@ -253,11 +264,8 @@ class LongJob(FixtureTask):
             self.slides.append(spent)
             if job.past.events * constants.LONG_MOMENTS // self.events > len(self.moments):
                 now = time.perf_counter()
-                usage = job.graph.memory_usage()
-                self.moments.append({
-                    "edges": job.past.events, "updates_per_s": (job.past.events - since) / (now - begin),
-                    "used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes(),
-                })  # fmt: skip
+                rate = (job.past.events - since) / (now - begin)
+                self.moments.append({"edges": job.past.events, "updates_per_s": rate, **self.held(job)})
                 begin, since = now, job.past.events
         self.job = job
 
@@ -277,11 +285,61 @@ class LongJob(FixtureTask):
         half = self.moments[len(self.moments) // 2 :]
         return {
             "window": self.window, "events": self.events, "moments": self.moments, "spread": spread(half, "allocated"),
-            "process_spread": spread(half, "process"), **quantiles(self.slides[len(self.slides) // 2 :]),
+            "process_spread": spread(half, "process"), "device_spread": spread(half, "device"),
+            **quantiles(self.slides[len(self.slides) // 2 :]),
         }  # fmt: skip
+
+
+class MadeOnDevice(LongJob):
+    """Events that are made on the device: all of 2^20 ids are as likely."""
+
+    detail = "made on the device"
+    does = "many events between 2^20 ids, made on the device, through a window of a job; rate and bytes over time"
+    oracle = "the window's events, made again"
+
+    def __init__(self, fixture: Fixture, size: int, window: int, events: int) -> None:
+        super().__init__(fixture, size, events)
+        self.window, self.size = window, min(size, window)
+        self._ends = getattr(self.device.xp, "fuse", lambda: lambda function: function)()(_ends_of_event)
+
+    def made(self, begin: int, end: int) -> tuple[Any, Any]:
+        """Return the ends of the events ``begin`` to ``end``."""
+        xp = self.device.xp
+        src, dst = self._ends(xp.arange(begin + 1, end + 1, dtype=np.uint64))
+        return src.astype(np.uint32), dst.astype(np.uint32)
+
+    def chunks(self) -> Iterator[dict[str, Any]]:
+        """Yield the events, those of a slide at once."""
+        for begin in range(0, self.events, self.size):
+            src, dst = self.made(begin, min(begin + self.size, self.events))
+            yield {"src": src, "dst": dst}
+
+    def new_job(self) -> st.Window:
+        """Return the job."""
+        return job_of(self.fixture, self.chunks(), self.window, self.size)
+
+    def held(self, job: st.Window) -> dict[str, int | None]:
+        """Return bytes that are held now, those that CuPy has taken from the device included."""
+        pool = self.device.xp.get_default_memory_pool() if self.device.is_cuda else None
+        return {**super().held(job), "device": None if pool is None else pool.total_bytes()}
+
+    def check(self, prepared: Any, result: Any) -> None:
+        """Compare the edges of the last window with the newest events."""
+        assert self.job.current is not None
+        graph, end = self.job.graph, self.job.current.end
+        src, dst = self.made(max(0, end - self.window), self.events)
+        pairs = len(sorted_distinct(edge_keys(src, dst), self.device.xp))
+        expect(graph.num_edges == pairs, f"{graph.num_edges} edges instead of {pairs}")
+        expect(bool(graph.has_edges(src, dst).all()), "an edge of the window is missing")
+
+
+def _ends_of_event(number: Any) -> tuple[Any, Any]:
+    """Return the ends of events, ``uint64``, from their numbers."""
+    x = mixed(number * np.uint64(GOLDEN))
+    return x >> np.uint64(44), x & np.uint64(2**20 - 1)
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
     """Return how far the largest number of moments is above the least, as a share of it; 0 where they are unknown."""
-    held = [moment[name] for moment in moments if moment[name]]
+    held = [moment[name] for moment in moments if moment.get(name)]
     return max(held) / min(held) - 1 if held else 0.0

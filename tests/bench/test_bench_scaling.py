@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from click.testing import CliRunner
 
 from suricate import parallel
 from suricate.base.devices import CPU
-from suricate.bench import drawn, scaling
+from suricate.bench import constants, drawn, scaling
 from suricate.bench.commands import bench
 from suricate.bench.reports import plot
 from suricate.bench.reports import scaling as report
 from suricate.bench.reports.results import read
 from suricate.bench.scaling import workloads
+from suricate.bench.scaling.capacity import Capacity
 from suricate.bench.scaling.metering import Metered
 from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Compute
@@ -50,6 +52,33 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     assert build["extra"]["model_s"] > 0
     assert several[len(alone)]["items"] == 2 * build["items"]
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
+
+
+@pytest.mark.parametrize("ranks", ["1", "2"])
+def test_a_graph_is_filled_until_a_slice_does_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str
+) -> None:
+    monkeypatch.setattr(workloads, "Graph", partial(workloads.Graph, memory_limit=120_000))
+    for name, value in (("SLICES", (1024, 96)), ("BATCH", 64), ("QUESTIONS", 1000)):
+        monkeypatch.setattr(constants, f"CAPACITY_{name}", value)
+    options = "--ranks", ranks, "--workload", "capacity", "--algorithm", "pagerank", "--graph", "rmat:9:99"
+    row = rows_of(tmp_path / "rows.jsonl", *options)[-1]
+    assert row["workload"] == "scaling capacity"
+    extra = row["extra"]
+    assert extra["full"]
+    assert row["items"] % 1024  # the last slices were small
+    assert 100_000 < sum(extra["memory"].values()) <= 240_000  # of two stores
+    assert extra["computed"]["pagerank"]["sum"] == pytest.approx(1)
+    assert 1000 < extra["num_edges"] < row["items"]
+
+
+def test_a_full_graph_that_is_wrong_has_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "CAPACITY_QUESTIONS", 1000)
+    monkeypatch.setattr(Capacity, "_was_drawn", lambda self, keys: np.zeros(len(keys), bool))
+    options = "--suite", "scaling", "--ranks", "1", "--workload", "capacity", "--graph", "rmat:6:20", "--device", "cpu"
+    done = CliRunner().invoke(bench, [*options, "--output", str(tmp_path / "rows.jsonl")])
+    assert done.exit_code == 1
+    assert "FAIL scaling capacity : an answer about a random pair is wrong" in done.output
 
 
 def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

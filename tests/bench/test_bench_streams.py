@@ -52,7 +52,7 @@ def test_slides_on_every_backend_and_device(data, backend, device):
     tasks = [kind(fixture, 5, name) for kind in (slides.Slide, slides.JobSlide) for name in (None, "wcc", "bfs")]
     tasks += [curve.CurveSlide(fixture, 5, "pagerank", way) for way in curve.WAYS]
     tasks += [jobs.FromCsv(fixture, 8), jobs.FromParquet(fixture, 8), jobs.JobAlone(fixture, 8)]
-    tasks += [jobs.LongJob(fixture, 64, 20_000)]
+    tasks += [jobs.LongJob(fixture, 64, 20_000), jobs.MadeOnDevice(fixture, 64, 500, 20_000)]
     for task in tasks:
         found = measure(few(task), QUICK)
         assert (task.workload, task.detail, found.status, found.reason) == (task.workload, task.detail, "ok", "")

@@ -93,7 +93,7 @@ __device__ __forceinline__ void add_found(const Level& level, const value_t* tre
         atomicAdd(&sums[0], (unsigned long long)mine.vertices);
         atomicAdd(&sums[1], mine.in_arcs);
         atomicAdd(&sums[2], mine.out_arcs);
-        *(volatile uint32_t*)&last = mine.last;
+        atomicExch(&last, mine.last);  // any of them
     }
     __syncthreads();
     if (threadIdx.x != 0 || sums[0] == 0) return;

@@ -1,0 +1,146 @@
+"""The capacity of a graph that is divided among ranks: edges go in until one rank has no memory left for more.
+
+Nothing is verified against a copy of the graph, there is none: the stream is drawn a second time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import numpy as np
+
+from suricate.base.types import edge_keys
+from suricate.bench import constants
+from suricate.bench.scaling.workloads import Job, Workload
+from suricate.bench.verify.edges import among, expect
+from suricate.errors import CapacityError
+from suricate.generate.edge_streams import UniformStream
+from suricate.plugins import algorithm
+
+
+class Capacity(Workload):
+    """Fill an empty graph, whose last slices get smaller, until a slice does not fit; then change and rank it.
+
+    Memory for what comes afterwards is held back meanwhile. ``names`` are algorithms to compute on the full graph.
+    """
+
+    workload = "scaling capacity"
+    verified = "edges drawn again, sums of degrees"
+    does = (
+        "inserts slices of a drawn graph until memory runs out on a rank, drawing included; on the full graph a batch "
+        "is inserted and deleted, and algorithms are computed"
+    )
+    once = True
+
+    def __init__(self, job: Job, names: tuple[str, ...]) -> None:
+        super().__init__(job)
+        self._names, self._drawn = names, 0
+        self._extra: dict[str, Any] = {}
+
+    @property
+    def items(self) -> int:
+        """How many edges went in, repeats of the stream included."""
+        return self._drawn
+
+    def run(self) -> None:
+        """Fill the graph."""
+        job = self.job
+        held_back = job.device.xp.empty(_held_back(job), np.uint8)
+        job.graph = self._graph = job.empty()
+        for size in constants.CAPACITY_SLICES:
+            while self._drawn < job.data.num_edges and self._fits(min(size, job.data.num_edges - self._drawn)):
+                pass
+        del held_back
+
+    def _fits(self, size: int) -> bool:
+        """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
+        low, high = self.job.part(size)
+        edges: Any = None
+        with contextlib.suppress(MemoryError):  # on this rank; all must leave the call below out
+            edges = self.job.data.edges(self._drawn + low, self._drawn + high, self.job.device.xp)
+        if not all(self.job.comm.allgather(edges is not None)):
+            return False
+        try:
+            self._graph.insert_edges(edges.src, edges.dst)
+        except CapacityError:
+            return False
+        self._drawn += size
+        return True
+
+    def check(self) -> None:
+        """Check the full graph, change it, compute on it, and check it again."""
+        self._check_graph()
+        self._extra = {"num_edges": int(self._graph.num_edges), "full": self._drawn < self.job.data.num_edges}
+        self._extra |= {"memory": {part: int(size[1]) for part, size in self._graph.memory_usage().parts.items()}}
+        self._change()
+        self._extra["computed"] = {name: self._computed(name) for name in self._names}
+        self._check_graph()
+
+    def extra(self) -> dict[str, Any]:
+        """Return what the graph holds, bytes allocated by part, and seconds of what was done on it."""
+        return self._extra
+
+    def _check_graph(self) -> None:
+        """Compare sums of degrees, and ask for edges that are there and for others."""
+        graph, host = self._graph, self.job.device.to_numpy
+        for direction in ("out", "in"):
+            total = int(graph.degrees(direction).sum(dtype=np.int64))
+            expect(total == graph.num_edges, f"{direction}-degrees sum to {total}, there are {graph.num_edges} edges")
+        xp, data, asked = self.job.device.xp, self.job.data, constants.CAPACITY_QUESTIONS
+        rng = np.random.default_rng(data.stream.seed)
+        there = data.stream.at(xp.asarray(rng.integers(0, self._drawn, asked).astype(np.uint64)), xp)
+        expect(bool(graph.has_edges(there.src, there.dst).all()), "an edge that was inserted is not there")
+        src, dst = xp.asarray(rng.integers(0, data.num_vertices, (2, asked)).astype(np.uint32))
+        found = host(graph.has_edges(src, dst))
+        expect((found == self._was_drawn(edge_keys(src, dst))).all(), "an answer about a random pair is wrong")
+
+    def _was_drawn(self, keys: Any) -> np.ndarray:
+        """Return which keys of pairs are among the edges that went in; each rank draws its share again."""
+        xp = self.job.device.xp
+        ascending, found = xp.sort(keys), xp.zeros(len(keys), bool)
+        for piece in self.job.data.pieces(*self.job.part(self._drawn), xp):
+            drawn = edge_keys(piece.src, piece.dst)
+            found[xp.searchsorted(ascending, drawn[among(drawn, ascending, xp)])] = True
+        at = xp.searchsorted(ascending, keys)
+        return np.any(self.job.comm.allgather(self.job.device.to_numpy(found[at])), axis=0)
+
+    def _change(self) -> None:
+        """Insert a batch of uniform pairs, and delete what was new of it."""
+        job, graph, before = self.job, self._graph, self._graph.num_edges
+        batches = UniformStream(job.data.stream.scale, job.data.stream.seed + 1)
+        edges = batches.piece(*job.part(constants.CAPACITY_BATCH), job.device.xp)
+        seconds, delta = self._timed(lambda: graph.insert_edges(edges.src, edges.dst))
+        new = delta.inserted
+        expect(graph.num_edges == before + len(new.src), "the number of edges is wrong after an insertion")
+        expect(bool(graph.has_edges(new.src, new.dst).all()), "an edge of a batch is not there")
+        low, high = job.part(len(new.src))
+        deleted, _ = self._timed(lambda: graph.delete_edges(new.src[low:high], new.dst[low:high]))
+        expect(graph.num_edges == before, "the number of edges is wrong after a deletion")
+        expect(not bool(graph.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")
+        self._extra |= {"insert_s": seconds, "delete_s": deleted}
+
+    def _computed(self, name: str) -> dict[str, Any]:
+        """Compute an algorithm; return its seconds, and the sum of its answer if that is one array of real numbers."""
+        kind = algorithm(name)
+        params = kind.sample_params(self.job.data.num_vertices, self.job.data.source)
+        seconds, result = self._timed(lambda: self._graph.compute(kind, **params))
+        parts = result if isinstance(result, tuple) else (result,)
+        self.job.comm.same({f"{name}: part {number}": part for number, part in enumerate(parts)})
+        is_real = len(parts) == 1 and getattr(result, "dtype", np.dtype(int)).kind == "f"
+        return {"seconds": seconds, "sum": float(result.sum(dtype=np.float64)) if is_real else None}
+
+    def _timed(self, call: Any) -> tuple[float, Any]:
+        """Return the seconds of a call on the slowest rank, and what it returns."""
+        self.job.device.synchronize()
+        self.job.comm.barrier()
+        begin = time.perf_counter()
+        found = call()
+        self.job.device.synchronize()
+        return max(self.job.comm.allgather(time.perf_counter() - begin)), found
+
+
+def _held_back(job: Job) -> int:
+    """Return the bytes that vertices of results, a batch and what is drawn to verify the graph take."""
+    return 96 * job.data.num_vertices + 64 * constants.CAPACITY_BATCH + 64 * constants.PIECE
