@@ -27,7 +27,7 @@ from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
 from suricate.placement.batches import gathered
-from suricate.placement.changes import DividedUpdater
+from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.placement.split import PartCounts
 from suricate.placement.store import PartitionedStore
@@ -37,7 +37,7 @@ from suricate.state.words import Words
 
 if TYPE_CHECKING:
     from suricate.base.devices import Array, Device
-    from suricate.base.types import EdgeList
+    from suricate.base.types import EdgeList, ValidEdges
     from suricate.comm.protocol import Comm
     from suricate.cuda.pinned import PinnedCounters
     from suricate.graph import Graph
@@ -312,6 +312,10 @@ class Partition:
         if self.table is not None:
             self.table.begin()
         return gathered(self.comm, self.graph, delete, insert, parts)
+
+    def known(self, edges: ValidEdges) -> GatheredEdges | None:
+        """Return valid edges that all ranks have, on the graph's device, as a batch; None for none."""
+        return GatheredEdges(*edges) if len(edges.src) else None
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:
         """Concatenate the edges that the ranks passed, in rank order; return them and the slice of this rank."""

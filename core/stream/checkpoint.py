@@ -167,7 +167,7 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         if key != expected[what][0]:
             reason = f"{what} was {text}, and is {expected[what][1]} now"
             raise ParameterError(f"checkpoint: it is of another job: {reason}; another folder begins a new job")
-    if about["position"] is not None and not job._source.resumes:
+    if about["position"] is not None and job._ranks.is_first and not job._source.resumes:
         reason = "this source cannot go on from a position: st.source takes a function of one"
         raise RequirementError(f"checkpoint: {reason}; lists of chunks and st.scan can, too")
     job._position = from_json(about["position"])
@@ -175,6 +175,14 @@ def restore(job: Window, about: dict[str, Any], arrays: dict[str, np.ndarray]) -
         refusals.load(counts)
     job.past.load(state_in(arrays, "history."))
     job.contents.load(about, arrays)
+
+
+def without_events(saved: Any) -> Any:
+    """Return what other processes need of a checkpoint that the first one has read: all but events."""
+    if saved is None:
+        return None
+    about, arrays = saved
+    return about, {name: part for name, part in arrays.items() if not name.startswith(("ring.", "waiting."))}
 
 
 def as_json(position: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from suricate.io.sources.times import moment
 from suricate.state.locks import capacity_error
 from suricate.stream.intake import Intake
 from suricate.stream.naming import VertexNames
+from suricate.stream.ranks import Head
 from suricate.windows.events import Events, joined, nothing, number_before, times_of
 from suricate.windows.options import STEP, TIME, WindowOptions
 from suricate.windows.ring import Change
@@ -32,16 +34,25 @@ class Due(NamedTuple):
     """A slide that has just closed.
 
     Attributes:
-        end: its end, in ticks.
-        change: the net change of the edges.
-        free: ids of vertices whose names are forgotten, ``uint32[k]``.
+        end, start: its window, in ticks; ``start`` is None for a landmark window.
         entered: number of events that entered.
+        partial, lag: see ``Slide``.
+        num_pairs: the number of pairs with live events.
+        change: the net change of the edges, ``Change``; its ``Head`` where the lists have not come.
+        free: ids of vertices whose names are forgotten, ``uint32[k]``; where the lists have not come, the names of the
+            slide's new vertices (``Values``), None if they have none.
+        took: seconds of reading, and of finding the change.
     """
 
     end: int
-    change: Change
-    free: np.ndarray
+    start: int | None
     entered: int
+    partial: bool
+    lag: int
+    num_pairs: int
+    change: Any
+    free: Any
+    took: tuple[float, float]
 
 
 class Contents:
@@ -146,8 +157,9 @@ class Contents:
 
     # -- slides --------------------------------------------------------------------------------------------------------
 
-    def next_change(self) -> Due | None:
-        """Close the next slide that is due; return None if none is."""
+    def next_change(self, spent: float) -> Due | None:
+        """Close the next slide that is due; return None if none is. ``spent``: seconds of reading."""
+        begin = time.perf_counter()
         if self.ring is None or not self.rule.may_close:
             return None
         waiting = self._by_time()
@@ -163,7 +175,10 @@ class Contents:
         if self.intake.attributes.texts and self.intake.attributes.has_many_texts:
             waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
-        return Due(end, change, free, number)
+        newest, size = self.rule.newest, self.rule.grid.size
+        lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size
+        facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs
+        return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
     def _by_time(self) -> Events:
         """Return the events that wait, in the order (time, position).
@@ -199,11 +214,41 @@ class Contents:
         if events.kind is not None:
             self.ring = ring = ring.on_host()  # one on a device takes insertions only
         change = ring.slide(events, None if size is None else end - size)
+        if self.names is not None:
+            change = change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched)
+        return change, self._freed(change)
+
+    def _freed(self, change: Change) -> np.ndarray:
+        """Count the names of a change; return the ids of those that are forgotten."""
         if self.names is None:
-            return change, np.empty(0, np.uint32)
-        came = change.new if change.fresh is None else change.new[:, change.fresh]
-        free = self.names.close_slide(came, change.gone)
-        return change._replace(taken=change.taken + cancelled, unmatched=change.unmatched + unmatched), free
+            return np.empty(0, np.uint32)
+        came = on_host(change.new)
+        return self.names.close_slide(came if change.fresh is None else came[:, change.fresh], on_host(change.gone))
+
+    # -- on several processes, of which the first one has the events ---------------------------------------------------
+
+    def held(self) -> Change:
+        """Return all edges of the window, as new ones."""
+        assert self.ring is not None
+        return self.ring.held()
+
+    def told(self, due: Due) -> tuple[Any, ...]:
+        """Return what the first process tells others of a slide that it has just closed: a small message."""
+        return (*due[:-3], tuple(Head.of(due.change)), None if self.names is None else self.names.news(), due.took)
+
+    def heard(self, told: Any, late: int, skipped: int, has_unit: bool) -> Any:
+        """Return what another process was told; note how many events are late and skipped, and kinds of times."""
+        self.late.count, self.bad.count, self.intake.has_unit = late, skipped, has_unit
+        if not isinstance(told, tuple):
+            return told
+        due = Due(*told)
+        return due._replace(change=Head(*due.change))
+
+    def follow(self, due: Due, change: Change) -> Due:
+        """Return on another process a slide that it has heard of, with its change, after counting its names."""
+        if self.names is not None and due.free is not None and len(due.free):
+            self.names.names.intern(due.free)
+        return due._replace(change=change, free=self._freed(change))
 
     # -- state ---------------------------------------------------------------------------------------------------------
 

@@ -50,7 +50,15 @@ class Graphs:
     @property
     def device(self) -> Device:
         """Where the graph is, or will be."""
-        return choose_backend(self.options.get("backend"), self.options.get("device", "auto"))[1]
+        device, comm = self.options.get("device", "auto"), self.options.get("comm")
+        return choose_backend(self.options.get("backend"), device if comm is None else comm.place(device))[1]
+
+    @property
+    def weight_dtype(self) -> np.dtype | None:
+        """The dtype of the weights that changes bring, once there is a graph; None: it has none."""
+        assert self.graph is not None
+        kinds = self.graph.options.edge_columns
+        return kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
 
     def track(self, tracker: JobTracker) -> None:
         """Keep a tracker current from the first slide on; in-edges are kept if it needs them."""
@@ -92,9 +100,7 @@ class Graphs:
     def change(self, change: Change, free: np.ndarray) -> Delta:
         """Apply the net change of a slide in one batch; add vertices for new ids, and delete those in ``free``.
 
-        Raises:
-            WeightError: a weight does not fit the dtype of the graph's weights. CapacityError: there is not enough
-                memory.
+        The change is the same on all processes, its weights as :meth:`fitted` returns them. Raises ``CapacityError``.
         """
         graph = self.graph
         assert graph is not None
@@ -105,8 +111,10 @@ class Graphs:
             free = np.union1d(free, self._names.idle()).astype(np.uint32)
         coming = Coming(max(top + 1 - graph.num_vertices, 0), free)
         needed = coming if coming.more or len(free) or graph.partition is not None else None
-        gone = ValidEdges(change.gone[0], change.gone[1])
-        new = ValidEdges(change.new[0], change.new[1], self._weights(change))
+        gone: Any = ValidEdges(change.gone[0], change.gone[1])
+        new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
+        if graph.partition is not None and graph.self_loops == "allow" and graph.edge_table is None:
+            gone, new = graph.partition.known(gone), graph.partition.known(new)
         delta = graph._update(gone, new, (1, 2), needed, disjoint=True)
         if self._names is not None:
             graph.names = self._names.names
@@ -117,18 +125,22 @@ class Graphs:
             self.twin.follow(graph, delta, before)
         return delta
 
-    def _weights(self, change: Change) -> Any:
-        """Return the weights of a change as the graph takes them, or its columns of edges."""
-        assert self.graph is not None
-        if change.value is None and change.attributes is None:
-            return None
-        kinds, value = self.graph.options.edge_columns, None
-        dtype = kinds[WEIGHT].dtype if WEIGHT in kinds else None if kinds else self.graph.weight_dtype
-        if change.value is not None and dtype is not None:
-            value = fitted_weights(change.value, dtype, change.new)
+    def fitted(self, change: Change) -> Change:
+        """Return a change with weights of the graph's dtype, if it has weights.
+
+        Raises:
+            WeightError: one does not fit.
+        """
+        if change.value is None:
+            return change
+        dtype = self.weight_dtype
+        return change._replace(value=None if dtype is None else fitted_weights(change.value, dtype, change.new))
+
+    def _values(self, change: Change) -> Any:
+        """Return the weights of a change, or its columns of edges."""
         if change.attributes is None:
-            return value
-        return change.attributes if value is None else {WEIGHT: value, **change.attributes}
+            return change.value
+        return change.attributes if change.value is None else {WEIGHT: change.value, **change.attributes}
 
     def _reserve(self) -> np.ndarray:
         """Return the vertices that parameters of trackers name, which have ids before they have events."""

@@ -15,6 +15,7 @@ from suricate.base.archives import prefixed
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
+from suricate.intake.name_values import Values
 from suricate.intake.names import Names
 from suricate.io.sources.columns import Texts
 from suricate.windows.events import Events
@@ -84,6 +85,7 @@ class VertexNames:
         self.names, self._directed = names, directed
         self._tokens = Names(names.dtype)
         self._ids = np.full(1 << 10, UNSEEN, np.int64)  # by token, within a slide
+        self._live = np.empty(0, np.int64)  # ids of the live events that came with the newest slide
         self.reserved = np.empty(0, np.uint32)  #: ids of names that parameters of trackers have, held once more
         self._wanted: set[int] = set()  # those of this run
         self._fresh = np.empty(0, np.uint32)  # of the reserved, those that a slide has to delete
@@ -122,6 +124,7 @@ class VertexNames:
             if len(tokens):
                 ids[tokens] = look_up(self._tokens.values_of(tokens))
         src, dst = ids[events.src], ids[events.dst]
+        self._live = ids[listed[:count]]
         ids[listed[:number]] = UNSEEN
         known = (src >= 0) & (dst >= 0)
         self.drop(events)
@@ -146,6 +149,10 @@ class VertexNames:
         head, before = np.full(len(pairs), UNKNOWN), np.full(events.number, UNKNOWN)
         cancel(pair, events.kind, head, before, lives, misses)
         return lives, misses
+
+    def news(self) -> Values:
+        """Return the names that got an id in the slide that :meth:`close_slide` has closed, in the order of that."""
+        return self.names.values_of(self._live[self.names.since(self._live) == self.names.version - 1])
 
     def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
         """Update the counts of names: raise those of both ends of new edges, lower those of removed edges.

@@ -1,17 +1,50 @@
-"""Jobs of several processes: the first one reads, and all of them make the same window of what it has read."""
+"""Jobs of several processes: the first one reads and holds the events, and all make the same slides of their graph.
+
+What other processes get of a slide is one message (:class:`Due` without its lists) and, in the memory of the graph's
+device, the lists of edges that are gone and new. They take those of the first process, whose order no other would find.
+"""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from suricate.io.sources.refusals import Refusals, take_held
-from suricate.io.sources.source import MARK
-from suricate.stream.background import ReadAhead
+import numpy as np
+
+from suricate.intake.arrays import bits, on_host
+from suricate.state.locks import capacity_error
+from suricate.windows.ring import Change
 
 if TYPE_CHECKING:
+    from suricate.base.devices import Array
     from suricate.comm.protocol import Comm
+    from suricate.io.sources.refusals import Refusals
+    from suricate.stream.graphs import Graphs
+
+
+class Head(NamedTuple):
+    """A change without its lists: their lengths, whether new edges have weights, and the fields of ``Change``."""
+
+    lost: int
+    gained: int
+    weighted: bool
+    left: int
+    taken: int
+    unmatched: int
+    top: int
+    fresh: np.ndarray | None
+    attributes: Any
+
+    @classmethod
+    def of(cls, change: Change) -> Head:
+        """Return the head of a change."""
+        counts = change.gone.shape[1], change.new.shape[1], change.value is not None
+        return cls(*counts, change.left, change.taken, change.unmatched, change.top, change.fresh, change.attributes)
+
+    def change(self, gone: Array, new: Array, value: Array | None) -> Change:
+        """Return the change with these lists."""
+        return Change(gone, new, value, self.fresh, self.left, self.taken, self.unmatched, self.top, self.attributes)
 
 
 class Ranks:
@@ -26,31 +59,76 @@ class Ranks:
         self.several = self._comm is not None
         self.is_first = self._comm is None or self._comm.rank == 0  #: it reads, and writes files
 
-    def any(self, flag: bool) -> bool:
-        """Return whether ``flag`` holds on any process."""
-        return flag if self._comm is None else any(self._comm.allgather(flag))
-
-    def first(self, read: Callable[[], Any]) -> Any:
-        """Call ``read`` on the first process only, and return its result on all; an exception is raised on all."""
+    def any(self, flag: bool, before: Callable[[], None] = lambda: None) -> bool:
+        """Call ``before`` on the first process, and return whether ``flag`` holds on any; see :meth:`first`."""
         if self._comm is None:
-            return read()
-        found, problem = None, None
-        try:
-            found = read() if self.is_first else None
-        except Exception as error:
-            problem = error
-        found = self._comm.together(problem, found)[0]
-        return found if self.is_first else copy.deepcopy(found)  # processes that are threads share what they are given
+            before()
+            return flag
+        return any(self._together(before, lambda _: None, flag)[1])
 
-    def chunk(self, read: Callable[[], Any], held: Callable[[], Any]) -> tuple[Any, Callable[[], Any]]:
-        """Call ``read`` and ``held`` on the first process; return both results on all, the latter as a function.
+    def first(self, call: Callable[[], Any], sent: Callable[[Any], Any] = lambda found: found) -> Any:
+        """Return what ``call`` returns on the first process, where alone it is called; an exception is raised on all.
 
-        ``read`` returns a position and a chunk, None at the end; ``held`` returns the malformed rows of that chunk.
+        Other processes get what ``sent`` makes of it.
         """
         if self._comm is None:
-            return read(), held
-        found, is_mark, rows = self.first(lambda: _sent(read(), held()))
-        return (found[0], MARK) if is_mark else found, lambda: rows
+            return call()
+        return self._together(call, sent)[0]
+
+    def _together(
+        self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
+    ) -> tuple[Any, list[bool]]:
+        """Return what :meth:`first` does, and the flags of all processes; they meet once."""
+        assert self._comm is not None
+        found, said, problem = None, None, None
+        try:
+            if self.is_first:
+                found = call()
+                said = sent(found)
+        except Exception as error:
+            problem = error
+        everybody = self._comm.together(problem, (said, flag))
+        if not self.is_first:
+            found = copy.deepcopy(everybody[0][0])  # processes that are threads share what they are given
+        return found, [flag for _, flag in everybody]
+
+    def change(self, found: Change | Head, graphs: Graphs) -> Change:
+        """Return the change of the first process, its weights as the graph has them, on all processes.
+
+        Several meet once for that, and send its lists by one exchange: on the graph's device, but on the host where
+        edges have columns.
+
+        Args:
+            found: on the first process the change, on others its head.
+            graphs: the graph, which has been made.
+
+        Raises:
+            WeightError: on all, a weight does not fit the graph. CapacityError: on all, there is not enough memory.
+        """
+        if self._comm is None:
+            assert isinstance(found, Change)
+            return graphs.fitted(found)
+        graph, comm = graphs.graph, self._comm
+        assert graph is not None
+        problem: Exception | None = None
+        head = found if isinstance(found, Head) else Head.of(found)
+        try:
+            with graph.exclusive():
+                xp = np if graph.edge_table is not None else graph.device.xp
+                memory, lists = _memory_for(head, graphs.weight_dtype, xp)
+                if isinstance(found, Change):
+                    _write(lists, graphs.fitted(found), xp)
+        except MemoryError as error:
+            problem = capacity_error(graph.device, error)
+        except Exception as error:
+            problem = error
+        comm.together(problem)
+        if len(memory):
+            with graph.exclusive():
+                bounds = np.full(comm.size + 1, len(memory))
+                bounds[0] = 0
+                comm.share(memory, bounds, agreed=True)
+        return head.change(*lists)
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
         """Have only the first process write the files of refused events."""
@@ -58,12 +136,18 @@ class Ranks:
             each.mute()
 
 
-def _sent(found: Any, rows: Any) -> tuple[Any, bool, Any]:
-    """Return what is sent to other processes, where :data:`MARK` would be another object."""
-    is_mark = found is not None and found[1] is MARK
-    return (found[0], None) if is_mark else found, is_mark, rows
+def _memory_for(head: Head, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
+    """Return memory for lists, ``uint8[n]``, and the lists in it: ends of gone and of new edges, and weights."""
+    dtype = dtype if head.weighted else None
+    begin, end = 8 * head.lost, 8 * (head.lost + head.gained)
+    memory = xp.empty(end + (0 if dtype is None else head.gained * dtype.itemsize), np.uint8)
+    gone, new = memory[:begin].view(np.uint32), memory[begin:end].view(np.uint32)
+    value = None if dtype is None else memory[end:].view(dtype)
+    return memory, (gone.reshape(2, head.lost), new.reshape(2, head.gained), value)
 
 
-def held_by(reader: Any, refusals: Sequence[Refusals]) -> Any:
-    """Return the malformed rows that were held back while the last chunk was read."""
-    return reader.held if isinstance(reader, ReadAhead) else take_held(refusals)
+def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:
+    """Copy the lists of a change."""
+    for place, part in zip(lists, (change.gone, change.new, change.value), strict=True):
+        if place is not None and place.size:
+            bits(place)[:] = bits(on_host(part) if xp is np else xp.asarray(part))

@@ -30,14 +30,12 @@ class Slide:
     """
 
     def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:
-        unit, rule, change, end = job.has_unit, job.contents.rule, due.change, due.end
-        newest = rule.newest
+        unit, change = job.has_unit, due.change
         self._job, self._delta = job, delta
-        self.end = moment(end, has_unit=unit)
-        self.start = None if rule.grid.size is None else moment(end - rule.grid.size, has_unit=unit)
+        self.end = moment(due.end, has_unit=unit)
+        self.start = None if due.start is None else moment(due.start, has_unit=unit)
         self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
-        self.late, self.skipped, self.partial = job.late, job.skipped, rule.is_partial(end)
-        self.lag = 0 if newest is None else max(newest - end, 0)
+        self.late, self.skipped, self.partial, self.lag = job.late, job.skipped, due.partial, due.lag
         self.took = took
 
     @property

@@ -13,27 +13,29 @@ from typing import Any
 import numpy as np
 
 from suricate.base.archives import state_in
-from suricate.base.devices import CPU, Device
 from suricate.base.errors import CapacityError, ParameterError, RequirementError
 from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
+from suricate.io.sources.refusals import take_held
 from suricate.io.sources.source import MARK, Sorted, as_source
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
 from suricate.stream.background import Background, ReadAhead, next_of
-from suricate.stream.checkpoint import Checkpoints, restore
+from suricate.stream.checkpoint import Checkpoints, restore, without_events
 from suricate.stream.contents import Contents, Due
 from suricate.stream.graphs import Graphs, VertexColumn
 from suricate.stream.history import History
 from suricate.stream.naming import vertex_names
-from suricate.stream.ranks import Ranks, held_by
+from suricate.stream.ranks import Head, Ranks
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
 from suricate.windows.options import WindowOptions
 from suricate.windows.ring.attributes import columns_needed
+
+ENDED = "ended"  #: in place of a slide: there are no more
 
 
 class Window:
@@ -131,12 +133,13 @@ class Window:
         known = [name for name, kind in declared.items() if kind.dtype == TEXT]
         #: the events, and the edges that they make
         self.contents = Contents(
-            self._options, self._source.time_unit, vertices, known, directed=directed, device=self._device_of_events
+            self._options, self._source.time_unit, vertices, known, directed=directed, device=lambda: self.graphs.device
         )
         self.graphs = Graphs(options, vertices)  #: the graph of these edges, and what follows it
         self._ranks.mute((self.contents.late, self.contents.bad, *self._source.refusals))
         self._sinks: list[Sink] = []
-        self._pending: Due | None = None  # a slide that the graph does not hold yet
+        self._pending: Due | None = None  # a slide that the graph does not hold yet,
+        self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
         self._reader: Iterator[tuple[Any, Any]] | None = None
         self._slides: Iterator[Slide] | None = None
         self._error: BaseException | None = None  # that ended the job
@@ -149,7 +152,10 @@ class Window:
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
-        if self._checkpoints is not None and (saved := self._ranks.first(self._checkpoints.load)) is not None:
+        if self._checkpoints is None:
+            return
+        saved = self._ranks.first(self._checkpoints.load, without_events)
+        if saved is not None:
             self._saved, self.slides = saved, int(saved[0]["slides"])
             restore(self, *saved)
 
@@ -344,16 +350,17 @@ class Window:
             raise self._error
         if self._slides is None:
             self._go_on()
-        stops = self._ranks.any(self._stop.is_set())
-        self._keep(at_once=stops or self._slides is None)
+        begins, asked = self._slides is None, self._stop.is_set()
+        stops = self._ranks.any(asked, partial(self._keep, at_once=begins or asked))
         if stops:
+            self._ranks.first(partial(self._keep, at_once=not (begins or asked)))
             raise StopIteration
         if self._slides is None:
             self._slides = self._run()
         try:
             return next(self._slides)
         except StopIteration:
-            self._keep(at_once=True)
+            self._ranks.first(partial(self._keep, at_once=True))
             raise
         except BaseException as error:
             self._slides = None
@@ -362,9 +369,6 @@ class Window:
                 self._error = error  # else the next call goes on with the slide that waits
             raise
 
-    def _device_of_events(self) -> Device:
-        return CPU if self._ranks.several else self.graphs.device
-
     def _go_on(self) -> None:
         """Make the graph of the checkpoint from which the job goes on, once."""
         if self._saved is None or not self._saved[1]:
@@ -372,7 +376,7 @@ class Window:
         about, arrays = self._saved
         self._saved = about, {}
         try:
-            if self.contents.ring is not None and self.slides:
+            if self.slides and any(name.startswith("ring.") for name in about["arrays"]):
                 self._restore_graph(about, arrays)
         except BaseException as error:
             self._error = error
@@ -380,7 +384,7 @@ class Window:
 
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if it is time, or at once; none while a slide waits to be applied."""
-        if self._checkpoints is None or self._pending is not None or not self._ranks.is_first:
+        if self._checkpoints is None or self._pending is not None:
             return
         if at_once or self._checkpoints.is_due(self.slides):
             self._checkpoints.save(self, self.slides)
@@ -389,30 +393,46 @@ class Window:
 
     def _run(self) -> Iterator[Slide]:
         if self._pending is not None:
-            yield self._apply(self._pending, {"source": 0.0, "window": 0.0})
+            yield self._apply(self._pending)
+        closing = self._closing()
+        while True:
+            due = self._ranks.first(partial(next, closing, ENDED), self._told)
+            if not self._ranks.is_first:
+                due = self.contents.heard(*due)
+            if due == ENDED:
+                return
+            if due is not None:
+                yield self._apply(due)
+            elif self._ranks.any(self._stop.is_set()):
+                return
+
+    def _told(self, due: Due | str | None) -> tuple[Any, ...]:
+        """Return what the first process tells others at each chunk and slide."""
+        told = self.contents.told(due) if isinstance(due, Due) else due
+        return told, self.late, self.skipped, self.has_unit
+
+    def _closing(self) -> Iterator[Due | None]:
+        """Read, and yield the slides that close; None after a chunk that closes none."""
         yield from self._close(0.0)
         refusals = self._source.refusals
         if self._reader is None:
             self._reader = self._source.read(self._position)
-            if self._reads_ahead and self._ranks.is_first:
+            if self._reads_ahead:
                 self._reader = ReadAhead(self._reader, refusals)
-        read, held_back = partial(next_of, self._reader, self._background), partial(held_by, self._reader, refusals)
         begin = time.perf_counter()
-        while True:
-            found, held = self._ranks.chunk(read, held_back)
-            if found is None:
-                break
+        while (found := next_of(self._reader, self._background)) is not None:
+            held = self._reader.held if isinstance(self._reader, ReadAhead) else take_held(refusals)
             position, chunk = found
             if chunk is MARK:
                 self.contents.mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
-            for each, rows in zip(refusals, held(), strict=True) if refusals else ():
+            for each, rows in zip(refusals, held, strict=True) if refusals else ():
                 each.put(len(rows), rows)
-            self._position = position
+            self._position, last = position, self.contents.rule.last
             yield from self._close(time.perf_counter() - begin)
-            if self._ranks.any(self._stop.is_set()):
-                return
+            if self.contents.rule.last == last:
+                yield None
             begin = time.perf_counter()
         if self._options.at_end == "close":
             self.contents.rule.finish()
@@ -424,46 +444,49 @@ class Window:
             return False
         return self._source.reads_ahead if self._options.prefetch is None else self._options.prefetch > 0
 
-    def _close(self, spent: float) -> Iterator[Slide]:
-        """Yield the slides that are due."""
-        while True:
-            begin = time.perf_counter()
-            due = self.contents.next_change()
-            if due is None:
-                return
-            yield self._apply(due, {"source": spent, "window": time.perf_counter() - begin})
+    def _close(self, spent: float) -> Iterator[Due]:
+        """Yield the slides that are due; ``spent``: seconds of reading."""
+        while (due := self.contents.next_change(spent)) is not None:
+            yield due
             spent = 0.0
 
-    def _apply(self, due: Due, took: dict[str, float]) -> Slide:
+    def _apply(self, due: Due) -> Slide:
         """Bring the graph up to date; if that raises, the next call tries again."""
         self._pending = due
         begin = time.perf_counter()
         graph = self.graphs.graph or self._make_graph()
+        if not self._has_lists:
+            change = self._ranks.change(due.change, self.graphs)
+            if not self._ranks.is_first:
+                due = self.contents.follow(due, change)
+            elif change is not due.change:
+                due = due._replace(change=change)
+            self._pending, self._has_lists = due, True
         delta = self.graphs.change(due.change, due.free)
-        self._pending, self.slides = None, self.slides + 1
+        self._pending, self._has_lists, self.slides = None, False, self.slides + 1
         self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
         for tracker in self.graphs.trackers:
             tracker.advance()
         if isinstance(self._reader, ReadAhead):
             self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
-        took["graph"] = time.perf_counter() - begin
+        took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}
         took["total"] = sum(took.values())
         self.current = Slide(self, due, delta, took)
-        ring, drops = self.contents.ring, self.graphs.options.get("self_loops", "allow") != "allow"
-        self.past.add(self.current, graph.num_edges if drops or ring is None else ring.num_pairs)  # to count takes time
+        drops = self.graphs.options.get("self_loops", "allow") != "allow"
+        self.past.add(self.current, graph.num_edges if drops else due.num_pairs)  # to count takes time
         return self.current
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
-        assert self.contents.ring is not None
         self._make_graph()
+        held = self._ranks.change(self._ranks.first(self.contents.held, Head.of), self.graphs)
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]
         goes_on = [each.identity == identity for each, (identity, _) in zip(self.graphs.trackers, saved, strict=False)]
         states = [state_in(arrays, f"state{at}.") if same else {} for at, same in enumerate(goes_on)]
-        self.graphs.restore(self.contents.ring.held(), about["num_vertices"], arrays["deleted"], states)
+        self.graphs.restore(held, about["num_vertices"], arrays["deleted"], states)
         for number, tracker in enumerate(self.graphs.trackers):
             if goes_on[number]:
                 tracker.load(saved[number][1], state_in(arrays, f"tracker{number}."))
 
     def _make_graph(self) -> Graph:
-        return self.graphs.make(self.contents.weights, self.contents.columns)
+        return self.graphs.make(*self._ranks.first(lambda: (self.contents.weights, self.contents.columns)))

@@ -1,0 +1,262 @@
+"""Windows of several ranks against the rule by brute force: the first has the events, all have its slides."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from window_model import Event, model
+
+import suricate.stream as st
+from suricate.comm.messages import INLINE
+from suricate.errors import CapacityError
+from suricate.parallel import Comm, run
+from suricate.stream import ranks
+from suricate.stream.checkpoint import Checkpoints
+from suricate.stream.contents import Due
+from suricate.windows.ring import Change, Ring, arrivals, device_ring
+
+pytestmark = pytest.mark.plain
+N, CHUNK = 9, 45
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
+
+
+def drawn(seed: int, *, kinds: bool, counted: bool) -> list[Event]:
+    """Events, some of them late, deletions and sets among them from some chunk on, if ``kinds``."""
+    rng = np.random.default_rng(seed)
+    time = np.arange(200) if counted else np.arange(200) // 3 - 20 * (rng.integers(0, 9, 200) == 0)
+    kind = np.where(np.arange(200) < 70, 1, rng.choice([1, 1, -1, 0], 200)) if kinds else np.ones(200, int)
+    columns = time, *rng.integers(0, N, (2, 200)), np.ones(200, int), kind
+    return [Event(*map(int, row)) for row in zip(*columns, strict=True)]
+
+
+def chunks_of(events: list[Event], size: int = CHUNK) -> list[dict[str, np.ndarray]]:
+    """Chunks with kinds where there are any; every third one is followed by an empty one."""
+    chunks = []
+    for at in range(0, len(events), size):
+        part = events[at : at + size]
+        chunk = {name: np.array([getattr(event, name) for event in part]) for name in ("time", "src", "dst", "kind")}
+        chunks.append(chunk if (chunk["kind"] != 1).any() else {k: v for k, v in chunk.items() if k != "kind"})
+        if at // size % 3 == 2:
+            chunks.append({name: column[:0] for name, column in chunks[-1].items()})
+    return chunks
+
+
+def pairs_of(graph: Any) -> list[tuple[int, int]]:
+    src, dst, _ = graph.edges()
+    return sorted(zip(src.tolist(), dst.tolist(), strict=True))
+
+
+def job(comm: Comm | None, source: Any, device: str, **options: Any) -> st.Window:
+    graph = {"device": device, "num_vertices": N, **options.pop("graph", {})}
+    return st.Window(source, graph=graph if comm is None else {**graph, "comm": comm}, **options)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("size", [8, 60])
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("kinds", [False, True])
+def test_slides_are_those_of_the_rule_on_all_ranks(
+    device: str, size: int, counted: bool, kinds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 45 events a chunk, a chunk closes several slides, or none."""
+    monkeypatch.setattr(arrivals, "LEAST", 9)
+    directed, slide = size == 8, 8 if size == 8 else 50
+    events = drawn(size, kinds=kinds, counted=counted)
+    expected = model(events, size=size, slide=slide, lateness=-1 if counted else 5, directed=directed)
+    lengths = {"size": size, "slide": slide} if counted else {"size": str(size), "slide": str(slide), "lateness": "5"}
+
+    def work(comm: Comm) -> list[Any]:
+        source = chunks_of(events) if comm.rank == 0 else []
+        window, found = job(comm, source, device, graph={"directed": directed}, **lengths), []
+        for w in window:
+            lists = [part.tolist() for change in (w.delta.inserted, w.delta.deleted) for part in change[:2]]
+            counts = w.left, w.taken, w.unmatched, w.lag, w.partial, w.start, w.skipped
+            found.append((w.end, pairs_of(w.graph), w.events, w.late, lists, counts))
+            w.graph.check()
+        ring = window.contents.ring
+        kind = Ring if device == "cpu" or kinds else device_ring.DeviceRing
+        assert isinstance(ring, kind) if comm.rank == 0 else ring is None
+        history = window.history
+        assert history["edges"].tolist() == [len(edges) for _, edges, *_ in found]
+        return [found, window.late]
+
+    first, *others = run(work, 3 if directed else 2)
+    assert [each[:3] for each in first[0]] == [(each.end, sorted(each.edges), each.events) for each in expected]
+    assert len(expected) >= 2
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("self_loops", ["allow", "drop"])
+@pytest.mark.parametrize("device", DEVICES)
+def test_weights_and_names_are_those_of_one_process(device: str, self_loops: str) -> None:
+    events = drawn(4, kinds=True, counted=False)
+    given = [chunk | {"weight": chunk["src"] / 8 + 1e-40} for chunk in chunks_of(events)]  # one is subnormal
+
+    def slides(comm: Comm | None) -> list[Any]:
+        options = {"weight_dtype": "float32", "directed": False, "self_loops": self_loops, "num_vertices": 0}
+        window = job(comm, given, device, size="16", slide="8", names=True, graph=options)
+        near, found = window.track("sssp", source=3), []
+        for w in window:
+            src, dst, weight = (part.tolist() for part in w.graph.edges())
+            assert w.graph.names is not None
+            names = [w.graph.names[int(v)] for v in w.graph.live_vertices.tolist()]
+            found.append([sorted(zip(src, dst, weight, strict=True)), names, near.result.distance.tolist(), w.taken])
+            w.graph.check()
+        return [*found, window.history["edges"].tolist()]
+
+    expected = slides(None)
+    assert run(slides, 2) == [expected] * 2
+    assert len(expected) > 5
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("by_nccl", [False, True])
+def test_a_slide_meets_the_other_ranks_a_few_times(by_nccl: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ahead of it, when it has closed, when all have memory for its lists, and twice in the change of the graph."""
+    joined, exchanges = (lambda comm: comm), ["allgatherv of uint8", "together", "together", "merged uint64"]
+    if by_nccl:
+        import nccl_ranks
+
+        nccl_ranks.gpus_of_threads(monkeypatch)
+        joined, exchanges = nccl_ranks.by_nccl, ["together", "together"]
+
+    def work(host: Comm) -> None:
+        names, gather = list[str](), host.gather
+        host.gather = lambda name, value: (names.append(name), gather(name, value))[1]  # type: ignore[method-assign]
+        window = job(joined(host), chunks_of(drawn(1, kinds=False, counted=True), 20), "cuda", size=60, slide=20)
+        for w in window:
+            if w.end in (100, 120):  # no empty chunk before it
+                assert names == ["together"] * 3 + exchanges
+            names.clear()
+
+    run(work, 2)
+
+
+def test_what_others_are_told_of_a_slide_fits_into_a_message() -> None:
+    window = job(None, [], "cpu", size="1d", slide="1h")
+    change = Change(*np.zeros((2, 2, 2**22), np.uint32), np.zeros(2**22), None, 2**40, 2**20, 2**20, 2**32 - 3)
+    due = Due(2**60, 2**60 - 2**46, 2**40, False, 2**45, 2**40, change, np.empty(0, np.uint32), (0.1, 0.2))
+    message = pickle.dumps((None, ((window.contents.told(due), 2**40, 2**40, True), False)))
+    assert len(message) <= INLINE
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("lacks", [0, 1])
+def test_a_slide_for_which_a_rank_lacks_memory_is_the_same_again(
+    device: str, lacks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the lists, and in the ring of the first rank."""
+    calls, works, slides = [0, 0], ranks._memory_for, Ring.slide if device == "cpu" else device_ring.DeviceRing.slide
+    failing = 3 if device == "cpu" else 2
+
+    def memory_for(*given: Any) -> Any:
+        if threading.current_thread().name == f"rank {lacks}":
+            calls[0] += 1
+            if calls[0] in (2, 3):
+                raise MemoryError("no memory for lists")
+        return works(*given)
+
+    def slide(*given: Any) -> Any:
+        calls[1] += 1
+        if calls[1] == failing:
+            raise CapacityError("no memory for events")
+        return slides(*given)
+
+    monkeypatch.setattr(ranks, "_memory_for", memory_for)
+    monkeypatch.setattr(Ring if device == "cpu" else device_ring.DeviceRing, "slide", slide)
+
+    def work(comm: Comm) -> list[Any]:
+        chunks = [{"src": np.arange(at, at + 5), "dst": np.arange(5)} for at in range(4)]
+        window, found = job(comm, chunks, device, size=10, slide=5), list[Any]()
+        while len(found) < 7:
+            try:
+                found.append((next(window).end, pairs_of(window.graph)))
+            except CapacityError as error:
+                found.append(str(error).rpartition(": ")[2])
+        return found
+
+    first, other = run(work, 2)
+    assert first == other
+    edges = [[(u, u - at) for u in range(at, at + 5)] for at in range(4)]
+    slides_of = [(5 * at + 5, sorted([*edges[max(at - 1, 0)], *(edges[at] if at else [])])) for at in range(4)]
+    told = [each for each in first if isinstance(each, str)]
+    assert sorted(told) == ["no memory for events", "no memory for lists", "no memory for lists"]
+    assert [each for each in first if not isinstance(each, str)] == slides_of
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_job_goes_on_with_other_ranks_and_with_one(device: str, tmp_path: Path) -> None:
+    chunks = chunks_of(drawn(2, kinds=False, counted=True), 20)
+
+    def work(comm: Comm | None, place: str, folder: Path, most: int) -> list[Any]:
+        given = chunks if comm is None or comm.rank == 0 else []
+        source = st.source(lambda position: iter([*enumerate(given, 1)][position or 0 :]))
+        window = job(comm, source, place, size=60, slide=15, checkpoint=folder, checkpoint_every=1)
+        parts, found = window.track("wcc"), []
+        for w in window:
+            found.append((w.end, pairs_of(w.graph), parts.result.num_components, w.graph.num_vertices))
+            if len(found) == most and (comm is None or comm.rank == comm.size - 1):
+                window._stop.set()  # as a signal does
+        assert (window.contents.ring is None) == (comm is not None and comm.rank > 0)
+        return [*found, len(window.history["end"])]
+
+    *whole, rows = work(None, "cpu", tmp_path / "whole", 99)
+    found = []
+    for number, place, most in ((1, device, 2), (3, device, 3), (2, "cpu", 2), (1, "cpu", 2), (2, device, 99)):
+        if number == 1:
+            *part, seen = work(None, place, tmp_path / "parts", most)
+        else:
+            (*part, seen), *others = run(
+                lambda comm, at=(place, most): work(comm, at[0], tmp_path / "parts", at[1]), number
+            )
+            assert others == [[*part, seen]] * (number - 1)
+        found += part
+    assert found == whole
+    assert seen == rows == len(whole)
+
+
+def test_what_stops_one_rank_ends_all_though_no_slide_closes() -> None:
+    windows, read = dict[int, st.Window](), [0]
+
+    def work(comm: Comm) -> list[Any]:
+        def chunks() -> Any:
+            for read[0] in range(100):
+                if read[0] == 7:
+                    windows[1]._stop.set()  # as a signal does
+                yield {"src": [0], "dst": [1]}
+
+        windows[comm.rank] = job(comm, chunks(), "cpu", size=1000, slide=1000)
+        comm.barrier()
+        return [w.end for w in windows[comm.rank]]
+
+    assert run(work, 2) == [[], []]
+    assert read == [7]
+
+
+def test_a_disk_that_is_full_is_an_error_on_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, save = [0], Checkpoints.save
+
+    def fails_once(*given: Any) -> None:
+        calls[0] += 1
+        if calls[0] == 3:
+            raise OSError("no space left")
+        save(*given)
+
+    monkeypatch.setattr(Checkpoints, "save", fails_once)
+
+    def work(comm: Comm) -> list[Any]:
+        window, found = job(comm, chunks_of(drawn(3, kinds=False, counted=True)), "cpu", size=60, slide=20,
+                            checkpoint=tmp_path, checkpoint_every=1), list[Any]()  # fmt: skip
+        while len(found) < 5:
+            try:
+                found.append(next(window).end)
+            except OSError as error:
+                found.append(str(error).rpartition(": ")[2])
+        return found
+
+    assert run(work, 2) == [[20, 40, "no space left", 60, 80]] * 2
