@@ -192,6 +192,10 @@ class NCCLComm(Comm):
         """Gather bytes in memory that holds those of this rank; those of rank r begin at ``ends[r]``."""
         if not ends[-1]:
             return
+        size = ends[1]
+        if all(end == size * rank for rank, end in enumerate(ends)):  # one call, which needs no group
+            self._queue(address, ends)
+            return
         self._nccl.groupStart()
         self._queue(address, ends)
         self._nccl.groupEnd()

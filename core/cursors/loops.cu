@@ -8,7 +8,7 @@
 #define COPY_WEIGHT(at, slot)
 #endif
 
-constexpr int LANES = 32;  // threads that share a vertex
+constexpr int LANES = 32, TEAM = 8;  // threads that share a vertex, or a bucket
 
 extern "C" __global__ void list_degrees(View g, long long num_vertices, uint32_t* degrees) {
     for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count())
@@ -34,17 +34,27 @@ extern "C" __global__ void locate(View g, LocatedBatch b) {
     }
 }
 
-// A warp per vertex. The next free place of each vertex is in ``next``, at first its offset.
-extern "C" __global__ void list_edges(View g, long long count, const uint32_t* vertices, unsigned long long* next,
-                                      uint32_t* src, uint32_t* dst, weight_t* weights) {
-    for (long long i = wide_thread_id() / LANES; i < count; i += wide_thread_count() / LANES) {
+// A warp per vertex; with ``parts`` above 1 as many teams, which take its buckets in turn. The next free place of each vertex is in
+// ``next``, at first its offset: atomics, one per edge.
+extern "C" __global__ void list_edges(View g, long long count, uint32_t parts, const uint32_t* vertices,
+                                      unsigned long long* next, uint32_t* src, uint32_t* dst, weight_t* weights) {
+    const int lanes = parts > 1 ? TEAM : LANES;
+    for (long long k = wide_thread_id() / lanes; k < count * parts; k += wide_thread_count() / lanes) {
+        const long long i = k / parts;
         const uint32_t u = vertices[i];
-        for_neighbors<LANES>(g, u, threadIdx.x % LANES, [&](uint32_t v, long long slot) {
+        const auto list = [&](uint32_t v, long long slot) {
             const unsigned long long at = atomicAdd(&next[i], 1ull);
             src[at] = u;
             dst[at] = v;
             COPY_WEIGHT(at, slot);
-        });
+        };
+        if (parts == 1) {
+            for_neighbors<LANES>(g, u, threadIdx.x % LANES, list);
+            continue;
+        }
+        const uint32_t end = buckets(g, u);
+        for (uint32_t bucket = uint32_t(k % parts); bucket < end; bucket += parts)
+            for_bucket<TEAM>(g, u, bucket, threadIdx.x % TEAM, list);
     }
 }
 

@@ -55,7 +55,7 @@ class Search:
         part, comm = self._part, self._part.comm
         with comm.alike():  # the last that may fail on one rank
             self._prepare()
-        self._levels.start(roots)
+            self._levels.start(roots)  # a device begins while ranks meet
         self._steps, self._pushed, self._violated = 0, 0, False
         self._arcs = part.graph.num_edges * (1 if part.graph.directed else 2)  # into vertices that were not reached
         found = self._by_lists()

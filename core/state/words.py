@@ -191,7 +191,8 @@ class Words:
             return
         with self.device.current():
             grown = self._new(n)
-            grown[: len(self)] = self.data
+            if len(self):
+                grown[: len(self)] = self.data
             self.data = grown
 
     def _new(self, n: int) -> Array:

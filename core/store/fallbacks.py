@@ -30,6 +30,8 @@ PRIMITIVES = CURSORS.with_name("primitives")
 CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
+#: rows are listed by at most as many teams in all, as long as there are several for each, and by at most so many each
+TEAMS, MOST_PARTS = 1 << 21, 256
 
 
 def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
@@ -96,7 +98,10 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
         vertices = xp.arange(view.num_vertices, dtype=np.uint32)
     if device.is_cuda:
         count = len(vertices)
-        _launch(view, "list_edges", 32 * count, np.int64(count), vertices, offsets.copy(), *edges)
+        parts = max(1, min(MOST_PARTS, TEAMS // max(1, count)))
+        threads_each = 32 if parts == 1 else 8 * parts
+        given = np.int64(count), np.uint32(parts), vertices, offsets.copy(), *edges
+        _launch(view, "list_edges", threads_each * count, *given)
     else:
         given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
         threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in parts_of(offsets)])

@@ -55,7 +55,9 @@ def ordered(device: Device, edges: EdgeList) -> list[np.ndarray]:
 
 @pytest.mark.by_turns("backend")
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "float64"])
-def test_generic_operations(device: Device, backend: str, weight_dtype: str | None) -> None:
+def test_generic_operations(
+    device: Device, backend: str, weight_dtype: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     edges, xp = some_edges(weight_dtype), device.xp
     inserted = np.random.default_rng(3).random(len(edges.src)) < 0.2
     view = view_of(backend, device, edges, inserted)
@@ -72,11 +74,13 @@ def test_generic_operations(device: Device, backend: str, weight_dtype: str | No
         assert weight.dtype == weight_dtype
         assert np.array_equal(device.to_numpy(weight)[keys], edges.weight)
 
-    offsets, every = fallbacks.edges_of(view, device)
-    assert np.array_equal(device.to_numpy(offsets), np.searchsorted(edges.src, np.arange(N + 1)))
-    assert np.array_equal(device.to_numpy(every.src), edges.src)
-    for got, wanted in zip(ordered(device, every), [part for part in edges if part is not None], strict=True):
-        assert np.array_equal(got, wanted)
+    for teams in (1, 3 * N, fallbacks.TEAMS):  # on CUDA a row is listed by a warp, by a few teams, by many
+        monkeypatch.setattr(fallbacks, "TEAMS", teams)
+        offsets, every = fallbacks.edges_of(view, device)
+        assert np.array_equal(device.to_numpy(offsets), np.searchsorted(edges.src, np.arange(N + 1)))
+        assert np.array_equal(device.to_numpy(every.src), edges.src)
+        for got, wanted in zip(ordered(device, every), [part for part in edges if part is not None], strict=True):
+            assert np.array_equal(got, wanted)
 
     vertices = np.array([5, 3, 5, 0], np.uint32)
     some = fallbacks.adjacency(view, device, xp.asarray(vertices))
