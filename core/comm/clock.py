@@ -1,4 +1,7 @@
-"""Times that all ranks agree on: whether an algorithm updates or computes from scratch goes by the clock of rank 0."""
+"""Times that all ranks agree on: whether an algorithm updates or computes from scratch goes by the clock of rank 0.
+
+A span in which some rank compiled does not count, as the others waited for it.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +32,6 @@ class AgreedClock:
         self._clock.stop()
 
     def seconds(self) -> float | None:
-        """Return the length of the last span of rank 0. Collective."""
-        found: float | None = self._comm.agree(self._clock.seconds())
-        return found
+        """Return the length of the last span of rank 0, 0 if it does not count on some rank. Collective."""
+        found: list[float | None] = self._comm.allgather(self._clock.seconds())
+        return 0.0 if found[0] is not None and 0 in found else found[0]

@@ -1,9 +1,9 @@
 """Changes of a divided graph: of a batch that all ranks know, each applies to its stores the edges that it owns.
 
 What became of each edge is combined in the call, so that every rank has the outcome of the whole batch. What fails on
-one rank, for want of memory above all, is undone on the others, and all of them raise; before a rank deletes, all have
-picked their edges and reserved memory, as undoing a deletion takes some. A large batch for which a rank has not the
-memory at once goes by slices, of which each needs less beside what is stored.
+one rank, for want of memory above all, is undone on the others, and all of them raise; before a batch of both kinds all
+have picked their edges and reserved memory. A large batch for which a rank has not the memory at once goes by slices,
+of which each needs less beside what is stored.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def change(
     """
     sliced = max(len(edges.src) for edges in (removed, added) if edges is not None) >= LEAST
     batch, before = Batch(part, stores, removed, added, sliced=sliced), list[int]()
-    if removed is not None:  # to undo a deletion takes memory
+    if removed is not None and added is not None:  # to undo a deletion takes memory, which insertions may have taken
         with part.comm.alike():
             batch.prepare()
     for number in SLICES:
@@ -308,6 +308,7 @@ class DividedUpdater(Updater):
     def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
         """See :meth:`suricate.graph.update.Updater.apply`."""
         batch = delete, insert
+        self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(
             one is None or isinstance(one, GatheredEdges) for one in batch
         ):

@@ -98,13 +98,15 @@ class Tally:
         if self._arriving is not None:
             part.comm.wait(self._arriving.has_arrived)
             counts = self._arriving.array.reshape(self._shape)
-        signed = counts.astype(np.int64)
-        came = signed[:, INSERTED] - signed[:, DELETED]
-        arcs, loops = came[:, :, 0], int(came[:, part.stores.index(self._stores[0]), 1].sum())
+        first, arcs, loops = part.stores.index(self._stores[0]), list[list[int]](), 0
+        for of_rank in counts.tolist():  # plain numbers: NumPy would take longer
+            gone, come = of_rank[DELETED], of_rank[INSERTED]
+            arcs.append([new[0] - old[0] for new, old in zip(come, gone, strict=True)])
+            loops += come[first][1] - gone[first][1]
         for k, store in enumerate(part.stores):
             if store in self._stores:
-                store.note(int(arcs[:, k].sum()), loops, int(arcs[part.comm.rank, k]))
-        part.held = [before + int(more) for before, more in zip(self.before, arcs.sum(axis=1), strict=True)]
+                store.note(sum(each[k] for each in arcs), loops, arcs[part.comm.rank][k])
+        part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
         """Return whether by now no rank can hold over ``share`` times the mean, or all ranks hold less than ``few``."""

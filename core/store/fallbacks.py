@@ -100,8 +100,8 @@ def edges_of(view: StoreView, device: Device, vertices: Array | None = None) -> 
         count = len(vertices)
         parts = max(1, min(MOST_PARTS, TEAMS // max(1, count)))
         threads_each = 32 if parts == 1 else 8 * parts
-        given = np.int64(count), np.uint32(parts), vertices, offsets.copy(), *edges
-        _launch(view, "list_edges", threads_each * count, *given)
+        places = np.int64(count), np.uint32(parts), vertices, offsets.copy()
+        _launch(view, "list_edges", threads_each * count, *places, *edges)
     else:
         given = (view.data, vertices, offsets, edges.src, edges.dst, _or_none(edges.weight))
         threads.run(_loops(view, "loops").list_edges, [(*given, *part) for part in parts_of(offsets)])

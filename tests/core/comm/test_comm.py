@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 import suricate as su
+from suricate.comm.clock import AgreedClock
 from suricate.errors import CapacityError, CommunicationError, ParameterError
 from suricate.parallel import Comm, SelfComm, connect, run
 
@@ -170,6 +172,29 @@ def test_values_that_differ(values: tuple[object, object]) -> None:
             comm.same({"first": 1, "second": values[comm.rank]})
 
     run(job, 2)
+
+
+class Told:
+    """A clock whose last span took so long."""
+
+    def __init__(self, length: float | None) -> None:
+        self.length = length
+
+    def start(self) -> bool:
+        return True
+
+    def stop(self) -> None: ...
+
+    def seconds(self) -> float | None:
+        return self.length
+
+
+@pytest.mark.parametrize(
+    ("lengths", "agreed"),
+    [((2.0, 3.0), 2.0), ((2.0, None), 2.0), ((None, 3.0), None), ((2.0, 0.0), 0.0), ((None, 0.0), None)],
+)
+def test_a_span_in_which_a_rank_compiled_does_not_count(lengths: tuple[Any, Any], agreed: float | None) -> None:
+    assert run(lambda comm: AgreedClock(comm, Told(lengths[comm.rank])).seconds(), 2) == [agreed] * 2
 
 
 def test_an_interrupt_ends_the_ranks() -> None:
