@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -72,6 +73,46 @@ class PinnedCounters:
         """Wait for the last copy, there is one, but for nothing behind it."""
         self._copied.synchronize()
         self.busy = False
+
+
+class Answer(PinnedCounters):
+    """Numbers, ``uint64``, with which the last block of a kernel answers the host, which polls for them.
+
+    Word 0 is the number of the call, which the kernel writes behind the others.
+
+    Args:
+        device: the CUDA device.
+        size: how many numbers an answer has.
+    """
+
+    __slots__ = ("_calls",)
+    POLLS, AT_ONCE = 1 << 14, 1 << 8  # about ten milliseconds, and twenty microseconds
+
+    def __init__(self, device: Device, size: int) -> None:
+        super().__init__(device, 1 + size)
+        self._calls = 0
+
+    def next(self) -> int:
+        """Return the number of the next call: pass it to a kernel, with ``address``, and then :meth:`read`."""
+        self.busy, self._calls = True, self._calls + 1
+        return self._calls
+
+    def read(self) -> memoryview:
+        """Wait for the answer to the last call, launched into the current stream, and return its numbers.
+
+        Raises:
+            RuntimeError: CuPy's error of the device, if there is no answer.
+        """
+        words, number = self.words, self._calls
+        for poll in range(self.POLLS):
+            if words[0] == number:
+                break
+            if poll >= self.AT_ONCE:
+                time.sleep(0)  # lets other threads run
+        else:
+            self._device.synchronize()
+        self.busy = False
+        return words[1:]
 
 
 class Arriving(PinnedCounters):

@@ -56,7 +56,8 @@ def is_cuda_array(values: Any) -> bool:
     """Return whether ``values`` offers memory of a CUDA device."""
     if isinstance(values, (np.ndarray, list, tuple, range)):
         return False
-    if hasattr(values, "__cuda_array_interface__"):
+    loaded = sys.modules.get("cupy")  # its arrays make an interface whenever they are asked for it
+    if (loaded and isinstance(values, loaded.ndarray)) or hasattr(values, "__cuda_array_interface__"):
         return True
     return hasattr(values, "__dlpack_device__") and values.__dlpack_device__()[0] in _DLPACK_CUDA
 
@@ -252,9 +253,7 @@ def checked_edges(
     return EdgeList(_ids_of(src), _ids_of(dst), weight) if valid is None else valid._replace(weight=weight)
 
 
-def few_valid(
-    edges: tuple[Any, Any, Any], num_vertices: int, dtype: np.dtype | None = None, most: int = SHORT
-) -> EdgeList | None:
+def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: Any = None, most: int = SHORT) -> EdgeList | None:
     """Return copies of a small valid batch, with ``uint32`` ids, checked by a compiled loop; else None.
 
     It takes plain arrays of equal length, of 1 to ``most`` ids of a dtype in :data:`COMPILED`, and weights of

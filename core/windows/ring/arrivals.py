@@ -18,7 +18,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import MAX_VERTICES
 from suricate.cuda.host_copies import HostCopies
-from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
@@ -49,15 +49,14 @@ class Arrivals:
     def __init__(self, device: Device) -> None:
         self._device, self._xp = device, device.xp
         self._stream = device.xp.cuda.Stream(non_blocking=True)
-        self._read = PinnedCounters(device, 1)
         self._buffers, self._copies = [_Buffer(device), _Buffer(device)], HostCopies(device)
-        self._largest = device.xp.zeros(1, np.uint64)  # of ids that are on the device
+        self._arriving, self._given = _Check(device), _Check(device)  # of ids in the buffers, and on the device
         device.synchronize()  # what had the memory of the buffers before may be under way in another stream
 
     @property
     def memory(self) -> int:
         """Bytes of the buffers, on the device and in pinned memory."""
-        return sum(each.memory.nbytes for each in self._buffers) + self._copies.memory
+        return sum(each.size for each in self._buffers) + self._copies.memory
 
     def take(self, src: Any, dst: Any) -> tuple[Array, Array] | None:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until they are copied and checked.
@@ -72,10 +71,11 @@ class Arrivals:
         kinds = np.ndarray, self._xp.ndarray
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
             return None
-        if len(src) < LEAST or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
+        on_host = type(src) is np.ndarray
+        if len(src) < (LEAST if on_host else 1) or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
         with self._device.current(), suppress(MemoryError):
-            return self._copied(src, dst) if isinstance(src, np.ndarray) else self._kept(src, dst)
+            return self._copied(src, dst) if on_host else self._kept(src, dst)
         return None
 
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
@@ -86,46 +86,51 @@ class Arrivals:
             ends = buffer.columns(src, self._stream)
             try:
                 if 2 * src.nbytes < BUFFERED:
-                    for column, end in zip((src, dst), ends, strict=True):
-                        end.set(column, stream=self._stream)
+                    ends[0].set(src, stream=self._stream)
+                    ends[1].set(dst, stream=self._stream)
                 else:
                     self._copies((src, dst), ends, self._stream)
-                valid = self._are_ids(ends, buffer.largest)
+                valid = self._arriving(ends)
             except BaseException:
                 self._stream.synchronize()  # the caller may change what would still be read
                 raise
         if not valid:
-            buffer.largest.fill(0)
-            buffer.used()
-            return None
-        ids = self._taken(ends, buffer.largest)
+            return None  # nothing reads the buffer
+        number, (memory, *ids) = len(src), self._new_ids(len(src))
+        _launch("take_ids", number, *ends, number, memory)
         buffer.used()
         self._buffers.reverse()
-        return ids
+        return ids[0], ids[1]
 
     def _kept(self, src: Array, dst: Array) -> tuple[Array, Array] | None:
         """Take columns that are on the device."""
-        if self._are_ids((src, dst), self._largest):
-            return self._taken((src, dst), self._largest)
-        self._largest.fill(0)
-        return None
+        memory, *ids = self._new_ids(len(src))
+        return (ids[0], ids[1]) if self._given((src, dst), memory) else None
 
-    def _are_ids(self, ends: tuple[Array, Array], largest: Array) -> bool:
-        """Return whether all are ids of vertices; waits for the current stream."""
-        self._launch("largest_id", ends, largest)
-        self._read.copy_from(largest)
-        self._read.wait()
-        return int(self._read.array[0]) < MAX_VERTICES
+    def _new_ids(self, number: int) -> tuple[int, Array, Array]:
+        """Return the address of memory for two columns of ids, and both."""
+        memory = self._xp.cuda.alloc(8 * number)
+        columns = (self._xp.ndarray((number,), np.uint32, place) for place in (memory, memory + 4 * number))
+        return memory.ptr, *columns
 
-    def _taken(self, ends: tuple[Array, Array], largest: Array) -> tuple[Array, Array]:
-        ids = self._xp.empty((2, len(ends[0])), np.uint32)
-        self._launch("take_ids", ends, ids, largest)
-        return ids[0], ids[1]
 
-    @staticmethod
-    def _launch(name: str, ends: tuple[Array, Array], *results: Array) -> None:
-        n, kernel = len(ends[0]), program(ends[0].dtype).kernel(name)
-        kernel((min(-(-n // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (*ends, np.int64(n), *results))
+class _Check:
+    """Asks the device whether columns are ids of vertices, in one stream."""
+
+    def __init__(self, device: Device) -> None:
+        self._answer = Answer(device, 1)
+        self._largest, self._done = device.xp.zeros(1, np.uint64), device.xp.zeros(1, np.uint32)
+
+    def __call__(self, ends: tuple[Array, Array], ids: int = 0) -> bool:
+        """Return whether all are; waits for the current stream. ``ids``: an address where they are written, or 0."""
+        number, answer = len(ends[0]), self._answer
+        _launch("check_ids", number, *ends, number, ids, self._largest, self._done, answer.address, answer.next())
+        return bool(answer.read()[0] < MAX_VERTICES)
+
+
+def _launch(name: str, number: int, src: Array, *others: Any) -> None:
+    kernel = program(src.dtype).kernel(name)
+    kernel((min(-(-number // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (src, *others))
 
 
 def _bytes_for(column: np.ndarray) -> int:
@@ -137,28 +142,27 @@ class _Buffer:
     """Memory on a device that a stream of copies writes and the current stream reads, in turn.
 
     Attributes:
-        memory: ``uint8[n]``.
-        largest: ``uint64[1]``, zero between chunks.
+        size: its bytes.
     """
 
     def __init__(self, device: Device) -> None:
-        self._device, self.memory = device, device.xp.empty(0, np.uint8)
+        self._device, self._xp = device, device.xp
+        self._memory, self.size = device.xp.cuda.alloc(0), 0
         self._free = device.xp.cuda.Event(disable_timing=True)
-        self.largest = device.xp.zeros(1, np.uint64)
 
     def reserve(self, size: int) -> None:
         """Have ``size`` bytes; waits for the device if that needs more memory."""
-        if size > len(self.memory):
-            self.memory = self._device.xp.empty(1 << (size - 1).bit_length(), np.uint8)
+        if size > self.size:
+            wanted = 1 << (size - 1).bit_length()
+            self._memory, self.size = self._xp.cuda.alloc(wanted), wanted
             self._device.synchronize()  # what had this memory before may be under way in another stream
             self._free.record()
 
     def columns(self, like: np.ndarray, stream: Any) -> tuple[Array, Array]:
         """Return two arrays of the dtype and length of one, which ``stream`` may write behind what reads the memory."""
         stream.wait_event(self._free)
-        step, size = _bytes_for(like), like.nbytes
-        first, second = (self.memory[at : at + size].view(like.dtype) for at in (0, step))
-        return first, second
+        array, memory = self._xp.ndarray, self._memory
+        return array(like.shape, like.dtype, memory), array(like.shape, like.dtype, memory + _bytes_for(like))
 
     def used(self) -> None:
         """Note that what reads the memory is queued in the current stream."""

@@ -5,7 +5,9 @@
 #include "lists.cuh"
 
 constexpr uint64_t FREE = ~0ull;
-constexpr int GAINED = 0, LOST = 1, LARGEST = 2, USED = 3;  // counters uint32[4]
+// counters uint32[5]: pairs that were listed as new and as gone so far, modulo 2^32; the largest id listed as new in a slide; slots with a key;
+// blocks of the current launch that are done.
+constexpr int GAINED = 0, LOST = 1, LARGEST = 2, USED = 3, DONE = 4;
 constexpr int BLOCK = 256, ITEMS = 4, TILE = BLOCK * ITEMS;  // events that a block handles at a time
 constexpr uint32_t UNLISTED = ~0u;
 
@@ -42,11 +44,11 @@ __device__ __forceinline__ uint32_t* live_of(uint64_t* table, uint64_t slot) {
 struct TileList {
     uint32_t count, begin;
 
-    // All threads of the block: write the keys whose place is not UNLISTED to a list.
+    // All threads of the block: write the keys whose place is not UNLISTED to a list, before which the counter was `before`.
     __device__ void write(const uint64_t (&keys)[ITEMS], const uint32_t (&places)[ITEMS], uint32_t* list,
-                          long long capacity, uint32_t* counter) {
+                          long long capacity, uint32_t* counter, uint32_t before) {
         __syncthreads();
-        if (threadIdx.x == 0) begin = atomicAdd(counter, count);
+        if (threadIdx.x == 0) begin = atomicAdd(counter, count) - before;
         __syncthreads();
         if (threadIdx.x == 0) count = 0;
 #pragma unroll
@@ -59,12 +61,22 @@ struct TileList {
     }
 };
 
+// All threads of a block, at the end of a kernel: the last block answers the host with the counters, if it is asked.
+__device__ __forceinline__ void answer_with(uint32_t* counters, unsigned long long* answer, unsigned long long number) {
+    if (!answer || !is_last_block(counters + DONE)) return;
+    for (int i = GAINED; i <= USED; ++i) answer[1 + i] = fresh(counters[i]);
+    counters[LARGEST] = 0;
+    answer_call(answer, number);
+}
+
 // Let events enter: src and dst uint32[entering] are written to keys uint64[mask + 1], a ring, from `back` on; pairs without live events
-// before are listed in `come`. Four events per thread, grid-stride; an atomic per event on its pair, three per block, one per tile.
+// before are listed in `come`; `gained`: the counter of them before. If `answer` is not null, the last block answers the host. Four events per
+// thread, grid-stride; an atomic per event on its pair, four per block, one per tile.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src, const uint32_t* dst,
-             long long entering, int undirected, uint64_t* table, uint64_t table_mask, uint32_t* come,
-             long long capacity, uint32_t* counters) {
+             long long entering, long long undirected, uint64_t* table, uint64_t table_mask, uint32_t* come,
+             long long capacity, uint32_t* counters, long long gained, unsigned long long* answer,
+             unsigned long long number) {
     __shared__ TileList list;
     __shared__ uint32_t used, largest;
     if (threadIdx.x == 0) list.count = used = largest = 0;
@@ -92,21 +104,24 @@ enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src
             place[k] = next_place(&list.count);
             top = max(top, max(uint32_t(key[k] >> 32), uint32_t(key[k])));
         }
-        list.write(key, place, come, capacity, counters + GAINED);
+        list.write(key, place, come, capacity, counters + GAINED, uint32_t(gained));
     }
     if (claimed) atomicAdd(&used, claimed);
     if (top) atomicMax(&largest, top);
     __syncthreads();
-    if (threadIdx.x != 0) return;
-    if (used) atomicAdd(counters + USED, used);
-    if (largest > fresh(counters[LARGEST])) atomicMax(counters + LARGEST, largest);
+    if (threadIdx.x == 0) {
+        if (used) atomicAdd(counters + USED, used);
+        if (largest > fresh(counters[LARGEST])) atomicMax(counters + LARGEST, largest);
+    }
+    answer_with(counters, answer, number);
 }
 
 // Let the `leaving` events from `front` on leave, behind enter_events: pairs whose last live event they are, are listed in `gone`. A pair that
-// gets an event in the same slide has one more by now, so no pair is in both lists. Threads and atomics as there.
+// gets an event in the same slide has one more by now, so no pair is in both lists. Threads, atomics, `lost` and `answer` as there.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 leave_events(const uint64_t* keys, long long front, long long mask, long long leaving, uint64_t* table,
-             uint64_t table_mask, uint32_t* gone, long long capacity, uint32_t* counters) {
+             uint64_t table_mask, uint32_t* gone, long long capacity, uint32_t* counters, long long lost,
+             unsigned long long* answer, unsigned long long number) {
     __shared__ TileList list;
     if (threadIdx.x == 0) list.count = 0;
     __syncthreads();
@@ -125,8 +140,9 @@ leave_events(const uint64_t* keys, long long front, long long mask, long long le
             if (atomicSub(live_of(table, slot_of(table, table_mask, key[k])), 1u) == 1)
                 place[k] = next_place(&list.count);
         }
-        list.write(key, place, gone, capacity, counters + LOST);
+        list.write(key, place, gone, capacity, counters + LOST, uint32_t(lost));
     }
+    answer_with(counters, answer, number);
 }
 
 // Put the pairs with live events of one table into another, an empty one, with their counts; thread per slot, grid-stride.
@@ -138,12 +154,12 @@ extern "C" __global__ void move_pairs(uint64_t* from, long long slots, uint64_t*
     }
 }
 
-// List the pairs with live events in `come`; thread per slot, grid-stride.
+// List the pairs with live events in `come`, and count them, from 0 on; thread per slot, grid-stride.
 extern "C" __global__ void list_pairs(uint64_t* table, long long slots, uint32_t* come, long long capacity,
-                                      uint32_t* counters) {
+                                      uint32_t* count) {
     for (long long s = wide_thread_id(); s < slots; s += wide_thread_count()) {
         if (!*live_of(table, s)) continue;
-        const uint32_t at = next_place(counters + GAINED);
+        const uint32_t at = next_place(count);
         come[at] = uint32_t(table[2 * s] >> 32);
         come[capacity + at] = uint32_t(table[2 * s]);
     }

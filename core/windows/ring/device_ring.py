@@ -3,8 +3,8 @@
 The device holds a key for each live event, ``source << 32 | destination``, in a ring in the order in which they leave,
 and a table with the number of live events of each key, a pair; the host keeps the times. Sources and destinations come
 to the device by ``arrivals``. A slide is two launches: one lets events enter and lists the pairs
-that are new, the other lets events leave and lists the pairs that are gone. The host reads how many these are. Kernels:
-``device_ring.cu``.
+that are new, the other lets events leave and lists the pairs that are gone. The last block tells the host how many
+these are. Kernels: ``device_ring.cu``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.base.types import ends_of
-from suricate.cuda.pinned import PinnedCounters
+from suricate.base.types import EdgeList, ends_of
+from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program
 from suricate.intake.arrays import on_host
+from suricate.intake.upload import Upload
 from suricate.state.locks import capacity_error
 from suricate.windows.events import Events, number_before, times_of
 from suricate.windows.ring import Change, Ring, loops
@@ -28,11 +29,12 @@ from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import EdgeValues
 
 PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
-GAINED, LOST, LARGEST, USED = range(4)  #: places in the array of counters
+GAINED, LOST, LARGEST, USED = range(4)  #: places in the array of counters, and in an answer
 LEAST = 1024  #: entries of a new ring
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
 SPARSENESS = 3  #: slots per pair in a new table, at least
 _BLOCK, _TILE, _MAX_BLOCKS = 256, 1024, 1 << 13
+_COUNTS = 1 << 32  # counters on the device count modulo this
 
 
 def ring_on(
@@ -65,10 +67,12 @@ class DeviceRing:
         self.arrivals = Arrivals(device)
         self._times: deque[Any] = deque()  # arrays, or ranges of positions, of live events
         self._keys = self._xp.empty(LEAST, np.uint64)
+        self._mask = LEAST - 1
         self._front = self._back = 0  # numbers of the oldest live event, the next to enter
-        self._table, self._pairs = self._new_table(LEAST), 0
-        self._counters = self._xp.zeros(4, np.uint32)
-        self._read = PinnedCounters(device, 4, np.uint32)
+        self._table, self._slots, self._pairs = self._new_table(LEAST), LEAST, 0
+        self._counters, self._answer = self._xp.zeros(5, np.uint32), Answer(device, 4)
+        self._gained = self._lost = self._used = 0  # the counters by these names
+        self._upload = Upload(device)
         self._slide = 0
 
     def __len__(self) -> int:
@@ -103,29 +107,37 @@ class DeviceRing:
             return self._slide_by(self._number_before(cutoff), events)
 
     def _slide_by(self, leaving: int, events: Events) -> Change:
-        entering = events.number
+        entering, array = len(events.time), self._xp.ndarray
         try:
             self._reserve(entering)
-            gone, new = (self._xp.empty((2, size), np.uint32) for size in (leaving, entering))
-            ends = tuple(self._uploaded(column) for column in (events.src, events.dst))
+            memory = self._xp.cuda.alloc(8 * max(leaving + entering, 1))
+            gone, new = array((2, leaving), np.uint32, memory), array((2, entering), np.uint32, memory + 8 * leaving)
+            src, dst = self._uploaded(events.src, events.dst)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
-        self._counters[:USED] = 0
-        keys, mask, blocks = self._keys, len(self._keys) - 1, -(-max(entering, leaving) // _TILE)
+        keys, mask, place, counters = self._keys, self._mask, (self._table, self._slots - 1), self._counters
+        answer = self._answer.address, self._answer.next() if entering or leaving else 0
         if entering:
-            args = *ends, entering, np.int32(not self._directed), *self._place, new, entering, self._counters
-            self._launch("enter_events", blocks, keys, self._back, mask, *args)
+            _launch(
+                "enter_events", entering, keys, self._back, mask, src, dst, entering, int(not self._directed), *place,
+                new, entering, counters, self._gained, *((0, 0) if leaving else answer),
+            )  # fmt: skip
         if leaving:
-            args = leaving, *self._place, gone, leaving, self._counters
-            self._launch("leave_events", blocks, keys, self._front, mask, *args)
-        counts = self._counts()
+            args = leaving, *place, gone, leaving, counters, self._lost, *answer
+            _launch("leave_events", leaving, keys, self._front, mask, *args)
         self._forget(leaving)
         self._keep(events.time)
-        self._front, self._back = self._front + leaving, self._back + entering
-        gained, lost, self._slide = int(counts[GAINED]), int(counts[LOST]), self._slide + 1
-        self._pairs += gained - lost
-        top = int(counts[LARGEST]) if gained else -1
+        self._front, self._back, self._slide = self._front + leaving, self._back + entering, self._slide + 1
+        gained, lost, top = self._counts() if entering or leaving else (0, 0, -1)
         return Change(gone[:, :lost], new[:, :gained], None, None, leaving, 0, 0, top)
+
+    def _counts(self) -> tuple[int, int, int]:
+        """Wait for the answer of a slide; return the numbers of new and gone pairs, and the largest new id, or -1."""
+        counts = self._answer.read()
+        gained, lost = (counts[GAINED] - self._gained) % _COUNTS, (counts[LOST] - self._lost) % _COUNTS
+        self._gained, self._lost, self._used = counts[GAINED], counts[LOST], counts[USED]
+        self._pairs += gained - lost
+        return gained, lost, counts[LARGEST] if gained else -1
 
     def used_attributes(self) -> Collection[np.ndarray]:
         """Return nothing: events have no attributes."""
@@ -158,21 +170,12 @@ class DeviceRing:
         """Return a change with all pairs as new ones."""
         with self.device.current():
             new = self._xp.empty((2, self._pairs), np.uint32)
-            self._counters[:USED] = 0
-            args = self._table, self._slots, new, self._pairs, self._counters
-            self._launch("list_pairs", -(-self._slots // _BLOCK), *args)
+            args = self._table, self._slots, new, self._pairs, self._xp.zeros(1, np.uint32)
+            _launch("list_pairs", self._slots, *args)
             top = int(new.max()) if self._pairs else -1
         return Change(new[:, :0], new, None, None, 0, 0, 0, top)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def _slots(self) -> int:
-        return len(self._table) // 2
-
-    @property
-    def _place(self) -> tuple[Array, np.uint64]:
-        return self._table, np.uint64(self._slots - 1)
 
     def _new_table(self, slots: int) -> Array:
         table = self._xp.zeros((slots, 2), np.uint64)
@@ -181,38 +184,25 @@ class DeviceRing:
 
     def _reserve(self, more: int) -> None:
         """Make space for ``more`` events and as many new pairs."""
-        wanted = len(self) + more
-        if wanted > len(self._keys):
+        wanted = self._back - self._front + more
+        if wanted > self._mask + 1:
             keys = self._xp.empty(1 << (wanted - 1).bit_length(), np.uint64)
             keys[(self._xp.arange(len(self)) + self._front) & (len(keys) - 1)] = self._live_keys()
-            self._keys = keys
-        if 2 * (int(self._read.array[USED]) + more) > self._slots:
+            self._keys, self._mask = keys, len(keys) - 1
+        if 2 * (self._used + more) > self._slots:
             old, slots = self._table, 1 << (SPARSENESS * (self._pairs + more) - 1).bit_length()
-            self._table = self._new_table(slots)
-            self._counters[USED] = self._read.array[USED] = self._pairs
-            self._launch("move_pairs", -(-len(old) // (2 * _BLOCK)), old, len(old) // 2, *self._place)
+            self._table, self._slots = self._new_table(slots), slots
+            self._counters[USED] = self._used = self._pairs
+            _launch("move_pairs", len(old), old, len(old) // 2, self._table, slots - 1)
 
-    def _uploaded(self, column: Any) -> Array:
-        """Return ids as a device array; contiguous host arrays are copied there directly."""
-        if isinstance(column, self._xp.ndarray):
-            return self._xp.ascontiguousarray(column)
-        ids = self._xp.empty(len(column), np.uint32)
-        if len(column):
-            ids.set(np.ascontiguousarray(column))
-        return ids
-
-    def _counts(self) -> np.ndarray:
-        self._read.copy_from(self._counters)
-        self._read.wait()
-        return self._read.array
-
-    @staticmethod
-    def _launch(name: str, blocks: int, *args: Any) -> None:
-        numbers = (np.int64(arg) if isinstance(arg, int) else arg for arg in args)
-        PROGRAM.kernel(name)((min(blocks, _MAX_BLOCKS),), (_BLOCK,), (*numbers,))
+    def _uploaded(self, src: Any, dst: Any) -> tuple[Array, Array]:
+        """Return ids as device arrays; does not wait."""
+        if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
+            return self._upload(EdgeList(src, dst, None))[:2]
+        return self._xp.ascontiguousarray(self._xp.asarray(src)), self._xp.ascontiguousarray(self._xp.asarray(dst))
 
     def _live_keys(self) -> Array:
-        return self._keys[self._xp.arange(self._front, self._back) & (len(self._keys) - 1)]
+        return self._keys[self._xp.arange(self._front, self._back) & self._mask]
 
     # -- times ---------------------------------------------------------------------------------------------------------
 
@@ -236,6 +226,11 @@ class DeviceRing:
 
     def _all_times(self) -> np.ndarray:
         return np.concatenate([np.empty(0, np.int64), *map(times_of, self._times)])
+
+
+def _launch(name: str, number: int, *args: Any) -> None:
+    """Launch a kernel in which a block handles a tile of ``number`` entries at a time."""
+    PROGRAM.kernel(name)((min(-(-number // _TILE), _MAX_BLOCKS),), (_BLOCK,), args)
 
 
 def _as_range(times: np.ndarray) -> np.ndarray | range:

@@ -11,7 +11,7 @@ import pytest
 
 from suricate.comm.protocol import SelfComm
 from suricate.cuda.launch import NOT_READY
-from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.pinned import Answer, PinnedCounters
 from suricate.repair.cuda.by_list import Progress
 
 FAULT = 700
@@ -104,3 +104,30 @@ def test_nothing_waits_where_there_was_no_memory() -> None:
         PinnedCounters(device, 2)  # type: ignore[arg-type]
     gc.collect()
     assert device.waits == 0
+
+
+def test_an_answer_is_read_when_its_number_has_come() -> None:
+    device = FakeDevice()
+    answer = Answer(device, 2)  # type: ignore[arg-type]
+    for number in (1, 2):
+        assert answer.next() == number
+        assert answer.busy
+        answer.array[:] = number, 5 * number, 7
+        assert [*answer.read()] == [5 * number, 7]
+        assert not answer.busy
+    assert device.waits == 0
+
+
+def test_an_answer_that_does_not_come_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Answer, "POLLS", 3)
+    device = FakeDevice()
+    answer = Answer(device, 1)  # type: ignore[arg-type]
+    answer.array[:] = 0, 9  # an older one
+    answer.next()
+    device.synchronize = lambda: answer.array.__setitem__(slice(None), (1, 4))  # type: ignore[method-assign]
+    assert [*answer.read()] == [4]
+    answer.next()
+    device.synchronize, device.status = FakeDevice.synchronize.__get__(device), FAULT  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="cudaErrorIllegalAddress"):
+        answer.read()
+    answer.busy = False

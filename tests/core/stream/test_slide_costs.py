@@ -1,0 +1,87 @@
+"""What a slide costs the host beside its batch: calls of Python, and launches, copies and waits on CUDA."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import suricate
+import suricate.stream as st
+from suricate.base.devices import resolve_device
+from suricate.cuda.kernel import Kernel
+
+HERE, BATCH = str(Path(suricate.__file__).parent), "Graph._update"
+
+
+def job_over(size: int, device: str, xp: Any = np) -> st.Window:
+    """A job whose window is full; the next slides are of ``size`` events each, a chunk per slide."""
+    rng = np.random.default_rng(5)
+    src, dst = (rng.integers(0, 500, 20 * size).astype(np.uint32) for _ in range(2))
+
+    def chunks() -> Iterator[dict[str, Any]]:
+        for at in range(0, 20 * size, size):
+            yield {"src": xp.asarray(src[at : at + size]), "dst": xp.asarray(dst[at : at + size])}
+
+    graph = {"device": device, "weight_dtype": None, "num_vertices": 500}
+    job = st.Window(chunks(), size=4 * size, slide=size, graph=graph)
+    while job.past.events < 8 * size:
+        next(job)
+    return job
+
+
+class Calls:
+    """Counts calls of functions of the package while a slide closes, but those that the graph makes for its batch."""
+
+    def __init__(self) -> None:
+        self.count = self.depth = 0
+        self.hidden: int | None = None
+
+    def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":
+            self.depth += 1
+            if self.hidden is None:
+                self.count += frame.f_code.co_filename.startswith(HERE)
+                self.hidden = self.depth if frame.f_code.co_qualname == BATCH else None
+        elif event == "return":
+            self.hidden = None if self.hidden == self.depth else self.hidden
+            self.depth -= 1
+
+
+def calls_of(job: st.Window) -> int:
+    counter, before = Calls(), sys.getprofile()
+    sys.setprofile(counter)
+    try:
+        next(job)
+    finally:
+        sys.setprofile(before)
+    return counter.count
+
+
+@pytest.mark.compiled
+def test_a_slide_makes_few_calls_beside_its_batch() -> None:
+    assert calls_of(job_over(64, "cpu")) <= 80
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("on_device", [True, False])
+def test_a_slide_makes_few_launches_and_copies_beside_its_batch(
+    on_device: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two kernels of the window, one that checks ids on the device, and else a copy of both ends."""
+    xp = resolve_device("cuda").xp
+    job, launched, copied = job_over(64, "cuda", xp if on_device else np), list[str](), list[int]()
+    launch, copy = Kernel.__call__, xp.cuda.runtime.memcpyAsync
+    monkeypatch.setattr(Kernel, "__call__", lambda self, *args: (launched.append(self.name), launch(self, *args))[1])
+    monkeypatch.setattr(job.graphs, "change", lambda *_: pytest.fail("stop"))
+    monkeypatch.setattr(xp.cuda.runtime, "memcpyAsync", lambda *args: (copied.append(args[2]), copy(*args))[1])
+    with pytest.raises(pytest.fail.Exception, match="stop"):
+        next(job)
+    launched = [name for name in launched if name != "move_pairs"]  # once in many slides the table is made again
+    assert launched == [*["check_ids"] * on_device, "enter_events", "leave_events"]
+    assert copied == ([] if on_device else [2 * 64 * 4])
