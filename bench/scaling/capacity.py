@@ -23,7 +23,8 @@ from suricate.plugins import algorithm
 class Capacity(Workload):
     """Fill an empty graph, whose last slices get smaller, until a slice does not fit; then change and rank it.
 
-    Memory for what comes afterwards is held back meanwhile. ``names`` are algorithms to compute on the full graph.
+    Memory for what comes afterwards is held back meanwhile, and the last slice that fitted is deleted again, so that
+    there is room for a batch. ``names`` are algorithms to compute on the full graph.
     """
 
     workload = "scaling capacity"
@@ -36,7 +37,7 @@ class Capacity(Workload):
 
     def __init__(self, job: Job, names: tuple[str, ...]) -> None:
         super().__init__(job)
-        self._names, self._drawn = names, 0
+        self._names, self._drawn, self._last = names, 0, 0
         self._extra: dict[str, Any] = {}
 
     @property
@@ -53,6 +54,11 @@ class Capacity(Workload):
             while self._drawn < job.data.num_edges and self._fits(min(size, job.data.num_edges - self._drawn)):
                 pass
         del held_back
+        self._full = self._drawn < job.data.num_edges
+        if self._full:
+            self._delete(self._new)
+            self._drawn -= self._last
+        del self._new
 
     def _fits(self, size: int) -> bool:
         """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
@@ -63,16 +69,22 @@ class Capacity(Workload):
         if not all(self.job.comm.allgather(edges is not None)):
             return False
         try:
-            self._graph.insert_edges(edges.src, edges.dst)
+            self._new = self._graph.insert_edges(edges.src, edges.dst).inserted
         except CapacityError:
             return False
         self._drawn += size
+        self._last = size
         return True
+
+    def _delete(self, edges: Any) -> None:
+        """Delete edges that all ranks have, of which each rank passes a part."""
+        low, high = self.job.part(len(edges.src))
+        self._graph.delete_edges(edges.src[low:high], edges.dst[low:high])
 
     def check(self) -> None:
         """Check the full graph, change it, compute on it, and check it again."""
         self._check_graph()
-        self._extra = {"num_edges": int(self._graph.num_edges), "full": self._drawn < self.job.data.num_edges}
+        self._extra = {"num_edges": int(self._graph.num_edges), "full": self._full}
         self._extra |= {"memory": {part: int(size[1]) for part, size in self._graph.memory_usage().parts.items()}}
         self._change()
         self._extra["computed"] = {name: self._computed(name) for name in self._names}
@@ -115,8 +127,7 @@ class Capacity(Workload):
         new = delta.inserted
         expect(graph.num_edges == before + len(new.src), "the number of edges is wrong after an insertion")
         expect(bool(graph.has_edges(new.src, new.dst).all()), "an edge of a batch is not there")
-        low, high = job.part(len(new.src))
-        deleted, _ = self._timed(lambda: graph.delete_edges(new.src[low:high], new.dst[low:high]))
+        deleted, _ = self._timed(lambda: self._delete(new))
         expect(graph.num_edges == before, "the number of edges is wrong after a deletion")
         expect(not bool(graph.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")
         self._extra |= {"insert_s": seconds, "delete_s": deleted}
