@@ -30,6 +30,7 @@ DeviceName: TypeAlias = Literal[
     "auto", "cpu", "cuda", "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4", "cuda:5", "cuda:6", "cuda:7", "cuda:8",
     "cuda:9", "cuda:10", "cuda:11", "cuda:12", "cuda:13", "cuda:14", "cuda:15",
 ]  # fmt: skip
+_NO_OTHER = nullcontext()
 Array = Any  #: a ``numpy.ndarray`` on the CPU, a ``cupy.ndarray`` on CUDA: within the package, which uses what differs
 
 
@@ -81,7 +82,7 @@ class Device:
 
     def current(self) -> AbstractContextManager[Any]:
         """Return a context manager inside which this CUDA device is current (nothing to do where there is no other)."""
-        return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else nullcontext()
+        return self.xp.cuda.Device(self.index) if self.is_cuda and cuda_device_count() > 1 else _NO_OTHER
 
     def synchronize(self) -> None:
         """Wait until all work queued on the current stream is done (nothing to do on the CPU)."""

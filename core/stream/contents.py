@@ -169,11 +169,11 @@ class Contents:
             return None
         number = number_before(waiting.time, end)
         change, free = self._change(self.ring, waiting if number == most else waiting.taken(slice(number)), end)
-        self._sorted = waiting.taken(slice(number, None))
-        self._waiting = [self._sorted] if number < most else []
+        left = waiting.taken(slice(number, None)) if number < most else None
+        self._sorted, self._waiting = left, [] if left is None else [left]
         self.rule.last = end
         if self.intake.attributes.texts and self.intake.attributes.has_many_texts:
-            waits = [] if self._sorted.attributes is None else [self._sorted.attributes]
+            waits = [] if left is None or left.attributes is None else [left.attributes]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
         newest, size = self.rule.newest, self.rule.grid.size
         lag, start = 0 if newest is None else max(newest - end, 0), None if size is None else end - size

@@ -8,7 +8,6 @@ ids of two chunks before have been taken out. Kernels: ``arrivals.cu``.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,9 +73,11 @@ class Arrivals:
         on_host = type(src) is np.ndarray
         if len(src) < (LEAST if on_host else 1) or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
-        with self._device.current(), suppress(MemoryError):
-            return self._copied(src, dst) if on_host else self._kept(src, dst)
-        return None
+        with self._device.current():
+            try:
+                return self._copied(src, dst) if on_host else self._kept(src, dst)
+            except MemoryError:
+                return None
 
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
         """Take columns from the host."""
@@ -96,22 +97,21 @@ class Arrivals:
                 raise
         if not valid:
             return None  # nothing reads the buffer
-        number, (memory, *ids) = len(src), self._new_ids(len(src))
+        number, (memory, ids) = len(src), self._new_ids(len(src))
         _launch("take_ids", number, *ends, number, memory)
         buffer.used()
         self._buffers.reverse()
-        return ids[0], ids[1]
+        return ids
 
     def _kept(self, src: Array, dst: Array) -> tuple[Array, Array] | None:
         """Take columns that are on the device."""
-        memory, *ids = self._new_ids(len(src))
-        return (ids[0], ids[1]) if self._given((src, dst), memory) else None
+        memory, ids = self._new_ids(len(src))
+        return ids if self._given((src, dst), memory) else None
 
-    def _new_ids(self, number: int) -> tuple[int, Array, Array]:
-        """Return the address of memory for two columns of ids, and both."""
-        memory = self._xp.cuda.alloc(8 * number)
-        columns = (self._xp.ndarray((number,), np.uint32, place) for place in (memory, memory + 4 * number))
-        return memory.ptr, *columns
+    def _new_ids(self, number: int) -> tuple[int, tuple[Array, Array]]:
+        """Return the address of memory for two columns of ids, and these."""
+        array, memory = self._xp.ndarray, self._xp.cuda.alloc(8 * number)
+        return memory.ptr, (array(number, np.uint32, memory), array(number, np.uint32, memory + 4 * number))
 
 
 class _Check:

@@ -20,7 +20,7 @@ from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, ends_of
 from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program
-from suricate.intake.arrays import on_host
+from suricate.intake.arrays import is_flat, on_host
 from suricate.intake.upload import Upload
 from suricate.state.locks import capacity_error
 from suricate.windows.events import Events, number_before, times_of
@@ -199,6 +199,8 @@ class DeviceRing:
         """Return ids as device arrays; does not wait."""
         if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
             return self._upload(EdgeList(src, dst, None))[:2]
+        if type(src) is type(dst) is self._xp.ndarray and is_flat(src) and is_flat(dst):
+            return src, dst
         return self._xp.ascontiguousarray(self._xp.asarray(src)), self._xp.ascontiguousarray(self._xp.asarray(dst))
 
     def _live_keys(self) -> Array:
