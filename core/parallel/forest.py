@@ -193,6 +193,8 @@ class Repairs:
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
         """Return the children across arcs that are gone, or whose weight rose."""
         data, layout = self.forest.words.data, self.forest.words.layout
+        if not len(deleted.src) and not len(replaced.src):
+            return deleted.dst
         ids, found = self._offers(picked(replaced, self._lead_down(replaced)))
         rose = words_less(data[ids], found) & keys_differ(data[ids], found, layout)
         return sorted_distinct(self.xp.concatenate((deleted.dst[self._lead_down(deleted)], ids[rose])), self.xp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
 
-MANY = 8  #: words are compared or exchanged whole where more than one in so many may have been, or was altered
+MANY = 8  #: words are compared or exchanged whole where more than one in so many may have been, or was altered;
+WHOLE = 1 << 25  #: or on a device, where there are at most so many: a pass takes less time than to list some
 
 
 def advance(
@@ -124,17 +125,17 @@ class Push:
         combine = {"sum": self._sum, "argmin": self._smallest}.get(self.reduce, self._best)
         return combine(given, scheme)
 
-    def local(self, given: Any, out: Any, scheme: str) -> Array:
+    def local(self, given: Any, out: Any, scheme: str) -> Frontier:
         """Push on this rank alone, with the arguments ``args``; return the vertices whose value in ``out`` changed."""
         with self.totals.call():
             return operators.advance(
                 self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
-            ).vertices
+            )
 
     def _sum(self, given: Any, scheme: str) -> Array:
         out, comm, xp = self.out, self.part.comm, self.part.xp
         added = xp.zeros_like(out)
-        ids = xp.sort(self.local(given, added, scheme))
+        ids = xp.sort(self.local(given, added, scheme).vertices)
         places, values = comm.allgatherv(ids), comm.allgatherv(added[ids])
         altered = xp.zeros(len(out), bool)
         for one, value in zip(places, values, strict=True):
@@ -145,7 +146,7 @@ class Push:
 
     def _best(self, given: Any, scheme: str) -> Array:
         out, comm, xp = self.out, self.part.comm, self.part.xp
-        ids = xp.sort(self.local(given, out, scheme))
+        ids = xp.sort(self.local(given, out, scheme).vertices)
         places, values = comm.allgatherv(ids), comm.allgatherv(out[ids])
         for one, value in zip(places, values, strict=True):
             if self.reduce == "or":
@@ -164,10 +165,16 @@ class Push:
         after = data if near is None else data[near]
         differs = xp.flatnonzero((after != before).any(axis=1) if data.ndim > 1 else after != before)
         mine, old = (differs.astype(np.uint32) if near is None else near[differs]), before[differs]
-        if data.ndim == 1 and sum(comm.allgather(len(mine))) > len(data) // MANY:
+        sizes = comm.allgather(len(mine)) if data.ndim == 1 else []
+        is_many = sum(sizes) > len(data) // MANY
+        if is_many and near is not None:
             before = data.copy()
             before[mine] = old
-            comm.smallest(data)
+        if is_many or (near is None and data.ndim == 1):
+            if is_many:
+                comm.smallest(data)
+            else:
+                self._take_smaller(mine, sizes)
             union = xp.flatnonzero(data != before).astype(np.uint32)
             was = before[union]
         else:
@@ -179,6 +186,15 @@ class Push:
                 better = words_less(value, data[one])
                 data[one[better]] = value[better]
         return self.joining(union, data[union], was)
+
+    def _take_smaller(self, mine: Array, sizes: list[int]) -> None:
+        """Exchange the words of ``mine``, ``sizes`` on all ranks, and take those of others that are smaller."""
+        data, comm, xp = self.out.data, self.part.comm, self.part.xp
+        places, values = comm.joined_columns([mine, data[mine]], sizes)
+        for rank, (begin, end) in enumerate(pairwise([0, *accumulate(sizes)])):
+            if rank != comm.rank and end > begin:
+                one = places[begin:end]
+                data[one] = xp.minimum(data[one], values[begin:end])
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
         """Return the changed vertices that join the next frontier: if values are words, those whose keys changed."""
@@ -193,6 +209,8 @@ class Push:
         if not isinstance(given, Frontier) or given.is_all or self.over == "both":
             return None
         view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices
+        if device.is_cuda and len(self.out) <= WHOLE and self.out.data.ndim == 1:
+            return None
         if MANY * len(ids) > len(self.out) or MANY * int(degrees(view, device, ids).sum()) > len(self.out):
             return None
         return sorted_distinct(edges_of(view, device, ids)[1].dst, self.part.xp)

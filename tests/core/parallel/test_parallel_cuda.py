@@ -19,7 +19,7 @@ from suricate.algorithms.sssp import SSSP
 from suricate.errors import DTypeError, SelfLoopError, VertexRangeError, WeightError
 from suricate.operators import schemes
 from suricate.operators.cuda.pull import pull
-from suricate.parallel import Comm, partition, run
+from suricate.parallel import Comm, partition, pushes, run
 
 pytestmark = pytest.mark.gpu
 
@@ -76,8 +76,13 @@ def test_columns_of_edges_follow_changes(directed: bool) -> None:
     run(lambda comm: follow_changes(comm, batches=2, device="cuda", directed=directed, in_edges=directed), 2)
 
 
-@pytest.mark.parametrize(("dtype", "directed"), [pytest.param("float64", True, marks=pytest.mark.slow), (None, False)])
-def test_searches_are_repaired(dtype: str | None, directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "directed", "whole"),
+    [pytest.param("float64", True, 0, marks=pytest.mark.slow), (None, False, 0), (None, False, pushes.WHOLE)],
+)
+def test_searches_are_repaired(dtype: str | None, directed: bool, whole: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words are compared where they may have been altered, or all of them."""
+    monkeypatch.setattr(pushes, "WHOLE", whole)
     for kind in (BFS, SSSP):
         monkeypatch.setattr(kind, "recompute_share", 1e9)
     run(lambda comm: follow_searches(comm, "hub", dtype, 1, device="cuda", directed=directed, in_edges=directed), 2)
