@@ -11,18 +11,19 @@ import suricate as su
 from suricate.algorithms.bfs import BFS, one_further, unreached
 from suricate.base.types import EMPTY
 from suricate.cpu import threads
+from suricate.cpu.plain import PLAIN
 from suricate.repair.cpu import search as forest_search
 from suricate.repair.forest import Forest
 from suricate.state.frontier import Frontier
 
-N = 700  #: not a multiple of the bits of a word
+N = 325 if PLAIN else 700  #: not a multiple of the bits of a word
 KINDS: list[dict[str, Any]] = [{}, {"in_edges": True}, {"directed": False}]
 LIMITS = "FEW", "LARGE", "OFFER", "COPIED"
 STEPS = {"small": (N, 1, 3, 1), "pushes": (0, N, 0, 0), "pulls": (0, N, 10**9, 10**9), "all kinds": (0, 8, 3, 1)}
 
 
 def rmat() -> tuple[np.ndarray, np.ndarray]:
-    arcs = su.generators.rmat(9, 8, seed=5)
+    arcs = su.generators.rmat(8 if PLAIN else 9, 8, seed=5)
     return arcs.src, arcs.dst
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sparse
-from operator_cases import DEGREES, PATH, make_case
+from operator_cases import DEGREES, ISOLATED, PATH, N, make_case
 from scipy.sparse import csgraph
 
 import suricate as su
@@ -39,7 +39,7 @@ def unweighted_levels(case, source):
     return csgraph.shortest_path(ones, unweighted=True, indices=source)
 
 
-@pytest.mark.parametrize("source", [0, 9, 5550])
+@pytest.mark.parametrize("source", [0, 9, N - PATH - ISOLATED])
 def test_levels(backend, device, source):
     case = make_case(backend, device)
     level = device.xp.full(case.n, 2**31 - 1, np.int32)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,10 @@ def facts(w: st.Slide) -> tuple:
     return w.end, w.graph.num_edges, sorted(zip(*(part.tolist() for part in w.graph.edges()[:2]), strict=True))
 
 
-WHOLE = [facts(w) for w in job_of(chunks())]
+@cache
+def whole() -> list[tuple]:
+    """What is known after each slide; computed when a test runs, not when it is collected."""
+    return [facts(w) for w in job_of(chunks())]
 
 
 def test_questions_meet_whole_slides() -> None:
@@ -68,11 +72,11 @@ def test_questions_meet_whole_slides() -> None:
 
         answers = [row for part in pool.map(ask, range(4)) for row in part]
         assert done.result(LIMIT) is None
-    assert seen == WHOLE
+    assert seen == whole()
     assert len(answers) >= 12
     counts: dict[int, int] = {}
     for *row, number in answers:
-        assert tuple(row) in WHOLE
+        assert tuple(row) in whole()
         assert counts.setdefault(row[0], number) == number
     with pytest.raises(RequirementError, match="has ended"):
         job.query(facts)
@@ -93,12 +97,12 @@ def test_questions_are_answered_while_the_source_waits() -> None:
         deadline = time.monotonic() + LIMIT
         while job.query(lambda w: w.end).result(LIMIT) < 200:
             assert time.monotonic() < deadline
-        assert job.query(facts).result(LIMIT) == WHOLE[9]
+        assert job.query(facts).result(LIMIT) == whole()[9]
         with pytest.raises(ZeroDivisionError):
             job.query(lambda w: 1 // 0).result(LIMIT)
         more.set()
         assert done.result(LIMIT) is None
-        assert facts(job.current) == WHOLE[-1]
+        assert facts(job.current) == whole()[-1]
 
 
 def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
@@ -118,8 +122,8 @@ def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
             job.stop()
     again = job_of(chunks(), checkpoint=tmp_path)
     rest = [facts(w) for w in again]
-    assert rest == WHOLE[14:]  # the slide that was not done comes again
-    assert ends == [row[0] for row in WHOLE[:15]]
+    assert rest == whole()[14:]  # the slide that was not done comes again
+    assert ends == [row[0] for row in whole()[:15]]
 
 
 def test_what_the_source_raises_reaches_the_caller() -> None:
@@ -147,7 +151,7 @@ def test_stops_keep_a_checkpoint(tmp_path: Path) -> None:
             job.start(callback).result(LIMIT)
         return seen
 
-    assert [row for _ in range(6) for row in many()] == WHOLE[:42]
+    assert [row for _ in range(6) for row in many()] == whole()[:42]
 
     endless, reached = iter(lambda: chunks(1)[0], None), threading.Event()
     job = job_of(endless)
@@ -222,7 +226,7 @@ def test_questions_on_cuda_meet_whole_slides() -> None:
             answered.set()
         done.result(LIMIT)
     assert answers
-    assert set(map(repr, answers)) <= set(map(repr, WHOLE))
+    assert set(map(repr, answers)) <= set(map(repr, whole()))
 
 
 SCRIPT = """
