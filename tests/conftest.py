@@ -66,6 +66,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if tiers.is_left_out(config, collection_path) else None
 
 
+@pytest.hookimpl(wrapper=True)  # around the hooks of classes, too
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    yield
+    tiers.prune(metafunc)
+
+
 @pytest.hookimpl(tryfirst=True)  # ahead of ``-k`` and ``-m``
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     tiers.select(config, items)

@@ -205,7 +205,7 @@ def test_files_without_plain_tests_are_not_read_in_plain_python(monkeypatch: pyt
     root = Path(__file__).parents[1]
 
     def left_out(name: str, **options: Any) -> bool:
-        option = SimpleNamespace(**{"tier": "quick", "share_of": None} | options)
+        option = SimpleNamespace(**{"tier": "quick", "share_of": None, "markexpr": ""} | options)
         return tiers.is_left_out(cast("pytest.Config", SimpleNamespace(option=option, rootpath=root)), root / name)
 
     files = {
@@ -213,9 +213,28 @@ def test_files_without_plain_tests_are_not_read_in_plain_python(monkeypatch: pyt
         "tests/core/cpu/test_cores.py": True, "tests/core/operators/test_operator_cores.py": True,
     }  # fmt: skip
     assert not any(map(left_out, files))
+    on_cuda = "tests/core/parallel/test_parallel_cuda.py"
+    assert [left_out(on_cuda, markexpr=expression) for expression in ("", "gpu", "not gpu")] == [False, False, True]
     monkeypatch.setattr(tiers, "PLAIN", True)
     assert {name: left_out(name) for name in files} == files
     assert not any(left_out(name, tier="all") or left_out(name, share_of="1") for name in files)
+
+
+def test_what_a_mark_leaves_out_is_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def kept(markexpr: str, calls: list[str], *marks: str) -> list[str]:
+        found = [SimpleNamespace(id=call, marks=[SimpleNamespace(name="gpu")] * ("cuda" in call)) for call in calls]
+        config = SimpleNamespace(option=SimpleNamespace(markexpr=markexpr))
+        metafunc = SimpleNamespace(config=config, definition=item("test_it", *marks), _calls=found)
+        tiers.prune(cast("pytest.Metafunc", metafunc))
+        return [call.id for call in metafunc._calls]
+
+    both = ["cpu-1", "cuda-1", "cpu-2", "cuda-2"]
+    assert kept("not gpu", both) == ["cpu-1", "cpu-2"]
+    assert kept("gpu", both) == ["cuda-1", "cuda-2"]
+    assert kept("", both) == kept("gpu or slow", both) == both
+    assert kept("gpu", both[::2], "gpu") == both[::2], "the mark is that of the function"
+    assert kept("not gpu", both[1::2]) == ["cuda-1"], "an empty list would be a test without parameters"
+    assert kept("not gpu", []) == []
 
 
 def test_a_test_that_is_named_runs() -> None:

@@ -15,6 +15,7 @@ from suricate.backends.slabhash.layout import (
 )
 from suricate.base.types import EMPTY, TOMBSTONE
 from suricate.cpu.jit import inner
+from suricate.cpu.plain import int64, uint64
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.scratch import scratch
 from suricate.cpu.vector import copy8, match8, trailing_zeros
@@ -28,26 +29,26 @@ AHEAD = 8  # buckets ahead at which the second slab is prefetched
 @inner
 def decode(code):
     """Return the bucket count that a code stands for."""
-    exponent, mantissa = np.int64(code) >> MANTISSA_BITS, np.int64(code) & (LEADING_ONE - 1)
+    exponent, mantissa = int64(code) >> MANTISSA_BITS, int64(code) & (LEADING_ONE - 1)
     return (mantissa | LEADING_ONE) << (exponent - 1) if exponent else mantissa
 
 
 @inner
 def head_place(u):
     """Return the index in ``vertex`` of the head word of ``u``."""
-    return np.uint64(2) * np.uint64(u)
+    return uint64(2) * uint64(u)
 
 
 @inner
 def degree_place(u):
     """Return the index in ``vertex`` of the degree of ``u``."""
-    return np.uint64(2) * np.uint64(u) + np.uint64(1)
+    return uint64(2) * uint64(u) + uint64(1)
 
 
 @inner
 def first_slab(word):
     """Return the first slab that a head word, which is not EMPTY, names."""
-    return np.int64(word) & (SEVERAL - 1)
+    return int64(word) & (SEVERAL - 1)
 
 
 @inner
@@ -59,7 +60,7 @@ def bucket_count(g, u):
 @inner
 def bucket_of(v, count):
     """Return the bucket, below ``count``, of destination ``v``: multiply, mix, scale."""
-    h = (np.int64(v) * HASH_FACTOR) & 0xFFFFFFFF
+    h = (int64(v) * HASH_FACTOR) & 0xFFFFFFFF
     h ^= h >> HASH_SHIFT
     h = (h * MIX_FACTOR) & 0xFFFFFFFF
     h ^= h >> MIX_SHIFT
@@ -82,7 +83,7 @@ def match_words(g, base, v):
 @inner
 def degree(g, u):
     """Return the number of out-edges of ``u``."""
-    return np.int64(g.vertex[degree_place(u)])
+    return int64(g.vertex[degree_place(u)])
 
 
 @inner
@@ -90,8 +91,8 @@ def buckets(g, u):
     """Return the number of buckets; 0 for a vertex without storage. The count is read of vertices with several only."""
     word = g.vertex[head_place(u)]
     if word < SEVERAL:
-        return np.int64(1)
-    return np.int64(0) if word == KEY_EMPTY else bucket_count(g, u)
+        return int64(1)
+    return int64(0) if word == KEY_EMPTY else bucket_count(g, u)
 
 
 @inner
@@ -104,8 +105,8 @@ def first(g, u, k):
     word = g.vertex[head_place(u)]
     head = first_slab(word) + k
     if word >= SEVERAL:
-        after = np.int32(g.pool[np.uint64(min(head + AHEAD, len(g.owner) - 1) * g.words + g.keys)])
-        second = max(np.int64(after), np.int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
+        after = np.int32(g.pool[uint64(min(head + AHEAD, len(g.owner) - 1) * g.words + g.keys)])
+        second = max(int64(after), int64(0)) * g.words  # slab 0 if there is none, which costs less than a branch
         prefetch(g.pool, second)
         prefetch(g.pool, second + (g.words >> 1))
     return head
@@ -158,45 +159,45 @@ def copied_weights(g, c, into, at, count):
             copy8(into, at + i, g.weight, base + g.weight_offset + i)
     else:
         for i in range(count):
-            into[np.uint64(at + i)] = weight(g, base + i)
+            into[uint64(at + i)] = weight(g, base + i)
 
 
 @inner
 def following(g, c):
     """Return the next slab of the bucket, or -1."""
-    after = g.pool[np.uint64(c * g.words + g.keys)]
-    return np.int64(-1) if after == KEY_EMPTY else np.int64(after)
+    after = g.pool[uint64(c * g.words + g.keys)]
+    return int64(-1) if after == KEY_EMPTY else int64(after)
 
 
 @inner
 def key(g, i):
     """Return the word in slot ``i``."""
-    return g.pool[np.uint64(i)]
+    return g.pool[uint64(i)]
 
 
 @inner
 def weight(g, i):
     """Return the weight of slot ``i``."""
     wide = g.weight.itemsize >> 3
-    return g.weight[np.uint64((i + (i & (g.words - 1)) * wide + g.weight_offset) >> wide)]
+    return g.weight[uint64((i + (i & (g.words - 1)) * wide + g.weight_offset) >> wide)]
 
 
 @inner
 def find(g, u, v):
     """Return the slot of edge ``(u, v)``, or -1."""
-    s = np.int64(g.vertex[head_place(u)])
+    s = int64(g.vertex[head_place(u)])
     if s == EMPTY:
-        return np.int64(-1)
+        return int64(-1)
     if s & SEVERAL:
         s += bucket_of(v, bucket_count(g, u)) - SEVERAL
     while True:
         hits = match_words(g, s * g.words, np.uint32(v)) & ((1 << g.keys) - 1)
         if hits:
             return s * g.words + trailing_zeros(hits)
-        after = g.pool[np.uint64(s * g.words + g.keys)]
+        after = g.pool[uint64(s * g.words + g.keys)]
         if after == KEY_EMPTY:
-            return np.int64(-1)
-        s = np.int64(after)
+            return int64(-1)
+        s = int64(after)
 
 
 @inner
@@ -205,27 +206,27 @@ def listed(g, u, keys, count, into, found):
 
     All head slabs are prefetched before the first one is read.
     """
-    word, several, heads = np.int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
+    word, several, heads = int64(g.vertex[head_place(u)]), bucket_count(g, u), scratch()
     head, several = word & (SEVERAL - 1), several if word & SEVERAL else 1
-    for i in range(np.uint64(count)):
+    for i in range(uint64(count)):
         heads[i] = head + bucket_of(keys[i], several)
-        prefetch(g.pool, np.int64(heads[i]) * g.words)
-    for i in range(np.uint64(count)):
-        x, base = keys[i], np.int64(heads[i]) * g.words
+        prefetch(g.pool, int64(heads[i]) * g.words)
+    for i in range(uint64(count)):
+        x, base = keys[i], int64(heads[i]) * g.words
         hits = match_words(g, base, x) & ((1 << g.keys) - 1)
         if x < TOMBSTONE:
             into[found] = x
-            if g.pool[np.uint64(base + g.keys)] == KEY_EMPTY:
-                found += np.uint64(hits != 0)
+            if g.pool[uint64(base + g.keys)] == KEY_EMPTY:
+                found += uint64(hits != 0)
             else:
-                found += np.uint64(hits != 0 or find(g, u, x) >= 0)
+                found += uint64(hits != 0 or find(g, u, x) >= 0)
     return found
 
 
 @inner
 def common(g, u, v, into):
     """List the neighbours that ``u`` and ``v`` share; each of ``v`` is looked up at ``u``."""
-    keys, count, found = scratch(), 0, np.uint64(0)
+    keys, count, found = scratch(), 0, uint64(0)
     if g.vertex[head_place(u)] == KEY_EMPTY:
         return found
     for k in range(buckets(g, v)):
@@ -241,23 +242,23 @@ def common(g, u, v, into):
 @inner
 def updated_count(g):
     """Return the number of slabs that were inserted into since the mark."""
-    return np.int64(g.counters[TOUCHED])
+    return int64(g.counters[TOUCHED])
 
 
 @inner
 def updated_segment(g, i):
     """Return the cursor at the ``i``-th slab that was inserted into since the mark."""
-    return np.int64(g.touched[np.uint64(i)])
+    return int64(g.touched[uint64(i)])
 
 
 @inner
 def segment_owner(g, c):
     """Return the vertex whose edges slab ``c`` holds; EMPTY if it is free."""
-    return g.owner[np.uint64(c)]
+    return g.owner[uint64(c)]
 
 
 @inner
 def is_fresh(g, i):
     """Return whether the key in slot ``i`` was inserted since the mark."""
-    slab = np.uint64(i) >> np.uint64(trailing_zeros(g.words))
-    return (np.int64(g.fresh[slab]) >> (i & (g.words - 1))) & 1 == 1
+    slab = uint64(i) >> uint64(trailing_zeros(g.words))
+    return (int64(g.fresh[slab]) >> (i & (g.words - 1))) & 1 == 1

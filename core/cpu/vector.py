@@ -6,7 +6,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from suricate.cpu.plain import intrinsic_or
+from suricate.cpu.plain import PLAIN, intrinsic_or
 from suricate.cpu.prefetch import address_of
 
 
@@ -28,22 +28,21 @@ def _compare8(relation, array, index, value):
     return types.int64(array, types.int64, types.uint32), codegen
 
 
-def _mask(lanes):
-    """Return the int64 mask of eight comparisons, in plain Python."""
-    return np.int64(np.packbits(lanes, bitorder="little")[0])
+#: the mask of eight comparisons, by their bytes, in plain Python
+_MASKS = {bytes(mask >> lane & 1 for lane in range(8)): mask for mask in range(256)} if PLAIN else {}
 
 
 def _plain_copy8(into, at, array, index):
     into[at : at + 8] = array[index : index + 8]
 
 
-@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] == value))
+@intrinsic_or(lambda array, index, value: _MASKS[(array[index : index + 8] == value).tobytes()])
 def match8(typing_context, array, index, value):
     """``match8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on equal ``value``."""
     return _compare8("==", array, index, value)
 
 
-@intrinsic_or(lambda array, index, value: _mask(array[index : index + 8] >= value))
+@intrinsic_or(lambda array, index, value: _MASKS[(array[index : index + 8] >= value).tobytes()])
 def reach8(typing_context, array, index, value):
     """``reach8(array, index, value)``: int64 mask of which of the eight uint32 from ``index`` on are >= ``value``."""
     return _compare8(">=", array, index, value)
@@ -80,7 +79,7 @@ def load_word(typing_context, array, index):
     return types.uint64(array, types.int64), codegen
 
 
-@intrinsic_or(lambda value: np.int64((int(value) & -int(value)).bit_length() - 1))
+@intrinsic_or(lambda value: (int(value) & -int(value)).bit_length() - 1)
 def trailing_zeros(typing_context, value):
     """``trailing_zeros(value)``: number of zero bits below the lowest one bit of an int64 that is not zero."""
 
@@ -90,7 +89,7 @@ def trailing_zeros(typing_context, value):
     return types.int64(types.int64), codegen
 
 
-@intrinsic_or(lambda value: np.int64((int(value) & (1 << 64) - 1).bit_count()))
+@intrinsic_or(lambda value: (int(value) & (1 << 64) - 1).bit_count())
 def one_bits(typing_context, value):
     """``one_bits(value)``: number of one bits of an int64."""
 
@@ -100,7 +99,7 @@ def one_bits(typing_context, value):
     return types.int64(types.int64), codegen
 
 
-@intrinsic_or(lambda condition, one, other: np.int64(one if condition else other))
+@intrinsic_or(lambda condition, one, other: one if condition else other)
 def choose(typing_context, condition, one, other):
     """``choose(condition, one, other)``: int64 ``one`` or ``other``, without a branch.
 

@@ -10,6 +10,7 @@ import numpy as np
 from suricate.base.devices import Array
 from suricate.base.types import EdgeList, StoreView, edge_keys
 from suricate.cpu.jit import inner
+from suricate.cpu.plain import int64, uint64
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import choose, match8
 from suricate.cursors import LATER
@@ -80,7 +81,7 @@ def buckets(g, u):
 @inner
 def first(g, u, k):
     """Return the cursor of the only span: the vertex itself."""
-    return np.int64(u)
+    return int64(u)
 
 
 @inner
@@ -98,25 +99,25 @@ def end(g, c):
 @inner
 def following(g, c):
     """Return -1: there is one span."""
-    return np.int64(-1)
+    return int64(-1)
 
 
 @inner
 def key(g, i):
     """Return the destination in slot ``i``; an unsigned index spares Numba's test for negative ones."""
-    return g.dst[np.uint64(i)]
+    return g.dst[uint64(i)]
 
 
 @inner
 def later(g, i):
     """Return the destination some slots behind slot ``i``."""
-    return g.dst[np.uint64(min(i + LATER, len(g.dst) - 1))]
+    return g.dst[uint64(min(i + LATER, len(g.dst) - 1))]
 
 
 @inner
 def weight(g, i):
     """Return the weight in slot ``i``."""
-    return g.weight[np.uint64(i)]
+    return g.weight[uint64(i)]
 
 
 @inner
@@ -125,7 +126,7 @@ def lower_bound(dst, lo, hi, v):
     size = hi - lo
     while size > 0:
         half = (size + 1) >> 1
-        lo = choose(dst[np.uint64(lo + half - 1)] < v, lo + half, lo)
+        lo = choose(dst[uint64(lo + half - 1)] < v, lo + half, lo)
         size -= half
     return lo
 
@@ -136,17 +137,17 @@ def find(g, u, v):
     lo, hi = g.begin[u], g.end[u]
     if g.ascending:
         at = lower_bound(g.dst, lo, hi, v)
-        return at if at < hi and g.dst[at] == v else np.int64(-1)
+        return at if at < hi and g.dst[at] == v else int64(-1)
     for i in range(lo, hi):
         if g.dst[i] == v:
-            return np.int64(i)
-    return np.int64(-1)
+            return int64(i)
+    return int64(-1)
 
 
 @inner
 def common(g, u, v, into):
     """List the neighbours that ``u`` and ``v`` share, where adjacencies ascend; each of ``v`` is looked up at ``u``."""
-    at, stop, found = np.int64(g.begin[u]), np.int64(g.end[u]), np.uint64(0)
+    at, stop, found = int64(g.begin[u]), int64(g.end[u]), uint64(0)
     halves = degree(g, u) > SPARSE * degree(g, v)
     for i in range(g.begin[v], g.end[v]):
         x = key(g, i)
@@ -155,8 +156,8 @@ def common(g, u, v, into):
             at += BLOCK
         if halves or at + BLOCK > stop:
             at = lower_bound(g.dst, at, stop, x)
-            found += np.uint64(at < stop and key(g, at) == x)
+            found += uint64(at < stop and key(g, at) == x)
         else:
             low = match8(g.dst, at, x) | match8(g.dst, at + 8, x)
-            found += np.uint64(low | match8(g.dst, at + 16, x) | match8(g.dst, at + 24, x) != 0)
+            found += uint64(low | match8(g.dst, at + 16, x) | match8(g.dst, at + 24, x) != 0)
     return found

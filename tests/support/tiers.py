@@ -65,13 +65,29 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def is_left_out(config: pytest.Config, path: Path) -> bool:
-    """Return whether no test of a file is to run, as its text shows: none of it is plain Python."""
-    if not PLAIN or config.option.tier != "quick" or config.option.share_of is not None or path.suffix != ".py":
+    """Return whether no test of a file is to run, as its text shows: all are on CUDA, or none of it is plain Python."""
+    if path.suffix != ".py":
+        return False
+    if config.option.markexpr == "not gpu" and re.search(r"(?m)^pytestmark = .*mark\.gpu\b", path.read_text()):
+        return True
+    if not PLAIN or config.option.tier != "quick" or config.option.share_of is not None:
         return False
     name = path.relative_to(config.rootpath).as_posix()
     if name.startswith(PLAIN_FOLDERS):
         return name in COMPILED_FILES
     return not re.search(r"mark\.(plain|interpreted)\b", path.read_text())
+
+
+def prune(metafunc: pytest.Metafunc) -> None:
+    """Drop the sets of parameters that ``-m`` leaves out, before pytest makes tests of them: half of all are on CUDA.
+
+    One is kept if none would be left, since a test without parameters would take its place.
+    """
+    wanted = {"gpu": True, "not gpu": False}.get(metafunc.config.option.markexpr)
+    if wanted is None or metafunc.definition.get_closest_marker("gpu"):
+        return
+    calls = metafunc._calls
+    calls[:] = [call for call in calls if any(mark.name == "gpu" for mark in call.marks) is wanted] or calls[:1]
 
 
 def may_be_empty(config: pytest.Config) -> bool:

@@ -38,6 +38,7 @@ from suricate.backends.slabhash.layout import (
 from suricate.base.types import EMPTY, NEW, REMOVED, REPLACED, TOMBSTONE, UNCHANGED
 from suricate.cpu.atomics import add, exchange
 from suricate.cpu.jit import inner, kernel
+from suricate.cpu.plain import int64
 from suricate.cpu.prefetch import prefetch
 from suricate.cpu.vector import choose, match8, reach8, trailing_zeros
 
@@ -89,9 +90,9 @@ def match_free(g, base):
 @inner
 def head_of(g, u, v):
     """Return the head slab of the bucket for edge ``(u, v)``; -1 if ``u`` has no storage."""
-    word, bucket = np.int64(g.vertex[head_place(u)]), bucket_of(v, bucket_count(g, u))
+    word, bucket = int64(g.vertex[head_place(u)]), bucket_of(v, bucket_count(g, u))
     head = choose(word & SEVERAL != 0, word - SEVERAL + bucket, word)
-    return choose(word == EMPTY, np.int64(-1), head)
+    return choose(word == EMPTY, int64(-1), head)
 
 
 @inner
@@ -104,8 +105,8 @@ def set_head(g, u, slab, code):
 @inner
 def next_slab(g, slab):
     """Return the slab behind ``slab`` in its chain, -1 for none."""
-    after = np.int64(g.pool[slab * g.words + g.keys])
-    return np.int64(-1) if after == EMPTY else after
+    after = int64(g.pool[slab * g.words + g.keys])
+    return int64(-1) if after == EMPTY else after
 
 
 @inner
