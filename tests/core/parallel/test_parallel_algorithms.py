@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -49,40 +50,57 @@ def parts_of(result: Any) -> list[np.ndarray]:
     return [each.get() if hasattr(each, "get") else np.asarray(each) for each in parts]
 
 
-def compare(kind: type[Algorithm], result: Any, single: Any, graph: su.Graph, params: dict[str, Any]) -> None:
+def compare(
+    kind: type[Algorithm], result: Any, single: list[np.ndarray], graph: su.Graph, params: dict[str, Any]
+) -> None:
     """A result is that of one process; where it depends on the history it is valid."""
     if kind.name in OF_HISTORY:
         src, dst, weight = (None if part is None else graph.device.to_numpy(part) for part in graph.store().edges())
         reference = kind.reference(src, dst, weight, graph.num_vertices, graph.directed, **params)
         assert kind.mismatch(graph.device.to_numpy(result), reference, **params) is None
         return
-    for one, other in zip(parts_of(result), parts_of(single), strict=True):
+    for one, other in zip(parts_of(result), single, strict=True):
         if one.dtype.kind == "f":
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-9)
         else:
             np.testing.assert_array_equal(one, other)
 
 
-def follow(
-    comm: Comm, kind: type[Algorithm], params: dict[str, Any], *, directed: bool, device: str = "cpu"
-) -> list[list[np.ndarray]]:
-    """Change a graph of several ranks and one of one process, on the CPU, in step; return the results of the former."""
-    options: dict[str, Any] = {"directed": directed, "in_edges": directed, "threads": 1}
-    options["weight_dtype"] = "int32" if kind.requires.weighted is True else None
-    divided, single = su.Graph(N, comm=comm, device=device, **options), su.Graph(N, device="cpu", **options)
-    trackers = [graph.track(kind.name, **params) for graph in (divided, single)]
-    found = []
-    for number, (gone, new) in enumerate(batches(np.random.default_rng(3))):
-        mine = [part(each, comm, uneven=number % 2 == 1) for each in (gone, new)]
-        divided.apply(su.Batch(delete=su.EdgeList(*mine[0]), insert=su.EdgeList(*mine[1], *weights(mine[1], kind))))
-        single.apply(su.Batch(delete=su.EdgeList(*gone), insert=su.EdgeList(*new, *weights(new, kind))))
+def results_on(
+    graph: su.Graph, kind: type[Algorithm], params: dict[str, Any], comm: Comm | None = None
+) -> Iterator[Any]:
+    """Change a graph, by the parts of a rank or by all; yield the result after each change."""
+    tracker = graph.track(kind.name, **params)
+    for number, both in enumerate(batches(np.random.default_rng(3))):
+        gone, new = both if comm is None else [part(each, comm, uneven=number % 2 == 1) for each in both]
+        graph.apply(su.Batch(delete=su.EdgeList(*gone), insert=su.EdgeList(*new, *weights(new, kind))))
         if number == 3 and "starts" not in params:
-            for graph in (divided, single):
-                graph.delete_vertices([N - 1, 10])
-        result = trackers[0].result
-        compare(kind, result, trackers[1].result, divided, params)
+            graph.delete_vertices([N - 1, 10])
+        yield tracker.result
+
+
+def options_for(kind: type[Algorithm], directed: bool) -> dict[str, Any]:
+    weight_dtype = "int32" if kind.requires.weighted is True else None
+    return {"directed": directed, "in_edges": directed, "threads": 1, "weight_dtype": weight_dtype}
+
+
+def of_one(kind: type[Algorithm], params: dict[str, Any], *, directed: bool) -> list[list[np.ndarray]]:
+    """Return the results on a graph of one process, on the CPU."""
+    graph = su.Graph(N, device="cpu", **options_for(kind, directed))
+    return [[each.copy() for each in parts_of(result)] for result in results_on(graph, kind, params)]
+
+
+def follow(
+    comm: Comm, kind: type[Algorithm], params: dict[str, Any], *, directed: bool, device: str = "cpu",
+    right: list[list[np.ndarray]] | None = None,
+) -> list[list[np.ndarray]]:  # fmt: skip
+    """Return the results on a graph of several ranks, compared with those of one process: ``right``, if known."""
+    graph = su.Graph(N, comm=comm, device=device, **options_for(kind, directed))
+    right, found = right or of_one(kind, params, directed=directed), []
+    for result, single in zip(results_on(graph, kind, params, comm), right, strict=True):
+        compare(kind, result, single, graph, params)
         found.append(parts_of(result))
-    divided.check()
+    graph.check()
     return found
 
 
@@ -101,7 +119,8 @@ def test_results_are_those_of_one_process(name: str, directed: bool) -> None:
     kind = su.plugins.algorithm(name)
     params = kind.sample_params(N, 0)  # from a corner of the grid
     ranks = 2 + (len(name) + directed) % 2
-    replicas = run(lambda comm: follow(comm, kind, params, directed=directed), ranks)
+    right = of_one(kind, params, directed=directed)
+    replicas = run(lambda comm: follow(comm, kind, params, directed=directed, right=right), ranks)
     for other in replicas[1:]:
         for one, two in zip(replicas[0], other, strict=True):
             assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, two, strict=True))
@@ -112,7 +131,9 @@ def test_results_are_those_of_one_process(name: str, directed: bool) -> None:
 @pytest.mark.parametrize(("name", "directed"), CASES)
 def test_results_on_cuda_are_those_of_one_process(name: str, directed: bool) -> None:
     kind = su.plugins.algorithm(name)
-    replicas = run(lambda comm: follow(comm, kind, kind.sample_params(N, 0), directed=directed, device="cuda"), 2)
+    params = kind.sample_params(N, 0)
+    right = of_one(kind, params, directed=directed)
+    replicas = run(lambda comm: follow(comm, kind, params, directed=directed, device="cuda", right=right), 2)
     for one, two in zip(*replicas, strict=True):
         assert all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in zip(one, two, strict=True))
 

@@ -11,6 +11,7 @@ from test_parallel_algorithms import N as M
 from test_parallel_algorithms import follow
 from test_parallel_columns import follow_changes
 from test_parallel_forest import follow as follow_searches
+from test_parallel_forest import of_one
 from test_parallel_graph import N, cut, listed
 
 import suricate as su
@@ -85,7 +86,9 @@ def test_searches_are_repaired(dtype: str | None, directed: bool, whole: int, mo
     monkeypatch.setattr(pushes, "WHOLE", whole)
     for kind in (BFS, SSSP):
         monkeypatch.setattr(kind, "recompute_share", 1e9)
-    run(lambda comm: follow_searches(comm, "hub", dtype, 1, device="cuda", directed=directed, in_edges=directed), 2)
+    options = {"directed": directed, "in_edges": directed}
+    right = of_one("hub", dtype, 1, **options)
+    run(lambda comm: follow_searches(comm, right, "hub", dtype, 1, device="cuda", **options), 2)
 
 
 def test_vertices_come_and_go_and_ranges_are_cut_again(monkeypatch: pytest.MonkeyPatch) -> None:

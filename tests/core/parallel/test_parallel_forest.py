@@ -58,34 +58,52 @@ def changes(kind: str, dtype: str | None, least: int) -> Iterator[tuple[Any, ...
         yield gone, (*new, *weight)
 
 
-def follow(comm: Comm, kind: str, dtype: str | None, least: int, *, device: str = "cpu", **options: Any) -> None:
-    options |= {"weight_dtype": dtype, "threads": 1}
-    divided, single = su.Graph(N, device=device, comm=comm, **options), su.Graph(N, device="cpu", **options)
-    trackers = [(divided.track(name, **params), single.track(name, **params)) for name, params in SEARCHES]
+def of_one(kind: str, dtype: str | None, least: int, **options: Any) -> list[list[tuple[np.ndarray, ...]]]:
+    """Return the results on a graph of one process after each change, which the oracle confirms."""
+    single = su.Graph(N, device="cpu", weight_dtype=dtype, threads=1, **options)
+    trackers, found = [single.track(name, **params) for name, params in SEARCHES], []
     for number, (gone, new) in enumerate(changes(kind, dtype, least)):
-        divided.apply(su.Batch(delete=su.EdgeList(*cut(comm, *gone)), insert=su.EdgeList(*cut(comm, *new))))
         single.apply(su.Batch(delete=su.EdgeList(*gone), insert=su.EdgeList(*new)))
         if number == 5:
-            for graph in (divided, single):
-                graph.delete_vertices([3, 5])
-                graph.insert_vertices(3, recycle=True)
+            single.delete_vertices([3, 5])
+            single.insert_vertices(3, recycle=True)
         src, dst, weight = single.edges() if options["directed"] else single.store().edges()
-        for (one, other), (name, params) in zip(trackers, SEARCHES, strict=True):
-            for found, expected in zip(one.result, other.result, strict=True):
-                np.testing.assert_array_equal(divided.device.to_numpy(found), expected)
+        for tracker, (name, params) in zip(trackers, SEARCHES, strict=True):
             algorithm = su.plugins.algorithm(name)
             oracle = algorithm.reference(src, dst, weight, single.num_vertices, True, **params)
-            assert algorithm.mismatch(other.result, oracle, **params) is None
-    assert all(one.updates.computed == 1 for one, _ in trackers if least > 0)
+            assert algorithm.mismatch(tracker.result, oracle, **params) is None
+        found.append([tuple(part.copy() for part in tracker.result) for tracker in trackers])
+    return found
 
 
+def follow(
+    comm: Comm, right: list[list[tuple[np.ndarray, ...]]], kind: str, dtype: str | None, least: int, *,
+    device: str = "cpu", **options: Any,
+) -> None:  # fmt: skip
+    """Compare the results on a graph of several ranks with those ``of_one``."""
+    graph = su.Graph(N, device=device, comm=comm, weight_dtype=dtype, threads=1, **options)
+    trackers = [graph.track(name, **params) for name, params in SEARCHES]
+    for number, (gone, new) in enumerate(changes(kind, dtype, least)):
+        graph.apply(su.Batch(delete=su.EdgeList(*cut(comm, *gone)), insert=su.EdgeList(*cut(comm, *new))))
+        if number == 5:
+            graph.delete_vertices([3, 5])
+            graph.insert_vertices(3, recycle=True)
+        for tracker, results in zip(trackers, right[number], strict=True):
+            for found, expected in zip(tracker.result, results, strict=True):
+                np.testing.assert_array_equal(graph.device.to_numpy(found), expected)
+    assert all(tracker.updates.computed == 1 for tracker in trackers if least > 0)
+
+
+@pytest.mark.by_turns("dtype", "least", "directed", "in_edges")
 @pytest.mark.parametrize(("kind", "ranks"), [("grid", 3), ("hub", 2)])
 @pytest.mark.parametrize(("directed", "in_edges"), [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize(("dtype", "least"), [(None, 1), ("int32", 1), ("float64", 0), ("int32", 0)])
 def test_searches_are_repaired(
     dtype: str | None, least: int, directed: bool, in_edges: bool, kind: str, ranks: int
 ) -> None:
-    run(lambda comm: follow(comm, kind, dtype, least, directed=directed, in_edges=in_edges), ranks)
+    options = {"directed": directed, "in_edges": in_edges}
+    right = of_one(kind, dtype, least, **options)
+    run(lambda comm: follow(comm, right, kind, dtype, least, **options), ranks)
 
 
 def test_the_work_follows_the_change(monkeypatch: pytest.MonkeyPatch) -> None:
