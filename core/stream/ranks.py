@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -129,6 +130,10 @@ class Ranks:
                 bounds[0] = 0
                 comm.share(memory, bounds, agreed=True)
         return head.change(*lists)
+
+    def alike(self) -> AbstractContextManager[None]:
+        """Return a context: an exception inside it on any process is raised on all at its end."""
+        return nullcontext() if self._comm is None else self._comm.alike()
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
         """Have only the first process write the files of refused events."""

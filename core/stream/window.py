@@ -157,7 +157,8 @@ class Window:
         saved = self._ranks.first(self._checkpoints.load, without_events)
         if saved is not None:
             self._saved, self.slides = saved, int(saved[0]["slides"])
-            restore(self, *saved)
+            with self._ranks.alike():
+                restore(self, *saved)
 
     # -- what users ask ------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from window_model import Event, model
 
 import suricate.stream as st
 from suricate.comm.messages import INLINE
-from suricate.errors import CapacityError
+from suricate.errors import CapacityError, ParameterError
 from suricate.parallel import Comm, run
 from suricate.stream import ranks
 from suricate.stream.checkpoint import Checkpoints
@@ -218,6 +218,32 @@ def test_a_job_goes_on_with_other_ranks_and_with_one(device: str, tmp_path: Path
         found += part
     assert found == whole
     assert seen == rows == len(whole)
+
+
+def test_a_file_that_the_first_rank_cannot_go_on_with_is_an_error_on_all(tmp_path: Path) -> None:
+    """A file of late events that is shorter than at the checkpoint."""
+    chunks = chunks_of(drawn(8, kinds=False, counted=False))
+    options = {"size": "8", "slide": "8", "checkpoint": tmp_path / "state", "late": tmp_path / "late.csv"}
+    assert run(lambda comm: len([w.end for w in job(comm, chunks, "cpu", **options)]), 2)[0] > 5
+    (tmp_path / "late.csv").write_text("")
+
+    def refused(comm: Comm) -> None:
+        with pytest.raises(ParameterError, match=r"late\.csv"):
+            job(comm, chunks, "cpu", **options)
+
+    run(refused, 2)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_slides_without_a_change_are_shown_on_all_ranks(device: str) -> None:
+    chunk = {"time": [0, 1, 40, 41], "src": [0, 1, 0, 1], "dst": [1, 2, 1, 2]}
+
+    def slides(comm: Comm | None) -> list[Any]:
+        window = job(comm, chunk, device, size="50", slide="10", empty="emit")
+        return [(w.end, w.events, w.left, w.delta.num_inserted, pairs_of(w.graph)) for w in window]
+
+    assert run(slides, 2) == [slides(None)] * 2
+    assert [each[1] for each in slides(None)] == [2, 0, 0, 0, 2]
 
 
 def test_what_stops_one_rank_ends_all_though_no_slide_closes() -> None:
