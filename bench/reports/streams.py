@@ -12,7 +12,7 @@ from suricate.bench.streams.curve import CURVE, IGRAPH
 from suricate.bench.streams.slides import CURRENT, SCRATCH
 from suricate.bench.workloads.references import SCIPY
 
-SLIDES, LONG = ("slide", "slide of a job"), "long job"
+SLIDES, LONG = ("slide", "slide of a job"), ("long job", "long job made on the device")
 LINES = {CURRENT: ("kept current", "C0"), SCRATCH: ("from scratch", "C1"), SCIPY: ("SciPy, built from scratch", "C2"),
          IGRAPH: ("igraph, built from scratch", "C3")}  # fmt: skip
 HELD = {
@@ -26,8 +26,8 @@ Rows = list[dict[str, Any]]
 
 def of(rows: Rows) -> list[Table]:
     """Return all tables that the rows of the suite give."""
-    whole = [row for row in rows if row["workload"] not in (*SLIDES, CURVE, LONG)]
-    return [*slides(rows), *curves(rows), *jobs(whole), *memory([row for row in rows if row["workload"] == LONG])]
+    whole = [row for row in rows if row["workload"] not in (*SLIDES, CURVE, *LONG)]
+    return [*slides(rows), *curves(rows), *jobs(whole), *memory([row for row in rows if row["workload"] in LONG])]
 
 
 def slides(rows: Rows) -> list[Table]:
@@ -159,7 +159,7 @@ def memory(rows: Rows) -> list[Table]:
 
 def memory_picture(rows: Rows) -> Any:
     """Return the bytes of long jobs over their events, a panel for each job; None if there is none."""
-    found = [row for row in rows if row["workload"] == LONG and row["status"] == "ok"]
+    found = [row for row in rows if row["workload"] in LONG and row["status"] == "ok"]
     if not found:
         return None
     from matplotlib.figure import Figure

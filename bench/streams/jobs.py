@@ -293,7 +293,7 @@ class LongJob(FixtureTask):
 class MadeOnDevice(LongJob):
     """Events that are made on the device: all of 2^20 ids are as likely."""
 
-    detail = "made on the device"
+    workload = "long job made on the device"
     does = "many events between 2^20 ids, made on the device, through a window of a job; rate and bytes over time"
     oracle = "the window's events, made again"
 
