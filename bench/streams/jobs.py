@@ -300,18 +300,17 @@ class MadeOnDevice(LongJob):
     def __init__(self, fixture: Fixture, size: int, window: int, events: int) -> None:
         super().__init__(fixture, size, events)
         self.window, self.size = window, min(size, window)
-        self._ends = getattr(self.device.xp, "fuse", lambda: lambda function: function)()(_ends_of_event)
 
     def made(self, begin: int, end: int) -> tuple[Any, Any]:
         """Return the ends of the events ``begin`` to ``end``."""
-        xp = self.device.xp
-        src, dst = self._ends(xp.arange(begin + 1, end + 1, dtype=np.uint64))
-        return src.astype(np.uint32), dst.astype(np.uint32)
+        x = mixed(self.device.xp.arange(begin + 1, end + 1, dtype=np.uint64) * np.uint64(GOLDEN))
+        return (x >> np.uint64(44)).astype(np.uint32), (x & np.uint64(2**20 - 1)).astype(np.uint32)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield the events, those of a slide at once."""
-        for begin in range(0, self.events, self.size):
-            src, dst = self.made(begin, min(begin + self.size, self.events))
+        """Yield the events, those of 16 slides at once."""
+        size = 16 * self.size
+        for begin in range(0, self.events, size):
+            src, dst = self.made(begin, min(begin + size, self.events))
             yield {"src": src, "dst": dst}
 
     def new_job(self) -> st.Window:
@@ -331,12 +330,6 @@ class MadeOnDevice(LongJob):
         pairs = len(sorted_distinct(edge_keys(src, dst), self.device.xp))
         expect(graph.num_edges == pairs, f"{graph.num_edges} edges instead of {pairs}")
         expect(bool(graph.has_edges(src, dst).all()), "an edge of the window is missing")
-
-
-def _ends_of_event(number: Any) -> tuple[Any, Any]:
-    """Return the ends of events, ``uint64``, from their numbers."""
-    x = mixed(number * np.uint64(GOLDEN))
-    return x >> np.uint64(44), x & np.uint64(2**20 - 1)
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
