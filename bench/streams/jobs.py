@@ -216,7 +216,7 @@ class JobAlone(FixtureTask):
         return {
             "job_s": float(np.median(job)), "batch_s": float(np.median(batch)),
             "ring_ns_per_event": 1e9 * float(np.median(ring)) / self.size,
-            "rest_share": float(np.median(job - ring) / np.median(batch) - 1), **quantiles(job),
+            "rest_share": float(np.median(job - ring - batch) / np.median(batch)), **quantiles(job),
         }  # fmt: skip
 
 
