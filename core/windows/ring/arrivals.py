@@ -21,8 +21,8 @@ from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
-LEAST = 1 << 15  #: events of a chunk; the host checks fewer in less time
-BUFFERED = 1 << 21  #: bytes of a chunk that are worth threads
+LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time
+BUFFERED = 1 << 20  #: bytes of a chunk that are worth threads
 DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
