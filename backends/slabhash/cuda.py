@@ -174,6 +174,10 @@ class CudaKernels:
         """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
         return self._cached if edges <= self._cached.edges else self._new_scratch(slabs, edges)
 
+    def has_scratch(self, edges: int) -> bool:
+        """Return whether the scratch memory of such a batch is cached."""
+        return edges <= self._cached.edges
+
     def release(self, scratch: ScratchBuffer) -> None:
         """Nothing to do: what is not cached returns to CuPy's memory pool, which keeps the order of the stream."""
 

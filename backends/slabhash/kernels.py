@@ -155,6 +155,9 @@ class Kernels(Protocol):
 class FusedKernels(Kernels, Protocol):
     """Kernels of a CUDA device, which also check a batch in the launch that applies it."""
 
+    def has_scratch(self, edges: int) -> bool:
+        """Return whether the scratch memory of such a batch is cached."""
+
     def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
         """Return what :meth:`insert_batch` needs; raises ``CapacityError``."""
 

@@ -71,7 +71,8 @@ class Supply:
         """Insert a batch, which is not empty."""
         self.poll()
         ledger, kernels, edges = self.ledger, self._kernels, len(batch.src)
-        demand = ledger.demand(edges) or self._provide(batch)
+        demand = ledger.usual_demand(edges) if ledger.warps else ledger.demand(edges)
+        demand = demand or self._provide(batch)
         scratch = self._budget.made(kernels.scratch, self._pool.slabs, edges)
         reservation = ledger.reserve(demand)
         done = kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, 0)
@@ -226,6 +227,9 @@ class Supply:
         """Reserve slabs and scratch memory for any ``edges`` edges, at their worst."""
         ledger, kernels, slabs = self.ledger, self._kernels, self._pool.slabs
         self.poll()
+        if ledger.warps and kernels.has_scratch(edges) and ledger.usual_demand(edges) is not None:
+            ledger.promise(edges)  # rehashing gets what is left, as in other batches
+            return
         self._drop_cache()
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
         capacity += capacity // 16  # see Ledger.provide_for()

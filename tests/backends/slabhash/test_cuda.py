@@ -15,6 +15,7 @@ from suricate.backends.slabhash import layout
 from suricate.backends.slabhash.layout import FREED
 from suricate.backends.slabhash.ledger import POLL_AFTER
 from suricate.backends.slabhash.store import SlabHashStore
+from suricate.base.devices import resolve_device
 from suricate.base.types import EMPTY
 from suricate.errors import VertexRangeError
 from suricate.graph import Graph
@@ -145,3 +146,32 @@ def test_deltas_keep_their_own_memory() -> None:
     deleted = [graph.delete_edges(src, src) for src in ids]
     for src, new, gone in zip(ids, inserted, deleted, strict=True):
         assert sorted(new.inserted.dst.tolist()) == sorted(gone.deleted.src.tolist()) == src.tolist()
+
+
+@pytest.mark.gpu
+def test_a_reservation_asks_for_more_slabs_only_where_the_worst_case_lacks_some(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slabs for rehashing are optional: without them nothing waits, and nothing grows, if scratch memory is there."""
+    n, rng = 400, np.random.default_rng(6)
+    store = SlabHashStore(n, device=resolve_device("cuda"))
+    xp, ledger = store.device.xp, store.supply.ledger
+    keys = rng.permutation(n * n)
+    first, others = keys[:3000], keys[3000:]
+    store.insert(*(xp.asarray(part.astype(np.uint32)) for part in (first // n, first % n)))
+    store.supply.read()
+    spare = [size for size in range(1, ledger.free) if ledger.worst_case(size) <= ledger.free]
+    size, capacity = spare[-1], store.slabs.capacity
+    assert ledger.worst_case(size) + ledger.allowance(size) > ledger.free
+    store.kernels.cache_scratch(store.slabs, size)
+    with monkeypatch.context() as patch:
+        patch.setattr(store.kernels, "read_counters", None)  # which waits
+        store.reserve(size)
+        store.insert(*(xp.asarray(part[:size].astype(np.uint32)) for part in (others // n, others % n)))
+    assert store.slabs.capacity == capacity
+    assert store.num_edges == 3000 + size
+    store.check()
+    store.supply.read()
+    store.kernels.forget()
+    store.reserve(ledger.free)
+    assert store.slabs.capacity > capacity
