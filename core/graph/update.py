@@ -179,7 +179,8 @@ class Updater:
                               for part in (delete, insert))  # fmt: skip
             batches = ingest.batches(delete, insert, parts, paired=paired)
             assert batches is not None
-        return self._launched(ingest, [*batches], insert)
+        valid = self.options.self_loops != "error" and {type(delete), type(insert)} <= {ValidEdges, type(None)}
+        return self._launched(ingest, [*batches], insert, valid=valid)
 
     def _prepared(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
@@ -223,8 +224,8 @@ class Updater:
             edges = both_arcs(self.device.xp, edges)
         return self._change(edges, None) if added is None else self._change(None, edges)
 
-    def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Given | None) -> Delta:
-        """Have the stores check and change edges on the device, in steps if one declines."""
+    def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Any, *, valid: bool) -> Delta:
+        """Have the stores check and change edges on the device, in steps if one declines; not wait if ``valid``."""
         try:
             steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out
@@ -250,7 +251,7 @@ class Updater:
                 removed=removed and removed.change, added=added and added.change, revived_vertices=revived
             )
             if self._eager:
-                ingest.raise_pending(fused=True)
+                ingest.raise_pending(fused=True, valid=valid)
             self.version += 1
         except KeyboardInterrupt:
             self.version += 1  # the batch may have been launched; the end of a wait does not end it

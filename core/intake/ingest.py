@@ -459,12 +459,13 @@ class Ingest:
             self._status.fill(0)
             self._notes[0] = 0
 
-    def raise_pending(self, *, fused: bool = False) -> None:
+    def raise_pending(self, *, fused: bool = False, valid: bool = False) -> None:
         """Wait for the device and raise the first error that kernels have found since the last time, if any.
 
-        With ``fused``, wait only until the kernel of the current call has validated its batch, not until its end.
+        With ``fused``, wait only until the kernel of the current call has validated its batch, not until its end; and
+        not at all if it is known to be ``valid``.
         """
-        if fused and not self._deferred and self._was_valid():
+        if fused and not self._deferred and (valid or self._was_valid()):
             self._unread = False
         if self._unread:
             self.refresh()

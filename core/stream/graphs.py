@@ -113,7 +113,9 @@ class Graphs:
         needed = coming if coming.more or len(free) or graph.partition is not None else None
         gone: Any = ValidEdges(change.gone[0], change.gone[1])
         new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
-        if graph.partition is not None and graph.self_loops == "allow" and graph.edge_table is None:
+        if graph.partition is None:
+            gone, new = gone if len(gone.src) else None, new if len(new.src) else None
+        elif graph.self_loops == "allow" and graph.edge_table is None:
             gone, new = graph.partition.known(gone), graph.partition.known(new)
         delta = graph._update(gone, new, (1, 2), needed, disjoint=True)
         if self._names is not None:

@@ -15,6 +15,8 @@ import suricate
 import suricate.stream as st
 from suricate.base.devices import resolve_device
 from suricate.cuda.kernel import Kernel
+from suricate.errors import SelfLoopError
+from suricate.intake.ingest import Ingest
 
 HERE, BATCH = str(Path(suricate.__file__).parent), "Graph._update"
 
@@ -65,7 +67,7 @@ def calls_of(job: st.Window) -> int:
 
 @pytest.mark.compiled
 def test_a_slide_makes_few_calls_beside_its_batch() -> None:
-    assert calls_of(job_over(64, "cpu")) <= 80
+    assert calls_of(job_over(64, "cpu")) <= 90
 
 
 @pytest.mark.gpu
@@ -85,3 +87,24 @@ def test_a_slide_makes_few_launches_and_copies_beside_its_batch(
     launched = [name for name in launched if name != "move_pairs"]  # once in many slides the table is made again
     assert launched == [*["check_ids"] * on_device, "enter_events", "leave_events"]
     assert copied == ([] if on_device else [2 * 64 * 4])
+
+
+@pytest.mark.gpu
+def test_the_host_does_not_wait_for_checks_of_net_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, answer = list[Ingest](), Ingest._was_valid  # graphs that rehearse updates in a thread ask as well
+    monkeypatch.setattr(Ingest, "_was_valid", lambda self: (asked.append(self), answer(self))[1])
+    job = job_over(64, "cuda")
+    assert next(job).delta.num_inserted
+    assert job.graph.ingest not in asked
+    edges = job.graph.edges()
+    job.graph.delete_edges(edges.src[:9], edges.dst[:9])
+    assert asked.count(job.graph.ingest) == 1
+
+
+@pytest.mark.gpu
+def test_self_loops_are_refused_nevertheless() -> None:
+    chunks = [{"src": [0, 1], "dst": [1, 0]}, {"src": [1, 2], "dst": [2, 2]}]
+    job = st.Window(chunks, size=4, slide=2, graph={"device": "cuda", "self_loops": "error"})
+    assert next(job).graph.num_edges == 2
+    with pytest.raises(SelfLoopError):
+        next(job)
