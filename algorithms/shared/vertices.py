@@ -112,8 +112,10 @@ class Sources:
 
     def frontier(self, graph: Graph) -> Frontier:
         """Return the sources on the device of ``graph``."""
-        ids = np.array([self._source]) if self._vertices is None else self._vertices.ids
-        ids = graph.device.xp.asarray(ids.astype(np.uint32))
+        xp = graph.device.xp
+        ids = (
+            xp.full(1, self._source, np.uint32) if self._vertices is None else xp.asarray(self._vertices.ids, np.uint32)
+        )
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
     def argument(self, graph: Graph) -> Any:

@@ -58,9 +58,7 @@ def words(
     of_graph = hasattr(n_or_graph, "num_vertices")
     where = getattr(n_or_graph, "device", CPU) if device is None else device
     size = n_or_graph.num_vertices if of_graph else integer("the number of words", n_or_graph, low=0, high=MAX_VERTICES)
-    found = Words(layout, resolve_device(str(where)))
-    found.resize(size)
-    return found
+    return Words(layout, resolve_device(str(where)), size)
 
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
@@ -106,10 +104,11 @@ class Words:
             aligned to 16 bytes. A field that is written here must be encoded.
     """
 
-    def __init__(self, layout: Layout, device: Device) -> None:
+    def __init__(self, layout: Layout, device: Device, size: int = 0) -> None:
         self.layout = layout
         self.device = device
-        self.data: Array = self._new(0)
+        with device.current():
+            self.data: Array = self._new(size)
 
     @cached_property
     def edge_argument(self) -> Argument:
@@ -145,9 +144,7 @@ class Words:
 
     def of_size(self, n: int) -> Words:
         """Return ``n`` new words of the same fields, all at their largest value."""
-        made = Words(self.layout, self.device)
-        made.resize(n)
-        return made
+        return Words(self.layout, self.device, n)
 
     def fill(self, **values: Any) -> None:
         """Set fields of all elements to one value each; other fields are unchanged. Does not wait for the device.
