@@ -147,7 +147,8 @@ class _Buffer:
 
     def __init__(self, device: Device) -> None:
         self._device, self._xp = device, device.xp
-        self._memory, self.size = device.xp.cuda.alloc(0), 0
+        self._memory: Any = None  # a pointer
+        self.size = 0
         self._free = device.xp.cuda.Event(disable_timing=True)
 
     def reserve(self, size: int) -> None:
