@@ -298,3 +298,25 @@ def test_ids_on_the_device_may_be_names_sorted_or_merged() -> None:
     assert found(xp.asarray, order="time") == expected
     assert found(xp.asarray, merged) == expected
     assert found(xp.asarray, order="time", names=True) == found(np.asarray, order="time", names=True)
+
+
+def test_an_interrupt_waits_for_copies_that_read_arrays_of_the_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrivals, "LEAST", 2)
+    taking, waits = arrivals.Arrivals(resolve_device("cuda")), list[int]()
+
+    def interrupt(*_: Any) -> bool:
+        raise KeyboardInterrupt
+
+    ids, check = np.arange(9, dtype=np.uint32), taking._arriving
+    monkeypatch.setattr(taking, "_arriving", interrupt)
+    stream = taking._stream
+    monkeypatch.setattr(type(stream), "synchronize", lambda self: waits.append(self.ptr))
+    with pytest.raises(KeyboardInterrupt):
+        taking.take(ids, ids)
+    monkeypatch.undo()
+    assert waits[-1] == stream.ptr
+    monkeypatch.setattr(arrivals, "LEAST", 2)
+    taking._arriving = check
+    found = taking.take(ids, ids[::-1].copy())
+    assert found is not None
+    assert [on_host(column).tolist() for column in found] == [[*range(9)], [*range(8, -1, -1)]]
