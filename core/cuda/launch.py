@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import cache
 from typing import Any
 
 from suricate.base.devices import Device
@@ -11,8 +12,9 @@ from suricate.cuda.program import Program
 NOT_READY = 600  #: the status of an event, or a stream, that is not done
 
 
+@cache
 def multiprocessors(device: Device) -> int:
-    """Return the number of multiprocessors of a CUDA device."""
+    """Return the number of multiprocessors of a CUDA device; CuPy asks the driver for all attributes each time."""
     count: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
     return count
 

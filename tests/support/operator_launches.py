@@ -93,7 +93,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for module in (forest, propagate):
         monkeypatch.setattr(module, "PreparedKernel", FakePrepared)
     for module in (launches, layers, loops, converge):
-        monkeypatch.setattr(module, "multiprocessors", lambda index: 132)
+        monkeypatch.setattr(module, "multiprocessors", lambda device: 132)
     return names
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, ArcList
+from suricate.cuda.launch import multiprocessors
 from suricate.kernels.walking import Walk
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
@@ -37,20 +37,12 @@ def blocks(items: int, per_block: int) -> int:
 
 def full_grid(device: Device) -> int:
     """Return how many blocks of ``BLOCK`` threads fill the device."""
-    return BLOCKS_PER_SM * multiprocessors(device.index)
+    return BLOCKS_PER_SM * multiprocessors(device)
 
 
 def fair_share(device: Device, count: int) -> int:
     """Return how many of ``count`` vertices each block handles: few enough that every block has some."""
     return min(BLOCK, WARPS * blocks(count, WARPS * full_grid(device)))
-
-
-@cache
-def multiprocessors(index: int) -> int:
-    """Return the number of multiprocessors of CUDA device ``index``."""
-    import cupy
-
-    return cupy.cuda.Device(index).attributes["MultiProcessorCount"]
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

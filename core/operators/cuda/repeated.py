@@ -100,7 +100,7 @@ class Passes:
         own = (
             *views, bound, np.uint32(0), np.float64(0), self._memory.of(graph), *split_memory(graph), NULL, NULL, NULL,
         )  # fmt: skip
-        grid = blocks_of_passes(graph.device.index, scans=self._scans)
+        grid = blocks_of_passes(graph.device, scans=self._scans)
         self._launch = _PreparedCall(program.kernel("passes"), (grid, CONVERGE_BLOCK), own, call)
 
     def _scans_now(self) -> bool:

@@ -13,10 +13,10 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
-from suricate.cuda.launch import is_done
+from suricate.cuda.launch import is_done, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
 from suricate.kernels.arcs import address
-from suricate.operators.cuda.launches import WideArray, multiprocessors
+from suricate.operators.cuda.launches import WideArray
 from suricate.operators.cuda.push_structs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
 from suricate.state.frontier import Frontier
@@ -51,7 +51,7 @@ def packed_vertices(frontier: Frontier | None) -> np.void:
 
 def loop_grid(device: Device, threads: int = PROPAGATE_BLOCK) -> tuple[tuple[int], tuple[int]]:
     """Return grid and block of a cooperative loop with ``threads`` threads per block."""
-    return (multiprocessors(device.index),), (threads,)
+    return (multiprocessors(device),), (threads,)
 
 
 class LoopMemory:

@@ -8,11 +8,12 @@ import numpy as np
 
 from suricate.base.devices import Device
 from suricate.base.errors import ParameterError
+from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program, c_type
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators import schemes
 from suricate.operators.call import AT_ONCE, UNLIMITED, Call, Start, Swap, Until
-from suricate.operators.cuda.launches import NULL, merged, multiprocessors, split_memory
+from suricate.operators.cuda.launches import NULL, merged, split_memory
 from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.pull.pull import value_macros
@@ -50,7 +51,7 @@ def converge(
         np.uint64(most), np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy,
         capacity, rounds, outcome.address, *launch_values(call),
     )  # fmt: skip
-    grid = (_blocks(scans=scans) * multiprocessors(graph.device.index),)
+    grid = (_blocks(scans=scans) * multiprocessors(graph.device),)
     program.kernel("converge")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
@@ -69,7 +70,7 @@ def _passes(
         np.float64(0 if until is None else until.bound), workspace.state(LoopMemory).of(graph), heavy, capacity,
         turns, outcome.address, after, *launch_values(call),
     )  # fmt: skip
-    grid = (blocks_of_passes(graph.device.index, scans=scans),)
+    grid = (blocks_of_passes(graph.device, scans=scans),)
     program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
 
@@ -78,9 +79,9 @@ def _blocks(*, scans: bool) -> int:
     return SCAN_BLOCKS if scans else CONVERGE_BLOCKS
 
 
-def blocks_of_passes(index: int, *, scans: bool) -> int:
-    """Return the grid of rounds over all vertices on CUDA device ``index``."""
-    return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(index)
+def blocks_of_passes(device: Device, *, scans: bool) -> int:
+    """Return the grid of rounds over all vertices on a CUDA device."""
+    return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(device)
 
 
 def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:

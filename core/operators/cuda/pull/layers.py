@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from suricate.cuda.launch import multiprocessors
 from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
-from suricate.operators.cuda.launches import NULL, Counters, multiprocessors
+from suricate.operators.cuda.launches import NULL, Counters
 from suricate.operators.cuda.loops.loops import LoopMemory
 from suricate.operators.cuda.programs import launch_values, program_of, skip_scalars
 from suricate.operators.results import Layers
@@ -34,7 +35,7 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
             np.int32(layers.backwards), NULL if out is None else out, queue if len(queue) else NULL, count.address,
             graph.workspace.state(LoopMemory).of(graph), *launch_values(call),
         )  # fmt: skip
-        grid = (LAYERS_BLOCKS * multiprocessors(graph.device.index),)
+        grid = (LAYERS_BLOCKS * multiprocessors(graph.device),)
         layers_program(walks[0], call, over).kernel("reduce_layers")(grid, (LAYERS_BLOCK,), arguments)
     else:
         skip_scalars(call)
