@@ -72,8 +72,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     tiers.prune(metafunc)
 
 
-@pytest.hookimpl(tryfirst=True)  # ahead of ``-k`` and ``-m``
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)  # ahead of ``-k`` and ``-m``, and behind them
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     tiers.select(config, items)
     missing_cuda = no_cuda()
     for item in items:
@@ -81,6 +81,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=missing_cuda))
         if not DATA.is_dir() and item.get_closest_marker("data"):
             item.add_marker(pytest.mark.skip(reason=f"no folder {DATA}; set SURICATE_DATA"))
+    yield
+    if workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0)):
+        items[:] = tiers.long_first(items, workers)
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:

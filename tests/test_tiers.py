@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -235,6 +236,21 @@ def test_what_a_mark_leaves_out_is_not_collected(monkeypatch: pytest.MonkeyPatch
     assert kept("gpu", both[::2], "gpu") == both[::2], "the mark is that of the function"
     assert kept("not gpu", both[1::2]) == ["cuda-1"], "an empty list would be a test without parameters"
     assert kept("not gpu", []) == []
+
+
+@pytest.mark.parametrize("number", [0, 5, 23, 40])
+def test_parts_of_workers_begin_with_what_takes_long(number: int) -> None:
+    items = [item(f"tests/test_a.py::test_{each}") for each in range(number)]
+    long = [item(f"tests/test_b.py::{name}") for name in tiers.FIRST[:4]]
+    for workers in (1, 2, 3, 16):
+        ordered = tiers.long_first(items + long, workers)
+        assert sorted(map(id, ordered)) == sorted(map(id, items + long))
+        parts = [len(ordered) * worker // workers for worker in range(workers + 1)]
+        counts = [sum(one in long for one in ordered[begin:end]) for begin, end in pairwise(parts)]
+        if number >= 23:
+            assert max(counts) <= -(-len(long) // workers)
+            heads = [ordered[begin : begin + count] for begin, count in zip(parts[:-1], counts, strict=True)]
+            assert all(one in long for head in heads for one in head)
 
 
 def test_a_test_that_is_named_runs() -> None:

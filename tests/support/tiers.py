@@ -17,6 +17,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,11 @@ LONG = (
     "test_hub",
     "test_extrapolated_steps_are_few_where_changes_fade_slowly",
 )  #: on CUDA, for their hundreds of small calls
+FIRST = (  #: what takes longest, and is not to begin when other workers have nothing left to do
+    "test_by_operators", "test_cuda_does_the_same", "test_local_methods_compute_what_a_change_affects",
+    "test_processes_of_mpi_have_the_answers_of_one", "test_results_on_cuda_are_those_of_one_process",
+    "test_searches_on_cuda_are_those_of_one_graph", "test_threads_with_streams_of_their_own",
+)  # fmt: skip
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
 
 
@@ -62,6 +68,17 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if id(item) in kept]
+
+
+def long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Return the items in the order in which each worker's part, an equal range, begins with its share of long ones."""
+    long = [item for item in items if _function(item) in FIRST]
+    rest = iter([item for item in items if _function(item) not in FIRST])
+    found: list[pytest.Item] = []
+    for worker in range(workers):
+        found += long[worker::workers]
+        found += islice(rest, max(0, len(items) * (worker + 1) // workers - len(found)))
+    return found
 
 
 def is_left_out(config: pytest.Config, path: Path) -> bool:
