@@ -1,12 +1,12 @@
-"""What processes of MPI do in the tests: operators, columns of edges, algorithms, beside a graph of one process."""
+"""What processes of MPI do in the tests, beside a graph of one process: the cases that the arguments name."""
 
 from __future__ import annotations
 
+import sys
 import traceback
 
 from test_parallel_algorithms import follow
 from test_parallel_columns import follow_changes
-from test_parallel_mpi import ALGORITHMS
 from test_parallel_operators import OPERATIONS, made, plain
 
 import suricate as su
@@ -47,9 +47,5 @@ def run(name: str) -> None:
         print(f"{name}: {'as one process' if not any(problems) else problems}", flush=True)
 
 
-for kind in ("directed", "undirected"):
-    for each in OPERATIONS:
-        run(f"operator {each.__name__} {kind}")
-    run(f"columns change {kind}")
-for case in ALGORITHMS:
-    run(f"algorithm {case}")
+for case in sys.argv[1:]:
+    run(case)
