@@ -222,8 +222,8 @@ def tracing() -> Iterator[None]:
 
 def array_bytes() -> int:
     """Return the bytes of all arrays that are traced; what Python keeps for itself goes up and down by tens of KB."""
-    arrays = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
-    return sum(trace.size for trace in arrays.traces)
+    traces = tracemalloc.take_snapshot().traces
+    return sum(trace.size for trace in traces if trace.domain == np.lib.tracemalloc_domain)
 
 
 def memory_is_what_is_held(make: Callable[[], Store]) -> None:

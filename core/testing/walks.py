@@ -25,7 +25,7 @@ def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
 
 def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
     """Compile a walk over ``view`` that uses every cursor function; see the body for what it fills in."""
-    from numba import njit
+    from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
     degree, buckets, first, begin = cursor.degree, cursor.buckets, cursor.first, cursor.begin
@@ -33,7 +33,7 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
 
     weight = weight_function(view)
 
-    @njit
+    @kernel
     def walk(g, num_vertices, degrees, src, dst, weights, absent_src, absent_dst):
         """Write degrees and edges; return (edges seen, wrong answers of find)."""
         count, wrong = 0, 0
@@ -71,14 +71,14 @@ def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
 
 def updated_walker(view: StoreView) -> Callable[..., int]:
     """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``."""
-    from numba import njit
+    from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
     begin, end, key, is_fresh = cursor.begin, cursor.end, cursor.key, cursor.is_fresh
     updated_count, updated_segment = cursor.updated_count, cursor.updated_segment
     owner, weight = owner_function(view), weight_function(view)
 
-    @njit
+    @kernel
     def walk(g, num_vertices, src, dst, weights):
         """Write the edges that a cursor walks; return their number."""
         count = 0
