@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import functools
+import hashlib
 import inspect
 import itertools
 import math
@@ -10,13 +12,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 
 import suricate.cuda.program
+from suricate.base import cache
 from suricate.base.devices import resolve_device
 from suricate.base.types import StoreView
+from suricate.cpu.jit import allocating_kernel
 from suricate.cuda.program import HEADERS, Program
 from suricate.cuda.structs import view_prelude
 from suricate.edgefn import Argument, TypedFunction, argument_of, compile_function
@@ -56,14 +59,14 @@ def types_of(fn, weight_dtype=np.float32, **scalars) -> tuple[TypedFunction, lis
 
 
 def in_python(typed: TypedFunction):
-    names = {"np": np, "math": math}
+    names = {"np": np, "math": math, "__name__": __name__}  # without a name its code would count as part of Python
     exec(f"{typed.numba_imports}\n{typed.numba_source('translated')}", names)
     return names["translated"]
 
 
 def in_numba(typed: TypedFunction, made=None):
     """Compile the Numba source (``made`` of it by ``in_python``, if more names were added to its globals)."""
-    return numba.njit(made or in_python(typed))
+    return allocating_kernel(made or in_python(typed))
 
 
 SHIM = """
@@ -81,9 +84,34 @@ AS(__double_as_longlong, long long, double)
 """
 
 
+@functools.cache
+def compiler_and_headers() -> str:
+    """Return a digest of what a compilation by g++ depends on besides its source."""
+    digest = hashlib.sha256(subprocess.run([GXX, "--version"], check=True, capture_output=True).stdout)
+    for folder in HEADERS:
+        for path in sorted(one for one in Path(folder).rglob("*") if one.suffix in (".h", ".cuh")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def library_of(text: str, path: Path) -> ctypes.CDLL:
+    """Return the library that g++ makes of a source, in a file at ``path``; it is kept as machine code is."""
+    # -fwrapv is not given: signed overflow must not be left to the compiler
+    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off", *(f"-I{folder}" for folder in HEADERS)]
+    name = f"edgefn-{hashlib.sha256(repr((text, flags, compiler_and_headers())).encode()).hexdigest()[:40]}.so"
+    path.unlink(missing_ok=True)  # it may be loaded, and is not to change
+    if (kept := cache.get(name)) is not None:
+        path.write_bytes(kept)
+    else:
+        source = path.with_suffix(".cpp")
+        source.write_text(text)
+        subprocess.run([GXX, *flags, str(source), "-o", str(path)], check=True, capture_output=True, text=True)
+        cache.put(name, path.read_bytes())
+    return ctypes.CDLL(str(path))
+
+
 def in_cxx(typed: TypedFunction, folder: Path):
     """Compile the CUDA source with g++; return a function of the leading parameters and the arguments."""
-    source, library = folder / f"{typed.key}.cpp", folder / f"{typed.key}.so"
     parameters, labels = typed.signature.parameters, typed.signature.labels
     result = suricate.cuda.program.c_type(typed.result or np.int32)
     if typed.result_layout is not None:
@@ -92,11 +120,8 @@ def in_cxx(typed: TypedFunction, folder: Path):
     run = f"translated({', '.join(labels)});"
     run = run if typed.result is None and typed.result_layout is None else f"*out = {run}"
     entry = f'extern "C" void entry({outer}, {result}* out) {{ {run} }}'
-    source.write_text(f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n")
-    # -fwrapv is not given: signed overflow must not be left to the compiler
-    flags = ["-O1", "-std=c++17", "-shared", "-fPIC", "-ffp-contract=off", *(f"-I{folder}" for folder in HEADERS)]
-    subprocess.run([GXX, *flags, str(source), "-o", str(library)], check=True, capture_output=True, text=True)
-    function = ctypes.CDLL(str(library)).entry
+    text = f"{SHIM}\n{typed.cuda_source('translated')}\n{entry}\n"
+    function = library_of(text, folder / f"{typed.key}.so").entry
     function.argtypes = [*map(_ctype, parameters), ctypes.c_void_p]
 
     def call(*args):
