@@ -14,7 +14,8 @@ CUDA_SOURCES := git ls-files '*.cu' '*.cuh'
 # Quick tests are compiled with few optimisations, so their machine code is kept apart from that of users.
 TESTS := $(BIN)/pytest -n 2 --dist worksteal -m "not gpu"
 QUICK_CACHE ?= $(CURDIR)/.cache/quick
-QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE)
+# So is byte code, of tests and of what they start, also where Python is told to write none: each worker would make it anew.
+QUICK := NUMBA_OPT=1 SURICATE_CACHE_DIR=$(QUICK_CACHE) PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/.cache/bytecode
 COMMIT ?= $(shell git rev-parse HEAD)
 
 .PHONY: demo test test-all test-share soak faults lint format wheel-check compile-cuda compile-cuda-all gpu-test gpu-test-all sanitize bench map map-page clean
