@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,10 +13,14 @@ from suricate.cuda.program import Program
 NOT_READY = 600  #: the status of an event, or a stream, that is not done
 
 
-@cache
 def multiprocessors(device: Device) -> int:
-    """Return the number of multiprocessors of a CUDA device; CuPy asks the driver for all attributes each time."""
-    count: int = device.xp.cuda.Device(device.index).attributes["MultiProcessorCount"]
+    """Return the number of multiprocessors of a CUDA device."""
+    return _multiprocessors(device.xp.cuda.Device, device.index)
+
+
+@cache
+def _multiprocessors(of: Callable[[int], Any], index: int) -> int:
+    count: int = of(index).attributes["MultiProcessorCount"]  # for which CuPy asks the driver for all attributes
     return count
 
 

@@ -11,6 +11,7 @@ from suricate.bench import constants, drawn, inputs, suites, suricate_commands
 from suricate.bench.commands import bench, demo
 from suricate.bench.defaults import SUITES
 from suricate.bench.reports import listing, results
+from suricate.bench.streams.jobs import MadeOnDevice
 from suricate.bench.workloads.short.cuda import HostTime
 
 ENVIRONMENT = {"run", "date", "command", "device", "cpu", "cores", "memory_bytes", "python", "versions", "git", "seed"}
@@ -258,7 +259,7 @@ def test_list_shows_the_workloads_and_algorithms_of_a_suite(suite):
     tasks = suites.BACKEND_TASKS[suite](selection, selection.fixture("slabhash", data))
     tables = listing.listing((suite,), [], [plugins.algorithm(name) for name in suites.joining((suite,))])
     shown = {table.title: list(table.columns[0].cells) for table in tables}
-    on_cuda = {HostTime.workload} if suite == "short" else set()  # in place of those of the CPU
+    on_cuda = {"short": {HostTime.workload}, "stream": {MadeOnDevice.workload}}.get(suite, set())
     assert set(shown["workloads"]) == {type(task).workload for task in tasks} | on_cuda
     assert set(shown.get("algorithms", ())) == {task.algorithm for task in tasks if getattr(task, "algorithm", None)}
 
