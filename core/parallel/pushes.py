@@ -166,35 +166,42 @@ class Push:
         differs = xp.flatnonzero((after != before).any(axis=1) if data.ndim > 1 else after != before)
         mine, old = (differs.astype(np.uint32) if near is None else near[differs]), before[differs]
         sizes = comm.allgather(len(mine)) if data.ndim == 1 else []
-        is_many = sum(sizes) > len(data) // MANY
-        if is_many and near is not None:
-            before = data.copy()
-            before[mine] = old
-        if is_many or (near is None and data.ndim == 1):
-            if is_many:
-                comm.smallest(data)
-            else:
-                self._take_smaller(mine, sizes)
+        whole = near is None and data.ndim == 1  # not the same on all ranks
+        if sum(sizes) > len(data) // MANY:
+            if not whole:
+                before, whole = data.copy(), True
+                before[mine] = old
+            comm.smallest(data)
+        else:
+            found = self._of_all(mine, sizes)
+            if not whole:
+                union = sorted_distinct(xp.concatenate([places for places, _ in found]), xp)
+                was = data[union]
+                was[xp.searchsorted(union, mine)] = old
+            for rank, (places, values) in enumerate(found):
+                if rank != comm.rank:
+                    self._take_smaller(places, values)
+        if whole:
             union = xp.flatnonzero(data != before).astype(np.uint32)
             was = before[union]
-        else:
-            places, values = comm.allgatherv(mine), comm.allgatherv(data[mine])
-            union = sorted_distinct(xp.concatenate(places), xp)
-            was = data[union]
-            was[xp.searchsorted(union, mine)] = old
-            for one, value in zip(places, values, strict=True):
-                better = words_less(value, data[one])
-                data[one[better]] = value[better]
         return self.joining(union, data[union], was)
 
-    def _take_smaller(self, mine: Array, sizes: list[int]) -> None:
-        """Exchange the words of ``mine``, ``sizes`` on all ranks, and take those of others that are smaller."""
-        data, comm, xp = self.out.data, self.part.comm, self.part.xp
-        places, values = comm.joined_columns([mine, data[mine]], sizes)
-        for rank, (begin, end) in enumerate(pairwise([0, *accumulate(sizes)])):
-            if rank != comm.rank and end > begin:
-                one = places[begin:end]
-                data[one] = xp.minimum(data[one], values[begin:end])
+    def _of_all(self, ids: Array, sizes: list[int]) -> list[tuple[Array, Array]]:
+        """Return vertices of each rank and their words; ``sizes``: how many, for words of 64 bits."""
+        words, comm = self.out.data[ids], self.part.comm
+        if not sizes:
+            return [*zip(comm.allgatherv(ids), comm.allgatherv(words), strict=True)]
+        places, values = comm.joined_columns([ids, words], sizes)
+        return [(places[begin:end], values[begin:end]) for begin, end in pairwise(accumulate(sizes, initial=0))]
+
+    def _take_smaller(self, ids: Array, words: Array) -> None:
+        """Give vertices the words that are smaller than theirs."""
+        data = self.out.data
+        if data.ndim == 1:
+            data[ids] = self.part.xp.minimum(data[ids], words)
+            return
+        better = words_less(words, data[ids])
+        data[ids[better]] = words[better]
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
         """Return the changed vertices that join the next frontier: if values are words, those whose keys changed."""
