@@ -19,7 +19,7 @@ import numpy as np
 
 from suricate.base import errors
 from suricate.base.devices import module_of
-from suricate.base.errors import CapacityError, CommunicationError, ParameterError
+from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import shown
 from suricate.intake.arrays import bits
 
@@ -234,8 +234,6 @@ def _known(name: str) -> Any:
 def _error_of(rank: int, kind: str, text: str) -> Exception:
     """Return an error like that of another rank."""
     found: Callable[[str], Exception] = _known(kind) or CommunicationError
-    if kind == "MemoryError":
-        found = CapacityError
     if kind == "FileFormatError":
         where, _, reason = text.partition(": ")
         return errors.FileFormatError(where, None, f"rank {rank}: {reason}")

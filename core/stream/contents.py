@@ -237,8 +237,8 @@ class Contents:
         return (*due[:-3], tuple(Head.of(due.change)), None if self.names is None else self.names.news(), due.took)
 
     def heard(self, told: Any, late: int, skipped: int, has_unit: bool) -> Any:
-        """Return what another process was told; note how many events are late and skipped, and kinds of times."""
-        self.late.count, self.bad.count, self.intake.has_unit = late, skipped, has_unit
+        """Return what another process was told; note how many events are late, ``skipped`` more, and kinds of times."""
+        self.late.count, self.bad.count, self.intake.has_unit = late, self.bad.count + skipped, has_unit
         if not isinstance(told, tuple):
             return told
         due = Due(*told)

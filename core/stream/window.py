@@ -399,7 +399,8 @@ class Window:
         while True:
             due = self._ranks.first(partial(next, closing, ENDED), self._told)
             if not self._ranks.is_first:
-                due = self.contents.heard(*due)
+                told, late, skipped, has_unit = due
+                due = self.contents.heard(told, late, skipped - self.skipped, has_unit)
             if due == ENDED:
                 return
             if due is not None:

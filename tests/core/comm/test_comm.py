@@ -11,7 +11,7 @@ import pytest
 
 import suricate as su
 from suricate.comm.clock import AgreedClock
-from suricate.errors import CapacityError, CommunicationError, ParameterError
+from suricate.errors import CommunicationError, ParameterError
 from suricate.parallel import Comm, SelfComm, connect, run
 
 
@@ -157,7 +157,7 @@ def test_other_ranks_raise_the_base_of_an_error_whose_class_a_library_has() -> N
         return raised
 
     first, second = run(job, 2)
-    assert first == [CapacityError, ValueError]
+    assert first == [MemoryError, ValueError]
     assert [kind.__mro__[1] for kind in second] == [MemoryError, ValueError]
 
 

@@ -189,6 +189,30 @@ def test_a_slide_for_which_a_rank_lacks_memory_is_the_same_again(
     assert [each for each in first if not isinstance(each, str)] == slides_of
 
 
+def test_a_lack_of_memory_in_the_midst_of_a_slide_ends_the_job_on_all_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unlike one that is noticed ahead of it, which is a ``CapacityError``."""
+    calls, slides = [0], Ring.slide
+
+    def slide(*given: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == 2:
+            np.empty(1 << 62, np.uint8)
+        return slides(*given)
+
+    monkeypatch.setattr(Ring, "slide", slide)
+
+    def work(comm: Comm) -> list[Any]:
+        window, found = job(comm, chunks_of(drawn(3, kinds=False, counted=True)), "cpu", size=60, slide=20), list[Any]()
+        for _ in range(4):
+            try:
+                found.append(next(window).end)
+            except MemoryError as error:
+                found.append(isinstance(error, CapacityError))
+        return found
+
+    assert run(work, 2) == [[20, False, False, False]] * 2
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_job_goes_on_with_other_ranks_and_with_one(device: str, tmp_path: Path) -> None:
     chunks = chunks_of(drawn(2, kinds=False, counted=True), 20)
@@ -218,6 +242,25 @@ def test_a_job_goes_on_with_other_ranks_and_with_one(device: str, tmp_path: Path
         found += part
     assert found == whole
     assert seen == rows == len(whole)
+
+
+def test_rows_that_were_skipped_before_a_checkpoint_count_once_on_all_ranks(tmp_path: Path) -> None:
+    rows = [f"{second},{second % 5},7" if second % 4 else "a malformed row" for second in range(40)]
+    (tmp_path / "events.csv").write_text("\n".join(["time,src,dst", *rows]))
+
+    def skipped(comm: Comm, most: int) -> list[int]:
+        source = st.scan(tmp_path / "events.csv", on_error="skip")
+        window, found = job(comm, source, "cpu", size="8s", slide="4s", checkpoint=tmp_path / "state"), list[int]()
+        for w in window:
+            found.append(w.skipped)
+            if len(found) == most:
+                window._stop.set()
+        return found
+
+    parts = [run(lambda comm, most=most: skipped(comm, most), 2) for most in (3, 99)]
+    assert [len(part[0]) for part in parts] == [3, 7]
+    assert all(part[0] == part[1] for part in parts)
+    assert parts[-1][-1][-1] == 10
 
 
 def test_a_file_that_the_first_rank_cannot_go_on_with_is_an_error_on_all(tmp_path: Path) -> None:
