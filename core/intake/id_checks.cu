@@ -1,5 +1,5 @@
 // Ids that users give operators in device memory (see id_checks.py for Given and Report, ID_T for their type).
-#include "suricate.cuh"
+#include "lists.cuh"
 
 // Note the first id that is out of range, unless an earlier call has noted one. Thread per id, grid-stride; the last block to end looks the
 // id up. Atomics: for ids out of range, and one per block. Does not wait for other blocks.
@@ -11,13 +11,9 @@ extern "C" __global__ void check_ids(const __grid_constant__ Given given) {
         const uint32_t before = atomicCAS(&report->call, 0u, given.call);
         if (before == 0 || before == given.call) atomicMax(&report->inverse, ~(unsigned long long)i);
     }
-    __threadfence();  // what this thread noted is there before its block counts as done
-    __syncthreads();
-    if (threadIdx.x != 0 || atomicAdd(&report->done, 1u) != gridDim.x - 1) return;
-    report->done = 0;
-    __threadfence();
-    if (*(volatile uint32_t*)&report->call != given.call) return;
-    const unsigned long long at = ~*(volatile unsigned long long*)&report->inverse;
+    if (!is_last_block(&report->done)) return;
+    if (fresh(report->call) != given.call) return;
+    const unsigned long long at = ~fresh(report->inverse);
     report->value = (long long)ids[at];
     report->vertices = given.vertices;
     report->argument = given.argument;
