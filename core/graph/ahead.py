@@ -27,7 +27,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
 VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow what they begin with
 FIRST = 100  #: edges of its first batch
 BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
+FILLED = ("bool", "uint8", "uint32", "uint64", "int32", "int64", "float32", "float64")  #: dtypes of arrays
 MANY = 131072  #: edges of a graph whose loops run on several threads
 Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
 FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
@@ -117,6 +117,23 @@ def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]
     graph.degrees()
     graph.edges()
     graph.neighbors(0)
+    graph.synchronize()
+
+
+def vertices(kind: Kind) -> Iterator[None]:
+    """Rehearse vertices that go, come and come back, step by step: on CUDA some thirty small kernels of CuPy's."""
+    graph, xp = kind.graph(), kind.device.xp
+    for dtype in FILLED:
+        xp.full(1, 1, dtype)
+        yield
+    src, dst, *weight = kind.edges(xp)
+    graph.insert_edges(src, dst, *weight)
+    graph.delete_vertices([VERTICES - 1])
+    yield
+    graph.insert_vertices(VERTICES)
+    graph.insert_edges([VERTICES], [VERTICES - 1], *([1.0] for _ in weight))
+    yield
+    graph.delete_vertices(xp.arange(2, dtype=np.uint32))
     graph.synchronize()
 
 
@@ -288,7 +305,12 @@ def rehearse_updates(graph: Graph) -> None:
         for program in own_programs(graph.store("out")):
             program.prepare()
         kind = Kind(type(graph), graph.options, graph.device)
-        REHEARSALS.start(f"updates of {kind}", kind, lambda: chain(updates(kind), updates(kind, BULK, BULK)))
+        for name, steps in (  # side by side, since each meets other programs
+            ("vertices", lambda: vertices(kind)),
+            ("large updates", lambda: updates(kind, BULK, BULK)),
+            ("updates", lambda: updates(kind)),
+        ):
+            REHEARSALS.start(f"{name} of {kind}", kind, steps)
 
 
 def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:

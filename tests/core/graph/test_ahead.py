@@ -17,7 +17,7 @@ from suricate.cuda import compiler
 from suricate.cuda.kernel import PreparedKernel
 from suricate.cuda.program import Program, _module
 from suricate.graph import ahead
-from suricate.graph.ahead import VERTICES, Kind, rehearsing, tracking, updates
+from suricate.graph.ahead import VERTICES, Kind, rehearsing, tracking, updates, vertices
 from suricate.graph.options import GraphOptions
 
 TEXT = 'extern "C" __global__ void put(unsigned int* at) { at[threadIdx.x] = %d * threadIdx.x; }'
@@ -31,6 +31,7 @@ def kind_of(backend: str | None, device: Device, **options: Any) -> Kind:
 def test_updates_are_rehearsed_on_every_backend(backend: str, device: Device) -> None:
     with rehearsing():
         assert sum(1 for _ in updates(kind_of(backend, device, weight_dtype="float32"))) >= 4
+        assert sum(1 for _ in vertices(kind_of(backend, device, weight_dtype="float32"))) >= 4
 
 
 @pytest.mark.gpu
@@ -58,10 +59,10 @@ def test_a_tracked_graph_is_rehearsed_once_and_noted(monkeypatch: pytest.MonkeyP
     rehearsals.wait()
     assert rehearsals.failed == []
     assert all(tracker.updates.failed == 0 for tracker in trackers)
-    assert len(noted) == 3, "batches, and each of the two searches; none of the graphs of rehearsals"
+    assert len(noted) == 5, "batches, large ones, vertices, each of the two searches; none of the graphs of rehearsals"
     again = su.Graph(10, device="cuda").track("bfs", source=3)
     rehearsals.wait()
-    assert len(noted) == 3
+    assert len(noted) == 5
     assert again.result.level[3] == 0
 
 
@@ -104,13 +105,14 @@ def test_the_first_update_waits_for_rehearsals_and_later_ones_do_not(monkeypatch
     monkeypatch.setattr(ahead, "REHEARSALS", rehearsals)
     monkeypatch.setattr("suricate.graph.tracker.REHEARSALS", rehearsals)
     monkeypatch.setattr(ahead.cache, "get", lambda name: None)
-    monkeypatch.setattr(ahead, "updates", slow)
+    for name in ("updates", "vertices"):
+        monkeypatch.setattr(ahead, name, slow)
     monkeypatch.setattr(ahead, "tracking", slow)
     graph = su.Graph(10, device="cuda")
     tracker = graph.track("bfs", source=0)
     threading.Timer(0.2, go.set).start()
     graph.insert_edges([0], [1])
-    assert steps == ["rehearsed"] * 3, "batches, large batches, and the search"
+    assert steps == ["rehearsed"] * 4, "batches, large batches, vertices, and the search"
     assert tracker.result.level.get().tolist()[:2] == [0, 1]
 
     go.clear()
@@ -120,6 +122,6 @@ def test_the_first_update_waits_for_rehearsals_and_later_ones_do_not(monkeypatch
     graph.insert_edges([1], [2])
     assert 0.1 <= time.monotonic() - began < 30, "no longer than that, however long a rehearsal takes"
     assert not rehearsals.are_new
-    assert len(steps) == 3
+    assert len(steps) == 4
     go.set()
     rehearsals.wait()
