@@ -3,9 +3,10 @@
 In every step each walk follows an out-edge of its vertex, with a probability proportional to the edge's weight. The
 random numbers are hashes of (seed, walk, step) and, where rates differ, of the neighbour; they depend on nothing else,
 in particular not on the device, the backend or the order of storage. A uniform walk takes the i-th of the ascending
-neighbours, from copies of the rows that walks come to, in constant time. A weighted walk takes the neighbour that wins
-a race of exponential clocks, with the smallest ``-log(number) / weight`` (Efraimidis and Spirakis, *Weighted random
-sampling with a reservoir*, 2006); the cost of its steps is the sum of the degrees of the walks' vertices.
+neighbours, from sorted copies of all rows or, for few walks, of those that walks come to, in constant time. A weighted
+walk takes the neighbour that wins a race of exponential clocks, with the smallest ``-log(number) / weight`` (Efraimidis
+and Spirakis, *Weighted random sampling with a reservoir*, 2006); the cost of its steps is the sum of the degrees of the
+walks' vertices.
 
 Walks of second order (Grover and Leskovec, *node2vec: scalable feature learning for networks*, 2016): the weight of the
 edge back to the previous vertex is divided by ``p``, that of edges to vertices to which the previous vertex has no edge
@@ -32,7 +33,7 @@ from suricate.algorithms.shared.sums import Weighting
 from suricate.base.parameters import integer, real
 from suricate.base.types import EMPTY
 from suricate.intake.arrays import as_ids, checked_ids
-from suricate.operators import edge_map
+from suricate.operators import edge_map, vertex_map
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm
 from suricate.state.frontier import Frontier
 
@@ -45,6 +46,7 @@ LOW = 0xFFFFFFFF
 LENGTH = 10
 MOST = 2**31 - 1  #: steps, and walks from a vertex
 MANY = 0.125  #: walks per vertex of the graph from which on all rows are copied at once
+ARCS_PER_STEP = 1 << 22  #: of the graph on CUDA up to which they are, too: a wait in each step takes longer
 MIDDLE, SHIFT = 2.0**500, 2.0**512  #: weights between 1 / MIDDLE and MIDDLE need not be scaled, others are by SHIFT
 LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
@@ -95,6 +97,20 @@ def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
             divisor = q
     if w > 0 or not weighted:
         su.atomic.min(best, i, bell(hashed(draw[i], v), w if weighted else 1, divisor) << 32 | np.uint64(v))
+
+
+def follow(i, v, at, base, offsets, dst, step, restart):
+    """Make a step of walk ``i``, which began at ``v``: to the neighbour whose number is drawn, or back to ``v``."""
+    if at[i] == EMPTY:
+        return
+    begin = offsets[at[i]]
+    count = np.uint64(offsets[at[i] + 1] - begin)
+    if restart > 0 and unit(mixed64(base[i] + np.uint64(2 * step + 1))) < restart:
+        at[i] = v
+    elif count > 0:
+        at[i] = dst[begin + np.int64(count * (mixed64(base[i] + np.uint64(2 * step)) >> 32) >> 32)]
+    else:
+        at[i] = EMPTY
 
 
 class RandomWalks(Algorithm):
@@ -150,7 +166,7 @@ class RandomWalks(Algorithm):
         """Make all walks, one step of all at a time.
 
         Waits for the device if ``starts`` are given while there may be deleted vertices, to learn whether all are
-        live, and where adjacencies are copied (if no weights, p or q apply): once for many walks, else in every step.
+        live, and where adjacencies are copied (if no weights, p or q apply): once, or for few walks in every step.
         """
         self.weighting.demand(graph)
         xp = graph.device.xp
@@ -163,6 +179,9 @@ class RandomWalks(Algorithm):
         elif graph.most_deleted:
             self._walks[0] = xp.where(graph.live_arrays.mask[starts], starts, np.uint32(EMPTY))
         base = mixed64(xp.arange(len(starts), dtype=np.uint64) + np.uint64(self.key))
+        if graph.partition is None and self._is_uniform(graph) and self._copies_all(graph, len(starts)):
+            self._follow(graph, starts, base)
+            return
         before, choose = xp.full(len(starts), EMPTY, np.uint32), self._choice(graph, len(starts))
         for step in range(self.length if len(starts) else 0):
             after = choose(at, mixed64(base + np.uint64(2 * step)), before)
@@ -176,15 +195,32 @@ class RandomWalks(Algorithm):
             self._walks[step + 1] = after
             at = xp.where(after == EMPTY, at, after)
 
+    def _is_uniform(self, graph: Graph) -> bool:
+        return self.p == 1 and self.q == 1 and not self.weighting.applies(graph)
+
+    def _copies_all(self, graph: Graph, walks: int) -> bool:
+        """Return whether to copy all rows at once, not those that walks come to: on CUDA a step then waits."""
+        if self.length == 0 or walks >= MANY * graph.num_vertices:
+            return self.length > 0
+        return graph.device.is_cuda and graph.most_arcs <= self.length * ARCS_PER_STEP
+
+    def _follow(self, graph: Graph, starts: Array, base: Array) -> None:
+        """Make all steps of uniform walks in ascending rows, a call each."""
+        rows = AscendingRows(graph, all_at_once=True)
+        places = Frontier(graph.device, starts, num_vertices=graph.num_vertices, distinct=False)
+        at = self._walks[0].copy()  # the same array in all calls, which makes them cheap for the host
+        for step in range(self.length):
+            vertex_map(graph, places, follow, args=(at, base, rows.offsets, rows.dst, step, self.restart))
+            self._walks[step + 1] = at
+
     def _choice(self, graph: Graph, walks: int) -> Callable[[Array, Array, Array], Array]:
         """Return the function that chooses the next vertices by the present ones, random bits and the last ones."""
-        is_first_order, is_weighted = self.p == 1 and self.q == 1, self.weighting.applies(graph)
-        if is_weighted or not is_first_order:
-            fn = by_weight if is_first_order else of_second_order
-            more = () if is_first_order else (graph, self.p, self.q, is_weighted)
-            return partial(self._race, graph, fn, more, graph.device.xp.empty(walks, np.uint64))
-        rows = AscendingRows(graph, all_at_once=self.length > 0 and walks >= MANY * graph.num_vertices)
-        return partial(self._pick, graph, rows)
+        if self._is_uniform(graph):
+            return partial(self._pick, graph, AscendingRows(graph, all_at_once=self._copies_all(graph, walks)))
+        is_first_order = self.p == 1 and self.q == 1
+        fn = by_weight if is_first_order else of_second_order
+        more = () if is_first_order else (graph, self.p, self.q, self.weighting.applies(graph))
+        return partial(self._race, graph, fn, more, graph.device.xp.empty(walks, np.uint64))
 
     def _race(
         self, graph: Graph, fn: Any, more: tuple[Any, ...], best: Array, at: Array, draw: Array, before: Array
@@ -295,7 +331,7 @@ def host_ids(starts: Any) -> np.ndarray:
 def first_vertices(xp: Any, starts: np.ndarray | None, num_vertices: int, walks_per_vertex: int) -> Array:
     """Return the vertex that each walk begins at, ``uint32[walks]``, as an array of ``xp``."""
     if starts is not None:
-        return xp.asarray(np.repeat(checked_ids(starts, num_vertices, "random_walks: starts"), walks_per_vertex))
+        return xp.repeat(xp.asarray(checked_ids(starts, num_vertices, "random_walks: starts")), walks_per_vertex)
     return xp.repeat(xp.arange(num_vertices, dtype=np.uint32), walks_per_vertex)
 
 

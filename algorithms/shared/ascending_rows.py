@@ -29,16 +29,21 @@ class AscendingRows:
     Args:
         graph: must not change while the rows are in use.
         all_at_once: copy all rows now; :meth:`choose` then does not wait for the device.
+
+    Attributes:
+        dst: the rows that are copied, ``uint32``, and one entry or more behind them.
+        offsets: if all are copied, row ``u`` is ``dst[offsets[u]:offsets[u + 1]]``; else None.
     """
 
     def __init__(self, graph: Graph, *, all_at_once: bool) -> None:
         self._store = (graph if graph.partition is None else graph.partition.follow()).store("out")
-        self._xp, self._all_at_once = graph.device.xp, all_at_once
+        self._xp = graph.device.xp
         self._count = self._store.degrees()
         self._begin = self._xp.full(graph.num_vertices, -1, np.int64)
-        self._used, self._dst = 0, self._xp.zeros(1, np.uint32)  # one more place, so that an empty row has an index
+        self._used, self.dst = 0, self._xp.zeros(1, np.uint32)  # one more place, so that an empty row has an index
+        self.offsets: Array | None = None
         if all_at_once:
-            self._copy(self._xp.arange(graph.num_vertices, dtype=np.uint32))
+            self._copy_all(graph.num_vertices)
 
     def choose(self, vertices: Array, bits: Array) -> Array:
         """Return a random neighbour of each of ``vertices``, ``uint32[k]``; EMPTY if this rank has none.
@@ -47,11 +52,24 @@ class AscendingRows:
             vertices: ids, ``uint32[k]``, repeats allowed.
             bits: random numbers, ``uint64[k]``: the upper 32 bits choose the neighbour.
         """
-        if not self._all_at_once:
+        if self.offsets is None:
             self._copy(sorted_distinct(vertices[self._begin[vertices] < 0], self._xp))
         count = self._count[vertices].astype(np.uint64)
         place = self._begin[vertices] + (count * (bits >> np.uint64(32)) >> np.uint64(32)).astype(np.int64)
-        return self._xp.where(count > 0, self._dst[place], np.uint32(EMPTY))
+        return self._xp.where(count > 0, self.dst[place], np.uint32(EMPTY))
+
+    def _copy_all(self, num_vertices: int) -> None:
+        xp = self._xp
+        if self._store.num_edges > AT_A_TIME:
+            self._copy(xp.arange(num_vertices, dtype=np.uint32))
+            self.offsets = xp.append(self._begin, self._used)
+            return
+        src, dst, _ = self._store.edges()
+        self.dst = xp.zeros(len(dst) + 1, np.uint32)
+        self.dst[:-1] = xp.sort(src.astype(np.uint64) << np.uint64(32) | dst)
+        self.offsets = xp.zeros(num_vertices + 1, np.int64)
+        xp.cumsum(self._count, dtype=np.int64, out=self.offsets[1:])
+        self._begin = self.offsets[:-1]
 
     def _copy(self, vertices: Array) -> None:
         xp = self._xp
@@ -60,11 +78,11 @@ class AscendingRows:
             row = xp.searchsorted(offsets, xp.arange(len(dst)), side="right") - 1
             keys = xp.sort(row.astype(np.uint64) << np.uint64(32) | dst)
             end = self._used + len(keys)
-            if end >= len(self._dst):
+            if end >= len(self.dst):
                 longer = xp.zeros(max(end + 1, 2 * self._used), np.uint32)
-                longer[: self._used] = self._dst[: self._used]
-                self._dst = longer
-            self._dst[self._used : end] = keys.astype(np.uint32)
+                longer[: self._used] = self.dst[: self._used]
+                self.dst = longer
+            self.dst[self._used : end] = keys.astype(np.uint32)
             self._begin[some] = self._used + offsets[:-1]
             self._used = end
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import suricate as su
+from suricate.algorithms import random_walks
 from suricate.algorithms.random_walks import RandomWalks
 from suricate.algorithms.shared import ascending_rows
 from suricate.base.types import EMPTY
@@ -125,6 +126,18 @@ def test_walks_depend_on_seed_walk_and_step_alone(device: su.devices.Device, bac
     np.testing.assert_array_equal(again.compute("random_walks", length=9, seed=1), many)
 
 
+def test_few_walks_are_as_they_are_among_many(
+    device: su.devices.Device, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_walks, "ARCS_PER_STEP", 0)  # copies the rows that walks come to, on CUDA, too
+    graph = su.Graph(100, backend=backend, device=str(device))
+    graph.insert_edges(*np.random.default_rng(7).integers(0, 99, (2, 300)))
+    few, many = (
+        device.to_numpy(graph.compute("random_walks", starts=range(size), length=7, restart=0.2)) for size in (4, 99)
+    )
+    np.testing.assert_array_equal(few, many[:4])
+
+
 @pytest.mark.parametrize(
     ("params", "error", "message"),
     [
@@ -162,11 +175,11 @@ def test_traffic_counts_the_edges_of_visited_vertices() -> None:
     assert algorithm.traffic(graph) == 2 * 8 + 2 * 12  # one edge of each of two vertices
 
 
-@pytest.mark.parametrize("all_at_once", [False, True])
+@pytest.mark.parametrize(("all_at_once", "at_a_time"), [(False, 40), (True, 40), (True, 200)])
 def test_rows_are_copied_ascending_in_slices(
-    device: su.devices.Device, backend: str, all_at_once: bool, monkeypatch: pytest.MonkeyPatch
+    device: su.devices.Device, backend: str, all_at_once: bool, at_a_time: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ascending_rows, "AT_A_TIME", 40)
+    monkeypatch.setattr(ascending_rows, "AT_A_TIME", at_a_time)
     graph = su.Graph(30, backend=backend, device=str(device))
     src, dst = np.random.default_rng(8).integers(0, 29, (2, 200))
     graph.insert_edges(src, dst)
