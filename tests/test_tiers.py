@@ -37,7 +37,7 @@ def chosen(items: list[pytest.Item], named: str = "tests", **options: Any) -> li
     option = SimpleNamespace(**{"tier": "quick", "share_of": None, "compiled_part": False} | options)
     hook = SimpleNamespace(pytest_deselected=lambda items: deselected.extend(items))
     kept = [*items]
-    tiers.select(cast("pytest.Config", SimpleNamespace(option=option, hook=hook, args=[named])), kept)
+    tiers.select(cast("pytest.Config", SimpleNamespace(option=option, hook=hook, args=[named], stash={})), kept)
     assert len(kept) + len(deselected) == len(items)
     return kept
 
@@ -224,7 +224,7 @@ def test_files_without_plain_tests_are_not_read_in_plain_python(monkeypatch: pyt
 def test_what_a_mark_leaves_out_is_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     def kept(markexpr: str, calls: list[str], *marks: str) -> list[str]:
         found = [SimpleNamespace(id=call, marks=[SimpleNamespace(name="gpu")] * ("cuda" in call)) for call in calls]
-        config = SimpleNamespace(option=SimpleNamespace(markexpr=markexpr))
+        config = SimpleNamespace(option=SimpleNamespace(markexpr=markexpr, tier="all"))
         metafunc = SimpleNamespace(config=config, definition=item("test_it", *marks), _calls=found)
         tiers.prune(cast("pytest.Metafunc", metafunc))
         return [call.id for call in metafunc._calls]
@@ -236,6 +236,38 @@ def test_what_a_mark_leaves_out_is_not_collected(monkeypatch: pytest.MonkeyPatch
     assert kept("gpu", both[::2], "gpu") == both[::2], "the mark is that of the function"
     assert kept("not gpu", both[1::2]) == ["cuda-1"], "an empty list would be a test without parameters"
     assert kept("not gpu", []) == []
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("part", [False, True])
+def test_what_is_left_out_is_not_collected(monkeypatch: pytest.MonkeyPatch, plain: bool, part: bool) -> None:
+    """Whether parameters are dropped before pytest makes tests of them or not, the same tests run."""
+    monkeypatch.setattr(tiers, "PLAIN", plain)
+    option = SimpleNamespace(markexpr="", tier="quick", share_of=None, compiled_part=part)
+    config = SimpleNamespace(option=option, args=["tests"], stash={}, hook=SimpleNamespace(pytest_deselected=dict))
+    suite = [*SUITE, *of_kit("test_update"), *of_kit("test_compute")]
+    functions: dict[str, list[pytest.Item]] = {}
+    for one in suite:
+        functions.setdefault(one.nodeid.partition("[")[0], []).append(one)
+    left = []
+    for name, items in functions.items():
+        calls: list[Any] = [
+            SimpleNamespace(id=one.nodeid[len(name) + 1 : -1], params=params_of(one), marks=[], item=one)
+            for one in items
+            if params_of(one)
+        ]
+        marks = [
+            SimpleNamespace(name=each) for each in ("slow", "soak", "compiled") if items[0].get_closest_marker(each)
+        ]
+        definition = SimpleNamespace(nodeid=name, iter_markers=lambda marks=marks: iter(marks))
+        definition.get_closest_marker = items[0].get_closest_marker
+        metafunc = SimpleNamespace(config=config, definition=definition, _calls=[*calls])
+        tiers.prune(cast("pytest.Metafunc", metafunc))
+        assert bool(metafunc._calls) == bool(calls)
+        left += [call.item for call in metafunc._calls] or items
+    assert len(left) < len(suite) // 2
+    tiers.select(cast("pytest.Config", config), left)
+    assert left == chosen(suite, compiled_part=part)
 
 
 @pytest.mark.parametrize("number", [0, 5, 23, 40])

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from numba import config as numba_config
@@ -50,6 +50,7 @@ FIRST = (  #: what takes longest, and is not to begin when other workers have no
     "test_processes_of_mpi_have_the_answers_of_one", "test_results_on_cuda_are_those_of_one_process",
     "test_searches_on_cuda_are_those_of_one_graph", "test_threads_with_streams_of_their_own",
 )  # fmt: skip
+PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
 
 
@@ -96,15 +97,22 @@ def is_left_out(config: pytest.Config, path: Path) -> bool:
 
 
 def prune(metafunc: pytest.Metafunc) -> None:
-    """Drop the sets of parameters that ``-m`` leaves out, before pytest makes tests of them: half of all are on CUDA.
+    """Drop the sets of parameters that are not to run, before pytest makes tests of them: of the quick tier, most.
 
-    One is kept if none would be left, since a test without parameters would take its place.
+    ``-m`` leaves out half of all, which are on CUDA or not, and the tier most of the rest. One is kept if none would be
+    left, since a test without parameters would take its place; ``select`` leaves it out.
     """
-    wanted = {"gpu": True, "not gpu": False}.get(metafunc.config.option.markexpr)
-    if wanted is None or metafunc.definition.get_closest_marker("gpu"):
-        return
-    calls = metafunc._calls
-    calls[:] = [call for call in calls if any(mark.name == "gpu" for mark in call.marks) is wanted] or calls[:1]
+    config, definition, calls = metafunc.config, metafunc.definition, metafunc._calls
+    wanted = {"gpu": True, "not gpu": False}.get(config.option.markexpr)
+    if wanted is not None and not definition.get_closest_marker("gpu"):
+        calls[:] = [call for call in calls if any(mark.name == "gpu" for mark in call.marks) is wanted] or calls[:1]
+    if calls and _is_quick(config):
+        marks = {mark.name: mark for mark in reversed([*definition.iter_markers()])}
+        tests = [_Call(f"{definition.nodeid}[{call.id}]", call, marks) for call in calls]
+        few = set(map(id, _of_quick_tier(config, cast("list[pytest.Item]", tests))))
+        kept = [test for test in tests if id(test) in few]
+        config.stash.setdefault(PRUNED, {})[definition.nodeid] = {test.nodeid for test in kept}
+        calls[:] = [test.callspec for test in kept] or calls[:1]
 
 
 def may_be_empty(config: pytest.Config) -> bool:
@@ -116,7 +124,7 @@ def _selected(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
     tier, commit = config.option.tier, config.option.share_of
     if tier == "soak":
         return [item for item in items if item.get_closest_marker("soak")]
-    named = any("::" in argument for argument in config.args)
+    named = _are_named(config)
     items = [item for item in items if named or not item.get_closest_marker("soak")]
     if commit is not None:
         quick = set(map(id, quick_items(items)))
@@ -124,8 +132,36 @@ def _selected(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
         return [item for item in items if id(item) not in quick and stable_hash(_unit(item)) % SHARES == turn]
     if tier == "all" or named:
         return items
+    pruned = config.stash.get(PRUNED, {})
+    rest = set(map(id, _of_quick_tier(config, [item for item in items if _base(item) not in pruned])))
+    kept = [item for item in items if id(item) in rest or item.nodeid in pruned.get(_base(item), ())]
+    return _with_few_long(kept)
+
+
+def _is_quick(config: pytest.Config) -> bool:
+    """Return whether the tests to run are those of the quick tier."""
+    return config.option.tier == "quick" and config.option.share_of is None and not _are_named(config)
+
+
+def _are_named(config: pytest.Config) -> bool:
+    return any("::" in argument for argument in config.args)
+
+
+def _of_quick_tier(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+    items = [item for item in items if not item.get_closest_marker("soak")]
     plain, compiled = quick_parts(items)
     return plain if PLAIN else compiled if config.option.compiled_part else quick_items(items)
+
+
+class _Call:
+    """A test with parameters that pytest has not made yet, as far as the rules look at it."""
+
+    def __init__(self, nodeid: str, callspec: Any, marks: dict[str, pytest.Mark]) -> None:
+        self.nodeid, self.callspec = nodeid, callspec
+        self._marks = marks | {mark.name: mark for mark in callspec.marks}
+
+    def get_closest_marker(self, name: str) -> pytest.Mark | None:
+        return self._marks.get(name)
 
 
 # -- what a test is ----------------------------------------------------------------------------------------------------
@@ -167,12 +203,17 @@ def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
+def _base(item: pytest.Item) -> str:
+    """Return the name of a test without its parameters."""
+    return item.nodeid.partition("[")[0]
+
+
 def _class(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0].rpartition("::")[0]
+    return _base(item).rpartition("::")[0]
 
 
 def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0].rpartition("::")[2]
+    return _base(item).rpartition("::")[2]
 
 
 def _on_default(items: Iterable[pytest.Item]) -> list[pytest.Item]:
@@ -210,7 +251,7 @@ def _by_function(items: Iterable[pytest.Item]) -> list[list[pytest.Item]]:
     """Return the items in groups that differ in their parameters only, those on CUDA or in plain Python apart."""
     groups: dict[tuple[str, bool, bool], list[pytest.Item]] = {}
     for item in items:
-        key = item.nodeid.partition("[")[0], item.get_closest_marker("gpu") is not None, _is_plain(item)
+        key = _base(item), item.get_closest_marker("gpu") is not None, _is_plain(item)
         groups.setdefault(key, []).append(item)
     return list(groups.values())
 
@@ -321,7 +362,7 @@ def _alternating(group: list[pytest.Item]) -> list[pytest.Item]:
     default, others = _on_default(group), _on_others(group)
     if len(default) != len(others):
         return group
-    turn = stable_hash(default[0].nodeid.partition("[")[0]) if default else 0
+    turn = stable_hash(_base(default[0])) if default else 0
     return [pair[(turn + number) % 2] for number, pair in enumerate(zip(default, others, strict=True))]
 
 
