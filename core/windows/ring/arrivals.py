@@ -1,6 +1,6 @@
 """Ids of events on their way to a CUDA device: copied and checked beside what the device does for the slide before.
 
-A stream of its own copies two columns from the host to a buffer, large ones in pageable memory through pinned memory,
+A stream of its own copies two columns from the host to a buffer, those in pageable memory through pinned memory,
 which threads fill (``suricate.cuda.host_copies``), and looks for the largest id, for which the host waits;
 the graph's stream then takes the ids out of the buffer. There are two buffers in turn: one is written again when the
 ids of two chunks before have been taken out. Kernels: ``arrivals.cu``.
@@ -22,7 +22,6 @@ from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
 LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time
-BUFFERED = 1 << 20  #: bytes of a chunk that are worth threads
 DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
@@ -86,11 +85,7 @@ class Arrivals:
         with self._stream:
             ends = buffer.columns(src, self._stream)
             try:
-                if 2 * src.nbytes < BUFFERED:
-                    ends[0].set(src, stream=self._stream)
-                    ends[1].set(dst, stream=self._stream)
-                else:
-                    self._copies((src, dst), ends, self._stream)
+                self._copies((src, dst), ends, self._stream)
                 valid = self._arriving(ends)
             except BaseException:
                 self._stream.synchronize()  # the caller may change what would still be read

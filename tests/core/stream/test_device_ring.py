@@ -83,7 +83,6 @@ def test_counts_of_events_equal_those_on_the_host(
     """The table is made again and the ring grows many times; hubs and repeated pairs; ids on the device, too."""
     monkeypatch.setattr(device_ring, "LEAST", 4)
     monkeypatch.setattr(arrivals, "LEAST", 100)  # the last chunk has fewer
-    monkeypatch.setattr(arrivals, "BUFFERED", 1)
     monkeypatch.setattr(host_copies, "PIECE", 256)
     rng = np.random.default_rng(3)
     src, dst = ((rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000)).astype(dtype) for dtype in dtypes)
