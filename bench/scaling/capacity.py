@@ -38,6 +38,7 @@ class Capacity(Workload):
     def __init__(self, job: Job, names: tuple[str, ...]) -> None:
         super().__init__(job)
         self._names, self._drawn, self._last = names, 0, 0
+        self._new: Any = None  # edges that the last slice brought
         self._extra: dict[str, Any] = {}
 
     @property
@@ -55,10 +56,12 @@ class Capacity(Workload):
                 pass
         del held_back
         self._full = self._drawn < job.data.num_edges
+        if self._new is None:
+            raise CapacityError("not even a small slice fits")
         if self._full:
             self._delete(self._new)
             self._drawn -= self._last
-        del self._new
+        self._new = None
 
     def _fits(self, size: int) -> bool:
         """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
@@ -95,18 +98,27 @@ class Capacity(Workload):
         return self._extra
 
     def _check_graph(self) -> None:
-        """Compare sums of degrees, and ask for edges that are there and for others."""
+        """Compare sums of degrees, and ask for edges that are there, for others, and for some that were deleted."""
         graph, host = self._graph, self.job.device.to_numpy
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))
             expect(total == graph.num_edges, f"{direction}-degrees sum to {total}, there are {graph.num_edges} edges")
         xp, data, asked = self.job.device.xp, self.job.data, constants.CAPACITY_QUESTIONS
         rng = np.random.default_rng(data.stream.seed)
-        there = data.stream.at(xp.asarray(rng.integers(0, self._drawn, asked).astype(np.uint64)), xp)
+
+        def drawn(low: int, high: int) -> Any:
+            return data.stream.at(xp.asarray(rng.integers(low, high, asked).astype(np.uint64)), xp)
+
+        if data.stream.distinct:
+            expect(graph.num_edges == self._drawn, f"{graph.num_edges} edges instead of {self._drawn}")
+        there = drawn(0, self._drawn)
         expect(bool(graph.has_edges(there.src, there.dst).all()), "an edge that was inserted is not there")
-        src, dst = xp.asarray(rng.integers(0, data.num_vertices, (2, asked)).astype(np.uint32))
-        found = host(graph.has_edges(src, dst))
-        expect((found == self._was_drawn(edge_keys(src, dst))).all(), "an answer about a random pair is wrong")
+        others = {"random pair": xp.asarray(rng.integers(0, data.num_vertices, (2, asked)).astype(np.uint32))}
+        if self._full:
+            others["pair of the slice that was deleted"] = drawn(self._drawn, self._drawn + self._last)[:2]
+        for what, (src, dst) in others.items():
+            found = host(graph.has_edges(src, dst))
+            expect((found == self._was_drawn(edge_keys(src, dst))).all(), f"an answer about a {what} is wrong")
 
     def _was_drawn(self, keys: Any) -> np.ndarray:
         """Return which keys of pairs are among the edges that went in; each rank draws its share again."""
@@ -124,9 +136,10 @@ class Capacity(Workload):
         batches = UniformStream(job.data.stream.scale, job.data.stream.seed + 1)
         edges = batches.piece(*job.part(constants.CAPACITY_BATCH), job.device.xp)
         seconds, delta = self._timed(lambda: graph.insert_edges(edges.src, edges.dst))
-        new = delta.inserted
+        new, size = delta.inserted, min(constants.CAPACITY_QUESTIONS, constants.CAPACITY_BATCH)
         expect(graph.num_edges == before + len(new.src), "the number of edges is wrong after an insertion")
-        expect(bool(graph.has_edges(new.src, new.dst).all()), "an edge of a batch is not there")
+        asked = batches.piece(0, size, job.device.xp)  # the same on all ranks
+        expect(bool(graph.has_edges(asked.src, asked.dst).all()), "an edge of a batch is not there")
         deleted, _ = self._timed(lambda: self._delete(new))
         expect(graph.num_edges == before, "the number of edges is wrong after a deletion")
         expect(not bool(graph.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")

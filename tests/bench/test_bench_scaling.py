@@ -54,31 +54,61 @@ def test_rows_of_one_rank_and_of_two(tmp_path: Path) -> None:
     assert all(json.dumps(row["extra"], allow_nan=False) for row in several)
 
 
+BATCH = 8
+
+
+class Losing(workloads.Graph):
+    """A graph that loses an edge of a batch."""
+
+    def insert_edges(self, src: Any, dst: Any = None, weight: Any = None) -> Any:
+        few = slice(len(src) - (len(src) == BATCH))
+        return super().insert_edges(src[few], dst[few])
+
+
+def fill(path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, graph: str, kind: Any = workloads.Graph) -> Any:
+    """Fill graphs of few bytes."""
+    monkeypatch.setattr(workloads, "Graph", partial(kind, memory_limit=60_000))
+    for name, value in (("SLICES", (1024, 160)), ("BATCH", BATCH), ("QUESTIONS", 1000)):
+        monkeypatch.setattr(constants, f"CAPACITY_{name}", value)
+    options = "--ranks", ranks, "--workload", "capacity", "--algorithm", "pagerank", "--graph", graph
+    return CliRunner().invoke(bench, ["--suite", "scaling", "--device", "cpu", *options, "--output", str(path)])
+
+
+@pytest.mark.parametrize("graph", ["rmat:10:99", "uniform:256:65000"])
 @pytest.mark.parametrize("ranks", ["1", "2"])
 def test_a_graph_is_filled_until_a_slice_does_not_fit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, graph: str
 ) -> None:
-    monkeypatch.setattr(workloads, "Graph", partial(workloads.Graph, memory_limit=60_000))
-    for name, value in (("SLICES", (1024, 160)), ("BATCH", 8), ("QUESTIONS", 1000)):
-        monkeypatch.setattr(constants, f"CAPACITY_{name}", value)
-    options = "--ranks", ranks, "--workload", "capacity", "--algorithm", "pagerank", "--graph", "rmat:10:99"
-    row = rows_of(tmp_path / "rows.jsonl", *options)[-1]
+    done = fill(tmp_path / "rows.jsonl", monkeypatch, ranks, graph)
+    assert done.exit_code == 0, done.output
+    row = read([tmp_path / "rows.jsonl"])[1][-1]
     assert row["workload"] == "scaling capacity"
     extra = row["extra"]
     assert extra["full"]
     assert row["items"] % 1024  # the last slice was small
     assert 50_000 < sum(extra["memory"].values()) <= 120_000  # of two stores
     assert extra["computed"]["pagerank"]["sum"] == pytest.approx(1)
-    assert 300 < extra["num_edges"] < row["items"]
+    assert 300 < extra["num_edges"] <= row["items"]
+    assert (extra["num_edges"] == row["items"]) == graph.startswith("uniform")
 
 
-def test_a_full_graph_that_is_wrong_has_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(constants, "CAPACITY_QUESTIONS", 1000)
-    monkeypatch.setattr(Capacity, "_was_drawn", lambda self, keys: np.zeros(len(keys), bool))
-    options = "--suite", "scaling", "--ranks", "1", "--workload", "capacity", "--graph", "rmat:6:20", "--device", "cpu"
-    done = CliRunner().invoke(bench, [*options, "--output", str(tmp_path / "rows.jsonl")])
+@pytest.mark.parametrize(
+    ("scale", "name", "wrong", "what"),
+    [
+        (8, "_was_drawn", lambda _, keys: np.zeros(len(keys), bool), "an answer about a random pair is wrong"),
+        (10, "_delete", lambda *_: None, "an answer about a pair of the slice that was deleted is wrong"),
+        (8, None, None, "an edge of a batch is not there"),
+    ],
+)
+def test_a_full_graph_that_is_wrong_has_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scale: int, name: str | None, wrong: Any, what: str
+) -> None:
+    if name is not None:
+        monkeypatch.setattr(Capacity, name, wrong)
+    kind = Losing if name is None else workloads.Graph
+    done = fill(tmp_path / "rows.jsonl", monkeypatch, "1", f"rmat:{scale}:99", kind)
     assert done.exit_code == 1
-    assert "FAIL scaling capacity : an answer about a random pair is wrong" in done.output
+    assert f"FAIL scaling capacity : {what}" in done.output
 
 
 def test_a_large_build_takes_several_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
