@@ -16,6 +16,7 @@ from suricate.graph import Graph
 from suricate.graph.delta import Delta
 from suricate.graph.options import choose_backend
 from suricate.graph.vertices import Coming
+from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
 from suricate.intake.tables import column_names
 from suricate.state.attributes import as_values, dtype_of, fitted
@@ -205,7 +206,7 @@ class Twin:
             left = ~graph.has_edges(gone.dst, gone.src)
             gone = gone._replace(src=gone.src[left], dst=gone.dst[left])
         deleted: Any = graph.deleted_vertices if self._version != before else delta.deleted_vertices
-        coming = Coming(graph.num_vertices - twin.num_vertices, graph.device.to_numpy(deleted))
+        coming = Coming(graph.num_vertices - twin.num_vertices, on_host(deleted))
         twin._update((gone.src, gone.dst, None), (new.src, new.dst, None), (1, 2), coming)
         if twin.names is not graph.names:
             twin.names = graph.names

@@ -96,8 +96,8 @@ def test_the_twin_has_an_edge_wherever_there_is_an_arc(device):
 
 
 @pytest.mark.compiled
-def test_the_twin_catches_up_after_an_error(monkeypatch):
-    job = st.Window(CHUNKS, size="4", slide="1", names=True, graph={"device": "cpu"})
+def test_the_twin_catches_up_after_an_error(device, monkeypatch):
+    job = st.Window(CHUNKS, size="4", slide="1", names=True, graph={"device": device})
     core = job.track("kcore", symmetric=True)
     next(job)
     twin = type(job.graphs.twin)
