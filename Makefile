@@ -27,10 +27,10 @@ demo: $(VENV)/.demo
 # The quick tier in two parts side by side, so that no core waits for the last test of one: tests of small graphs as plain
 # Python, and everything else, compiled.
 test: $(VENV)/.dev
-	@log=$$(mktemp) && trap 'rm -f $$log' EXIT; \
-	    NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS) > $$log 2>&1 & plain=$$!; \
+	@log=$$(mktemp) && trap 'kill $$other 2> /dev/null; rm -f $$log' EXIT; trap 'exit 130' INT TERM; \
+	    NUMBA_DISABLE_JIT=1 $(QUICK) $(TESTS) $(ARGS) > $$log 2>&1 & other=$$!; \
 	    echo "Part 1 of 2: all but small graphs, compiled"; $(QUICK) $(TESTS) --compiled-part $(ARGS); compiled=$$?; \
-	    wait $$plain; plain=$$?; echo "Part 2 of 2: small graphs as plain Python"; cat $$log; \
+	    wait $$other; plain=$$?; echo "Part 2 of 2: small graphs as plain Python"; cat $$log; \
 	    exit $$((compiled ? compiled : plain))
 
 test-all: compile-cuda-all
