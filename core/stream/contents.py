@@ -234,7 +234,9 @@ class Contents:
 
     def told(self, due: Due) -> tuple[Any, ...]:
         """Return what the first process tells others of a slide that it has just closed: a small message."""
-        return (*due[:-3], tuple(Head.of(due.change)), None if self.names is None else self.names.news(), due.took)
+        if self.names is None:  # nobody else asks which edges are fresh
+            return (*due[:-3], tuple(Head.of(due.change._replace(fresh=None))), None, due.took)
+        return (*due[:-3], tuple(Head.of(due.change)), self.names.news(), due.took)
 
     def heard(self, told: Any, late: int, skipped: int, has_unit: bool) -> Any:
         """Return what another process was told; note how many events are late, ``skipped`` more, and kinds of times."""
