@@ -60,6 +60,28 @@ def test_sums_are_right(made: list[ModuleType], backend: str, over: str) -> None
     assert asks == (backend != "slabhash")
 
 
+def test_a_range_of_vertices_is_asked_for_as_all_are(made: list[ModuleType]) -> None:
+    graph = su.Graph(N, backend="csr_baseline", device="cpu")
+    graph.insert_edges(np.arange(N), np.random.default_rng(3).permutation(N))
+    x = np.random.default_rng(4).integers(0, 1000, N)
+
+    def read(u, v, w, x):  # type: ignore[no-untyped-def]
+        return x[v]
+
+    every = su.neighbor_reduce(graph, read, args=(x,))
+    are_a_range = made[-1].are_a_range
+    for vertices, is_range in (
+        (np.arange(N // 4, N // 2), True),
+        (np.arange(0, N, 4), False),
+        (np.arange(N // 2, N // 4, -1), False),
+        (np.arange(10), False),  # too few to look at a sample
+    ):
+        listed = vertices.astype(np.uint32)
+        assert np.array_equal(su.neighbor_reduce(graph, read, args=(x,), vertices=listed), every[vertices])
+        assert are_a_range(listed, False, 0, len(listed), N) == is_range
+    assert are_a_range(listed, True, 0, N, N)
+
+
 def test_near_neighbours_are_not_asked_for(made: list[ModuleType]) -> None:
     graph = su.Graph(N, backend="csr_baseline", device="cpu")
     graph.insert_edges(np.arange(N - 1), np.arange(1, N))

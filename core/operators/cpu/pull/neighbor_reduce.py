@@ -11,6 +11,7 @@ from suricate.operators.cpu.measuring import largest_degree, measure  # noqa: F4
 from suricate.operators.cpu.pull.pulling import asks_ahead, reduce_vertex
 
 BLOCK = 1024  #: vertices that are put in order at a time
+MANY = 64  #: a list is long from that share of all vertices on
 SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the next PLAIN blocks keep their order
 
 
@@ -27,6 +28,15 @@ def put_those_with_edges_first(g, begin, size, order):
 
 
 @inner
+def are_a_range(vertices, everything, begin, end, num_vertices):
+    """Return whether ``vertices[begin:end]`` are many and, going by the ends, most of a range: rows in their order."""
+    size = end - begin
+    if everything or size * MANY < num_vertices or size < 2:
+        return everything
+    return 0 < np.int64(vertices[end - 1]) - np.int64(vertices[begin]) < 2 * size
+
+
+@inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
     """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue; see :func:`neighbor_reduce`.
 
@@ -36,7 +46,8 @@ def reduce_list(views, vertices, everything, begin, end, target, queued, tables,
     g, h, num_vertices = views
     out, place, kept = target
     values, counts = tables
-    order, rest, asks = scratch(), 0, asks_ahead(g, num_vertices, everything, *args)
+    order, rest, in_order = scratch(), 0, are_a_range(vertices, everything, begin, end, num_vertices)
+    asks = asks_ahead(g, num_vertices, in_order, *args)
     for block in range(begin, end, BLOCK):
         size = min(BLOCK, end - block)
         ordered = in_any_order and everything and rest == 0

@@ -62,10 +62,13 @@ def reduce_copied(g, u, without_loop, total, *args):
 
 
 @inner
-def asks_ahead(g, num_vertices, everything, *args):
-    """Return whether to prefetch what a pull reads: arrays are large, and in a sample of rows a third is far apart."""
+def asks_ahead(g, num_vertices, in_order, *args):
+    """Return whether to prefetch what a pull reads: arrays are large, and in a sample of rows a third is far apart.
+
+    ``in_order``: whether the pull is for all vertices, or most of a range.
+    """
     apart, step = 0, max(1, num_vertices // SAMPLES)
-    if looks_ahead and everything and far(g, *args):
+    if looks_ahead and in_order and far(g, *args):
         for i in range(0, num_vertices, step):
             u = np.uint32(i)
             c = first(g, u, 0) if buckets(g, u) > 0 else np.int64(-1)

@@ -26,7 +26,7 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 
 @inner
-def asks_ahead(g, num_vertices, everything, *args):
+def asks_ahead(g, num_vertices, in_order, *args):
     """Return False: values are counted one by one."""
     return False
 

@@ -118,7 +118,7 @@ def mode_of(values, counts, begin, listed, best, most):
 
 
 @inner
-def asks_ahead(g, num_vertices, everything, *args):
+def asks_ahead(g, num_vertices, in_order, *args):
     """Return False: values are listed first, and then counted."""
     return False
 
