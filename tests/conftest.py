@@ -13,15 +13,12 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import emulated_cuda
 import pytest
 import tiers
 from data_folder import DATA
 from hypothesis import HealthCheck, settings
-from llvmlite.binding import parse_bitcode
-from numba.core.codegen import JITCodeLibrary
 
 from suricate.base.devices import Device, cuda_device_count, resolve_device
 from suricate.cpu import threads
@@ -91,30 +88,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.OK
 
 
-class Lean(JITCodeLibrary):
-    """The code of a kernel from disk, of which ``bitcode`` is what others inline, parsed when one does."""
-
-    bitcode: bytes
-
-    def _get_module_for_linking(self) -> Any:
-        self._shared_module = self._shared_module or parse_bitcode(self.bitcode)
-        return self._shared_module
-
-
 @pytest.fixture(scope="module", autouse=True)
-def few_objects_to_collect() -> Iterator[None]:
-    """Spare the collections of a module what was there before it: each took the benchmark's tests half a second.
-
-    Of kernels that it loads from disk the form in which others inline them is kept as bytes: parsed, it is half of the
-    memory of each, tests load thousands, and few kernels call another.
-    """
+def few_objects_to_collect() -> None:
+    """Spare the collections of a module what was there before it: each took the benchmark's tests half a second."""
     gc.collect()
     gc.freeze()
-    yield
-    for one in gc.get_objects():  # of this module
-        if type(one) is JITCodeLibrary and one._disable_inspection:  # it comes from disk
-            one.__class__, one.bitcode = Lean, one._shared_module.as_bitcode()
-            one._shared_module = None
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

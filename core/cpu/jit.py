@@ -21,10 +21,11 @@ from types import CodeType
 from typing import Any, TypeVar
 
 import llvmlite.binding
+from llvmlite.binding import parse_bitcode
 from numba import njit
 from numba.core import caching, event
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler, compile_result
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.serialize import dumps
@@ -132,6 +133,32 @@ class _KernelLibrary(JITCodeLibrary):
             super()._optimize_functions(ll_module)
 
 
+class _LoadedLibrary(JITCodeLibrary):
+    """The code of a kernel from disk, of which ``bitcode`` is what others inline, parsed when one does: few do.
+
+    Parsed at once it would be half of the memory of each kernel, and a quarter of the time that it takes to load one.
+    """
+
+    bitcode: bytes
+    _shared_module: Any
+
+    @classmethod
+    def of(cls, codegen: Any, saved: tuple[Any, ...], symbols: set[str]) -> _LoadedLibrary:
+        """Return what Numba saved of a library, which defines these symbols."""
+        name, _, (machine_code, bitcode) = saved
+        library = cls(codegen, name)
+        library.bitcode = bitcode
+        library.enable_object_caching()
+        library._set_compiled_object(machine_code)
+        library._finalize_final_module()
+        vars(codegen)["_engine"]._defined_symbols.update(symbols)
+        return library
+
+    def _get_module_for_linking(self) -> Any:
+        self._shared_module = self._shared_module or parse_bitcode(self.bitcode)
+        return self._shared_module
+
+
 class _NowhereYet:
     """Takes the environment of a function that has no machine code."""
 
@@ -202,7 +229,7 @@ class MachineCode(caching._Cache):
         if data is None:
             return None
         try:
-            return CompileResult._rebuild(target_context, *pickle.loads(data))
+            return _rebuilt(target_context, *pickle.loads(data))
         except Exception:  # whatever unpickling raises: what it names may be gone
             cache.drop(str(name))
             return None
@@ -211,7 +238,7 @@ class MachineCode(caching._Cache):
         """Keep the compiled function for a signature."""
         name = self._entry(sig, data.codegen)
         if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
-            cache.put(name, dumps(data._reduce()))
+            cache.put(name, dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
 
     def _entry(self, sig: Any, codegen: Any) -> str | None:
         if not self._enabled:
@@ -231,6 +258,32 @@ class MachineCode(caching._Cache):
 
     def flush(self) -> None:
         """Nothing to do: an entry is never out of date."""
+
+
+def _symbols(module: Any) -> set[str]:
+    """Return the names of what a module of LLVM defines."""
+    return {
+        each.name for kind in (module.functions, module.global_variables) for each in kind if not each.is_declaration
+    }
+
+
+def _rebuilt(
+    context: Any, symbols: set[str], saved: Any, fndesc: Any, environment: Any, signature: Any, objectmode: bool,
+    lifted: Any, annotation: str, reload_init: Any, referenced_envs: Any,
+) -> Any:  # fmt: skip
+    """Return a compiled function from what its symbols and ``CompileResult._reduce()`` were, as Numba does."""
+    for function in reload_init:
+        function()
+    library = _LoadedLibrary.of(context.codegen(), saved, symbols)
+    result = compile_result(
+        target_context=context, typing_context=context.typing_context, library=library, environment=environment,
+        entry_point=context.get_executable(library, fndesc, environment), fndesc=fndesc, type_annotation=annotation,
+        signature=signature, objectmode=objectmode, lifted=lifted, reload_init=reload_init,
+        referenced_envs=referenced_envs,
+    )  # fmt: skip
+    for each in referenced_envs:
+        library.codegen.set_env(each.env_name, each)
+    return result
 
 
 class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):

@@ -25,6 +25,12 @@ def twice(x):
     return 2 * x
 
 
+@inner
+def half(x):
+    """Return x / 2."""
+    return x / 2
+
+
 @kernel
 def double_all(values):
     """Double all values in place."""
@@ -76,6 +82,34 @@ def test_an_inner_function_is_compiled_once_for_kernels_and_inner_functions(monk
         assert compiled.names.count("quarter") == 1
         assert fast(8.0) == 2.0
         assert compiled.names.count("quarter") == 2, "options that it takes over from its caller make another function"
+
+
+def test_of_a_kernel_from_disk_what_others_inline_is_parsed_when_one_does(monkeypatch):
+    entries: dict[str, bytes] = {}
+    monkeypatch.setattr(cache, "get", entries.get)
+    monkeypatch.setattr(cache, "put", entries.__setitem__)
+
+    def halve_all(values):
+        for i in range(len(values)):
+            values[i] = half(values[i])
+
+    values = np.array([8.0, 4.0])
+    kernel(halve_all)(values)
+    assert len(entries) == 1
+    loaded = kernel(halve_all)
+    loaded(values)
+    (known,) = loaded.overloads.values()
+    assert (values.tolist(), len(entries)) == ([2, 1], 1)
+    assert known.library._shared_module is None
+
+    @kernel
+    def halve_twice(values):
+        loaded(values)
+        loaded(values)
+
+    halve_twice(values)
+    assert values.tolist() == [0.5, 0.25]
+    assert known.library._shared_module is not None
 
 
 def test_kernels_may_have_closures_and_literal_arguments():
