@@ -138,6 +138,16 @@ def test_on_cuda_weights_are_of_one_type() -> None:
     assert [each["size"] for each in quick if each["weight_dtype"] is not None] == [1, 2]
 
 
+def test_heavy_tests_of_the_kit_of_backends_have_weights_of_one_type_on_the_cpu_too() -> None:
+    dtypes = (None, "float32", "float64", "int32")
+    for name, count in (("test_large_batches", 2), ("test_every_operation", 4)):
+        quick = [
+            params_of(one) for one in chosen([item(f"tests/a.py::T::{name}", weight_dtype=each) for each in dtypes])
+        ]
+        assert len(quick) == count
+        assert quick[0]["weight_dtype"] is None
+
+
 def test_on_cuda_a_long_test_of_the_kit_of_backends_runs_once_per_file() -> None:
     nodes = [f"tests/test_{file}.py::Test{kind}::test_one_edge_at_a_time" for file in "ab" for kind in "cd"]
     group = [item(node, "gpu", weight_dtype=each) for node in nodes for each in (None, "float32")]

@@ -45,6 +45,17 @@ LONG = (
     "test_hub",
     "test_extrapolated_steps_are_few_where_changes_fade_slowly",
 )  #: on CUDA, for their hundreds of small calls
+HEAVY = (
+    "test_batch_sizes",
+    "test_ids_beyond_16_bits",
+    "test_large_batches",
+    "test_memory_is_what_is_held",
+    "test_memory_limit",
+    "test_one_edge_at_a_time",
+    "test_operations_at_the_limit",
+    "test_peak_is_below_the_limit",
+    "test_repeated_batches_after_mark",
+)  #: of the kit of backends on the CPU: half of its time, most of which goes to the model
 FIRST = (  #: what takes longest, and is not to begin when other workers have nothing left to do
     "test_by_operators", "test_cuda_does_the_same", "test_local_methods_compute_what_a_change_affects",
     "test_processes_of_mpi_have_the_answers_of_one", "test_results_on_cuda_are_those_of_one_process",
@@ -236,7 +247,7 @@ def _unit(item: pytest.Item) -> str:
 
 def _is_slow(item: pytest.Item) -> bool:
     """Return whether a test is left out of the quick tier; of the kits, what ``make compile-cuda`` does as well."""
-    is_compilation = "::test_cuda_sources_compile[" in item.nodeid and item.nodeid.startswith("tests/backends/test_")
+    is_compilation = "::test_cuda_sources_compile[" in item.nodeid and item.nodeid.startswith("tests/backends/")
     return is_compilation or item.get_closest_marker("slow") is not None
 
 
@@ -332,7 +343,7 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     if first.get_closest_marker("every_backend"):
         return group
     if not _is_of_kit(first):
-        group = _with_one_weight(group) if on_cuda else group
+        group = _with_one_weight(group) if on_cuda or _function(first) in HEAVY else group
         others = _on_others(group)
         return _on_default(group) + (_one_of_each(others, backend_of) if on_cuda else others)
     main, rest = [], []
