@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import numbers
 import operator
@@ -149,6 +150,21 @@ def choose_backend(backend: Any, device: str | Device) -> tuple[type[Store], Dev
     return chosen, place
 
 
+def check_options(options: Mapping[str, Any]) -> None:
+    """Check arguments of ``Graph``, but for the number of vertices, hints, names and ``comm``.
+
+    Raises:
+        ParameterError, UnknownNameError, DTypeError, DeviceError: an option has a wrong type, name or value.
+    """
+    left = dict(options)
+    for name in ("num_vertices", "degree_hints", "in_degree_hints", "names", "comm"):
+        left.pop(name, None)
+    backend, _ = choose_backend(left.pop("backend", None), left.pop("device", "auto"))
+    left["edge_columns"] = left.pop("edge_columns", None) or {}
+    own = {each.name: left.pop(each.name) for each in fields(GraphOptions) if each.name in left}
+    GraphOptions(backend, backend_options=left, **own)
+
+
 def checked_count(count: Any, argument: str = "num_vertices") -> int:
     """Return a number of vertices as an int.
 
@@ -226,6 +242,8 @@ def _check_backend_options(backend: type[Store], options: Mapping[str, Any]) -> 
     for name, value in options.items():
         if name not in known and not (takes_any and name not in COMMON):
             offered = f"its options are {', '.join(known)}" if known else "it has no options"
+            near = difflib.get_close_matches(name, [*known, *(each.name for each in fields(GraphOptions))], 1)
+            offered += f"; did you mean {near[0]!r}?" if near else ""
             raise ParameterError(f"neither Graph nor backend {backend.name!r} has an option {name!r}; {offered}")
         default = known.get(name)
         if isinstance(default, bool):

@@ -213,13 +213,18 @@ class Algorithm(ABC):
         except TypeError as error:
             if isinstance(error, SuricateError):
                 raise
-            signature = inspect.signature(cls)
-            try:
-                signature.bind(**params)
-            except TypeError as misfit:
-                known = ", ".join(signature.parameters) or "none"
-                raise ParameterError(f"{cls.name}: {misfit} (its parameters: {known})") from None
+            cls.demand_names(params)
             raise
+
+    @classmethod
+    def demand_names(cls, params: Mapping[str, Any]) -> None:
+        """Raise ``ParameterError`` if one of ``params`` is unknown, or one without a default is missing."""
+        signature = inspect.signature(cls)
+        try:
+            signature.bind(**params)
+        except TypeError as misfit:
+            known = ", ".join(signature.parameters) or "none"
+            raise ParameterError(f"{cls.name}: {misfit} (its parameters: {known})") from None
 
     @classmethod
     def demand(cls, graph: Graph) -> None:

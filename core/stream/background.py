@@ -19,6 +19,26 @@ if TYPE_CHECKING:
 Question = tuple[Callable[["Slide"], Any], "Future[Any]"]
 
 
+class Ending(Future[None]):
+    """What is done when the loop has ended; it knows whether somebody has seen how."""
+
+    seen = False
+
+    def result(self, timeout: float | None = None) -> None:
+        """As of ``Future``."""
+        try:
+            super().result(timeout)
+        finally:
+            self.seen |= self.done()
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """As of ``Future``."""
+        try:
+            return super().exception(timeout)
+        finally:
+            self.seen |= self.done()
+
+
 class Background:
     """Two threads of a job: its loop, and one that answers questions while the loop waits for its source.
 
@@ -31,7 +51,7 @@ class Background:
 
     def __init__(self, job: Window, callback: Callable[[Slide], Any] | None) -> None:
         self._job, self._callback = job, callback
-        self.done: Future[None] = Future()  #: has a result when the loop ends, or its exception
+        self.done = Ending()  #: has a result when the loop ends, or its exception
         self.done.set_running_or_notify_cancel()
         self._lock, self._asking, self._asked = threading.Lock(), threading.Lock(), threading.Semaphore(0)
         self._questions: deque[Question] = deque()
@@ -48,6 +68,11 @@ class Background:
     def is_own_thread(self) -> bool:
         """Whether the caller is a callback or a question."""
         return threading.current_thread() in self._threads
+
+    @property
+    def takes_slides(self) -> bool:
+        """Whether the caller may ask for slides: it is in the thread of the loop, or the loop has ended."""
+        return threading.current_thread() is self._threads[0] or self.done.done()
 
     def ask(self, question: Callable[[Slide], Any]) -> Future[Any]:
         """Queue a question about the newest slide; return the future of its answer.

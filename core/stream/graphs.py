@@ -14,7 +14,7 @@ from suricate.base.parameters import shown
 from suricate.base.types import ValidEdges
 from suricate.graph import Graph
 from suricate.graph.delta import Delta
-from suricate.graph.options import choose_backend
+from suricate.graph.options import check_options, choose_backend
 from suricate.graph.vertices import Coming
 from suricate.intake.arrays import on_host
 from suricate.intake.names import Names
@@ -38,6 +38,8 @@ class Graphs:
 
     def __init__(self, options: dict[str, Any], names: VertexNames | None) -> None:
         self.options, self._names = options, names
+        if options.get("comm") is None:  # else all processes check them when the graph is made
+            check_options(options)
         self.graph: Graph | None = None
         self.twin: Twin | None = None
         self.trackers: list[JobTracker] = []

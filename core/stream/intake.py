@@ -79,7 +79,8 @@ class Intake:
             if bad.any() and self._refusals.raises:
                 if label in ("src", "dst"):
                     raise bad_id(chunk[label], bad, label)
-                raise WeightError(f"{label}: a value is missing or infinite; on_error='skip' leaves such events out")
+                kind = ParameterError if label == "time" else WeightError
+                raise kind(f"{label}: a value is missing or infinite; on_error='skip' leaves such events out")
         bad = np.logical_or.reduce([*problems.values()])
         refused, events = events.taken(bad), events.taken(~bad)
         if self._mode != "time":  # only valid events have a number
@@ -128,7 +129,7 @@ class Intake:
         if self._names is not None:
             return self._names.tokens(on_host(column) if is_cuda_array(column) else column), None
         if isinstance(column, Texts):
-            raise DTypeError(f"{label}: ids are texts; names=True takes them")
+            raise DTypeError(f"{label}: ids are texts; names=True (--names) takes them")
         return checked_ids(column, label)
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | range, np.ndarray | None]:

@@ -40,10 +40,16 @@ class Sink:
             RequirementError: no slide has closed.
             ShapeError: columns differ in length.
             ParameterError: ``table`` is not a table, or its columns differ from those of the table before.
+            OSError: the disk is full, say; it names the file.
         """
         if self._job.current is None:
             raise RequirementError("there is nothing to write before the first slide")
-        self._put(self._job.current.end, columns_of_table(table))
+        try:
+            self._put(self._job.current.end, columns_of_table(table))
+        except OSError as error:
+            if self.target and error.filename is None:
+                error.filename = self.target
+            raise
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
         pass

@@ -29,6 +29,7 @@ class JobTracker:
         if isinstance(every, bool) or not isinstance(every, numbers.Integral) or every < 1:
             raise ParameterError(f"every must be a number of slides of at least 1, got {shown(every)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
+        self.kind.demand_names({name: value for name, value in params.items() if name != "weight"})  # a column, too
         self._given: dict[str, Any] = params
         self._params: dict[str, Any] = params  # the same with ids in place of names
         self.symmetric: bool = symmetric  #: whether it is of the undirected twin of the graph

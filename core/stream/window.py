@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
+from inspect import GEN_RUNNING, getgeneratorstate
 from typing import Any
 
 import numpy as np
@@ -61,9 +62,9 @@ class Window:
         combine: the weight of an edge from those of its events: ``"last"``, ``"first"``, ``"sum"``, ``"count"``,
             ``"min"`` or ``"max"``. Sums of whole numbers are exact.
         late: what happens to events that come after their slide: ``"drop"`` (they are counted), ``"raise"``, or the
-            name of a CSV file to write them to.
+            name of a CSV file to append them to.
         on_error: what happens to invalid events: ``"raise"``, ``"skip"`` (they are counted), or the name of a CSV file
-            to write them to.
+            to append them to.
         order: ``"time"`` sorts a finite source in memory.
         origin: where the grid of ends begins, a duration since the epoch.
         empty: ``"emit"`` returns slides in which nothing enters or leaves, too.
@@ -141,7 +142,7 @@ class Window:
         self._pending: Due | None = None  # a slide that the graph does not hold yet,
         self._has_lists = False  # and whether it has the lists of the first process, with weights of the graph
         self._reader: Iterator[tuple[Any, Any]] | None = None
-        self._slides: Iterator[Slide] | None = None
+        self._slides: Generator[Slide, None, None] | None = None
         self._error: BaseException | None = None  # that ended the job
         self.current: Slide | None = None  #: the newest slide
         self.past = History()  #: what :attr:`history` is made from
@@ -336,6 +337,8 @@ class Window:
             signal.signal(number, handler)
         for sink in self._sinks:
             sink.close()
+        if self._background is not None and exc[0] is None and not self._background.done.seen:
+            self._background.done.result()  # what nobody has seen is not lost
 
     def _on_signal(self, number: int, _frame: Any) -> None:
         if self._stop.is_set():  # the second time: at once
@@ -347,6 +350,9 @@ class Window:
         return self
 
     def __next__(self) -> Slide:
+        elsewhere = self._background is not None and not self._background.takes_slides
+        if elsewhere or (self._slides is not None and getgeneratorstate(self._slides) == GEN_RUNNING):
+            raise RequirementError("another thread takes the slides of this job; query(fn) asks about the newest")
         if self._error is not None:
             raise self._error
         if self._slides is None:
@@ -392,7 +398,7 @@ class Window:
 
     # -- the loop ------------------------------------------------------------------------------------------------------
 
-    def _run(self) -> Iterator[Slide]:
+    def _run(self) -> Generator[Slide, None, None]:
         if self._pending is not None:
             yield self._apply(self._pending)
         closing = self._closing()

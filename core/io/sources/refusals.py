@@ -12,7 +12,7 @@ from suricate.base.files import as_path
 from suricate.base.parameters import shown
 from suricate.io.appending import cut_to, size_on_disk, write_rows
 
-CHOICES = "drop", "skip", "raise"  #: words that are no file's name
+CHOICES = "drop", "skip", "raise", "ignore", "warn", "coerce"  #: words that are no file's name
 HEADER = "time", "src", "dst", "weight", "kind", "reason"
 
 

@@ -101,7 +101,8 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
             raise ParameterError("time: a time is out of the range of nanoseconds, about 1824 to 2116")
         return array.astype("M8[ns]").astype(np.int64), True
     if array.dtype.kind not in "iuf":
-        raise DTypeError(f"time must be dates or numbers, got {array.dtype}")
+        how = "; np.asarray(times, 'datetime64[s]') reads texts of ISO 8601" if array.dtype.kind in "UT" else ""
+        raise DTypeError(f"time must be dates or numbers, got {array.dtype}{how}")
     scale = 1 if unit is None else NANOSECONDS[unit]
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():

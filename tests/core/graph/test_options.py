@@ -42,6 +42,7 @@ BAD = [
     ({"memory_limit": "5 parsecs"}, ParameterError, "memory_limit must be bytes"),
     ({"memory_limit": 1e9}, ParameterError, "memory_limit must be bytes"),
     ({"weighted": True}, ParameterError, "neither Graph nor backend 'slabhash' has an option 'weighted'"),
+    ({"wieght_dtype": "float32"}, ParameterError, "did you mean 'weight_dtype'"),
     ({"dtype": "foo"}, ParameterError, "has an option 'dtype'; its options are .*load_factor"),
     ({"hashing": "no"}, ParameterError, "backend 'slabhash': hashing must be True or False, got 'no'"),
     ({"load_factor": "high"}, ParameterError, "backend 'slabhash': load_factor must be a number"),

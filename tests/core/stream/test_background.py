@@ -126,6 +126,52 @@ def test_what_a_callback_raises_ends_the_loop(tmp_path: Path) -> None:
     assert ends == [row[0] for row in whole()[:15]]
 
 
+def test_to_leave_the_block_raises_what_nobody_has_seen() -> None:
+    def wrong(_: st.Slide) -> None:
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"), job_of(chunks()) as job:
+        job.start(wrong)
+    with job_of(chunks()) as job:
+        assert isinstance(job.start(wrong).exception(LIMIT), LookupError)
+    with pytest.raises(ZeroDivisionError), job_of(chunks()) as job:  # what the block itself raises goes first
+        print(job.start(wrong), 1 // 0)
+
+
+def test_slides_are_taken_by_one_thread() -> None:
+    inside, asked = threading.Event(), threading.Event()
+
+    def source() -> Iterator[dict[str, np.ndarray]]:
+        inside.set()
+        assert asked.wait(LIMIT)
+        yield from chunks()
+
+    with job_of(source()) as job:  # while the loop waits for its source
+        done = job.start()
+        assert inside.wait(LIMIT)
+        try:
+            with pytest.raises(RequirementError, match="another thread"):
+                next(job)
+        finally:
+            asked.set()
+        done.result(LIMIT)
+    assert facts(job.current) == whole()[-1]
+
+    for event in inside, asked:
+        event.clear()
+    job, seen = job_of(source()), []
+    other = threading.Thread(target=lambda: seen.extend(facts(w) for w in job))
+    other.start()
+    assert inside.wait(LIMIT)
+    try:
+        with pytest.raises(RequirementError, match="another thread"):
+            next(job)
+    finally:
+        asked.set()
+    other.join(LIMIT)
+    assert seen == whole()
+
+
 def test_what_the_source_raises_reaches_the_caller() -> None:
     def source() -> Iterator[dict[str, np.ndarray]]:
         yield from chunks()[:3]

@@ -157,7 +157,7 @@ def test_events_far_ahead_do_not_move_the_watermark() -> None:
     [
         ("src", [0, -1, 2], VertexRangeError), ("dst", [1, 2**40, 3], VertexRangeError),
         ("weight", [1.0, np.nan, 2], WeightError),
-        ("time", [1.0, np.nan, 3.0], WeightError), ("src", [0.5, 1, 2], DTypeError), ("src", [0, 1], ShapeError),
+        ("time", [1.0, np.nan, 3.0], ParameterError), ("src", [0.5, 1, 2], DTypeError), ("src", [0, 1], ShapeError),
         ("kind", [1, 2, 1], ParameterError), ("kind", ["insert", "upsert", "delete"], ParameterError),
     ],
 )  # fmt: skip
@@ -165,7 +165,7 @@ def test_bad_columns(column: str, values: list, error: type[Exception], tmp_path
     events = {"time": [1, 2, 3], "src": [0, 1, 2], "dst": [1, 2, 3], "weight": [1.0, 2, 3], column: values}
     with pytest.raises(error):
         list(st.Window(events, slide="1", graph=CPU))
-    if error in (VertexRangeError, WeightError):
+    if error in (VertexRangeError, WeightError) or column == "time":
         job = st.Window(events, slide="1", on_error=tmp_path / "bad.csv", graph=CPU)
         assert ends(job)[-1][1] == 2
         assert job.skipped == 1
@@ -181,11 +181,22 @@ def test_bad_columns(column: str, values: list, error: type[Exception], tmp_path
         ({"slide": "1", "combine": "mean"}, "combine"), ({"slide": "-1"}, "slide"), ({"slide": 0}, "slide"),
         ({"slide": "1", "late": "skip"}, "late must be"), ({"slide": "1", "graph": 3}, "graph must be"),
         ({"slide": "1", "columns": {"source": "a"}}, "columns must map"),
+        ({"slide": "1", "on_error": "ignore"}, "on_error must be"),
+        ({"slide": "1", "graph": {"weights": "float32"}}, "has an option 'weights'"),
+        ({"slide": "1", "graph": {"threads": "all"}}, "threads"),
     ],
 )  # fmt: skip
 def test_wrong_options(options: dict, reason: str) -> None:
     with pytest.raises(ParameterError, match=reason):
         st.Window({"time": [1], "src": [0], "dst": [1]}, **options)
+
+
+def test_wrong_parameters_of_trackers_and_times_that_are_texts() -> None:
+    job = st.Window(iter([]), slide=1, size=1, graph=CPU)
+    with pytest.raises(ParameterError, match=r"'damping' \(its parameters: alpha"):
+        job.track("pagerank", damping=0.8)
+    with pytest.raises(DTypeError, match="reads texts of ISO"):
+        next(st.Window({"time": ["2026-03-01"], "src": [0], "dst": [1]}, slide="1d", graph=CPU))
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------
@@ -429,6 +440,10 @@ def test_sinks(tmp_path: Path) -> None:
     assert (tmp_path / "a.csv").read_text().split() == ["end,edges,vertex", "1,1,1", "2,1,2"]
     assert (tmp_path / "a.jsonl").read_text().splitlines()[1] == '{"end": 2, "edges": 1, "vertex": 2}'
     assert [end for end, _ in rows] == [1, 2]
+    (tmp_path / "full.csv").symlink_to("/dev/full")
+    full = job.sink(tmp_path / "full.csv")
+    with pytest.raises(OSError, match=r"full\.csv"):
+        full.write({"edges": 1})
     with pytest.raises(ParameterError, match="a sink is"):
         job.sink("results.xyz")
 
