@@ -26,6 +26,7 @@ import numpy as np
 
 from suricate import hookimpl
 from suricate.algorithms.shared.hash import key_of, mixed
+from suricate.algorithms.shared.matrices import adjacency
 from suricate.algorithms.shared.vertex_values import resized
 from suricate.base.parameters import integer
 from suricate.graph.row_copies import copied_rows
@@ -278,8 +279,8 @@ class Coloring(Algorithm):
     ) -> Neighbours:
         """Return the data that every colouring is checked with: the pairs of neighbours, both ways, each once."""
         other = src != dst
-        ends = np.stack((src[other], dst[other])).astype(np.int64)
-        u, v = np.unique(np.concatenate((ends, ends[::-1]), axis=1), axis=1)
+        matrix = adjacency(src[other], dst[other], None, num_vertices)
+        u, v = (matrix + matrix.T if directed else matrix).tocoo().coords
         return Neighbours(u, v, num_vertices)
 
     @classmethod

@@ -311,12 +311,16 @@ def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray
     """
     result = alone.copy()
     if len(arcs.vertex):
-        seen = np.stack((arcs.vertex, label[arcs.neighbour].astype(np.int64)))
-        (vertex, found), count = np.unique(seen, axis=1, return_counts=True)
-        is_other = np.ones(len(found), bool) if kept is None else found != kept[vertex]
-        order = np.lexsort((found, is_other, -count, vertex))
-        first = order[np.unique(vertex[order], return_index=True)[1]]
-        result[vertex[first]] = found[first]
+        seen = np.sort(arcs.vertex.astype(np.uint64) << np.uint64(32) | label[arcs.neighbour].astype(np.uint64))
+        first = np.flatnonzero(np.append(True, seen[1:] != seen[:-1]))
+        vertex, found = (seen[first] >> np.uint64(32)).astype(np.int64), seen[first] & np.uint64(0xFFFFFFFF)
+        votes = 2 * np.diff(np.append(first, len(seen)))  # a half more for the label that is kept if it is one of them
+        if kept is not None:
+            votes += found == kept[vertex]
+        begin = np.flatnonzero(np.append(True, vertex[1:] != vertex[:-1]))
+        most = np.repeat(np.maximum.reduceat(votes, begin), np.diff(np.append(begin, len(vertex))))
+        best = np.flatnonzero(votes == most)[::-1]  # the first of each vertex, its smallest, is written last
+        result[vertex[best]] = found[best]
     return result
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from suricate import hookimpl
 from suricate.algorithms.kcore.by_operators import CoreNumbersByOperators
 from suricate.algorithms.kcore.core_numbers import CoreNumbers, programs
+from suricate.algorithms.shared.matrices import adjacency, entries_of
 from suricate.base.html import result_html
 from suricate.base.parameters import flag
 from suricate.plugins.algorithm import ID_BYTES, OFFSET_BYTES, Algorithm, Requirements
@@ -123,17 +124,22 @@ class KCore(Algorithm):
         live: np.ndarray | None = None,
         **params: Any,
     ) -> KCoreResult:
-        """Core numbers by definition: for every k, remove vertices with fewer than k neighbours until none is left."""
-        src, dst = src[src != dst], dst[src != dst]
-        core = np.zeros(num_vertices, np.uint32)
-        k = 0
-        while len(src):
-            k += 1
-            few = np.bincount(src, minlength=num_vertices) < k
-            while (gone := few[src] | few[dst]).any():
-                src, dst = src[~gone], dst[~gone]
-                few = np.bincount(src, minlength=num_vertices) < k
-            core[src] = k
+        """Core numbers by definition: for every k, remove vertices with at most k neighbours until none is left."""
+        other = src != dst
+        matrix = adjacency(src[other], dst[other], None, num_vertices)
+        begin, neighbor = matrix.indptr, matrix.indices
+        left, core = np.diff(begin).astype(np.int64), np.zeros(num_vertices, np.uint32)
+        there, k = np.flatnonzero(left), 0  # with neighbours; those without have core number 0
+        while len(there):
+            k = max(k, int(left[there].min()))
+            gone = there[left[there] <= k]
+            while len(gone):
+                core[gone], left[gone] = k, -1
+                found = neighbor[entries_of(begin, gone)]
+                found, count = np.unique(found[left[found] > 0], return_counts=True)
+                left[found] -= count
+                gone = found[left[found] <= k]
+            there = there[left[there] >= 0]
         return KCoreResult(core, int(core.max(initial=0)))
 
     @classmethod

@@ -23,6 +23,13 @@ def adjacency(
     return sparse.csr_array((values, (src, dst)), shape=(num_vertices, num_vertices))
 
 
+def entries_of(begin: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the places of all entries of some rows of a CSR matrix, of which ``begin`` is the ``indptr``."""
+    first = begin[rows].astype(np.int64)
+    count = begin[rows + 1] - first
+    return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+
+
 def largest_eigenvalue(matrix: Any) -> float:
     """Return the largest modulus of an eigenvalue of a matrix, or of a linear operator of SciPy."""
     from scipy.sparse import linalg
