@@ -42,7 +42,7 @@ def paths_through(u, v, w, paths, level):
 
 
 def reached(v, step, paths, level):
-    """Note the level of ``v``."""
+    """Note the level of ``v``, the number of this step, and continue from it."""
     level[v] = step
     return True
 
@@ -89,14 +89,14 @@ def part_of(u, v, w, part, power, level):
 
 
 def normalise(v, part, power):
-    """Bring the factor into [1, 2)."""
+    """Bring the factor ``part[v]`` into [1, 2), and what it loses into the exponent ``power[v]``."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more
 
 
 def scaled_credit_from(u, v, w, part, power, level, credit):
-    """Return the credit of ``u`` as ``credit_from`` does."""
+    """Return what ``credit_from`` does, with numbers of paths as factor ``part`` times two to the ``power``."""
     if level[v] != level[u] + 1:
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])

@@ -121,7 +121,7 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
 
 def publish_try(v, word, window, tries, chosen, following, key, degree):
-    """Publish the chosen colour to the neighbours."""
+    """Make the word and window that ``v`` chose those that its neighbours see."""
     word[v] = np.int64(chosen[v]) << ORDER | word[v] & (1 << ORDER) - 1
     window[v] = following[v]
 
@@ -164,7 +164,7 @@ def choose(v, found, colour, window, moved, chosen, following, key):
 
 
 def publish(v, colour, window, moved, chosen, following, key):
-    """Publish the chosen colour to the neighbours."""
+    """Make the colour and window that ``v`` chose those that its neighbours see; note whether it moved."""
     moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
     window[v] = following[v]
@@ -186,7 +186,7 @@ def bounds_of_classes(num_vertices: int) -> list[int]:
 
 
 class Neighbours(NamedTuple):
-    """Pairs of neighbours."""
+    """Pairs of neighbours ``(u[i], v[i])``, both ways and each once, and the number of vertices."""
 
     u: np.ndarray
     v: np.ndarray

@@ -52,7 +52,7 @@ def count(v, authority, out, total):
 
 
 def scale(v, x, kept, out, total, change, slack):
-    """Divide the new hubs by their sum."""
+    """Divide the new hub value of ``v`` by the sum of all, add its change to ``change``, and clear ``out``."""
     norm = total.value
     after = out[v] / norm if 0 < norm < math.inf else norm - norm  # 0, or NaN
     grows = out[v] > slack * norm * x[v] and after > LEAST

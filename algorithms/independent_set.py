@@ -39,12 +39,12 @@ MEMBER, OPEN = 1, 2  #: besides 0, what a vertex is from scratch: OPEN until it 
 
 
 def status_before(u, v, w, member, decided, key):
-    """Return what ``u`` is, if it comes before ``v``."""
+    """Return the status of neighbour ``u`` if it comes before ``v`` in the order of hashes, else 0."""
     return member[u] if u != v and mixed(u, key) < mixed(v, key) else 0
 
 
 def judge(v, found, member, decided, key):
-    """Decide about ``v``, if what comes before it allows."""
+    """Decide: ``v`` is out if an earlier neighbour is in, open if one is open, else it is a member."""
     decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
@@ -61,7 +61,7 @@ def decide(v, taken, member, decided, key):
 
 
 def publish(v, member, decided, key):
-    """Publish the decision to the neighbours."""
+    """Make the decision about ``v`` what its neighbours see in ``member``."""
     member[v] = decided[v]
 
 

@@ -35,7 +35,7 @@ EXACT = 1e-12  #: its relative error otherwise
 
 
 def attenuate(v, x, kept, out, beta, alpha, change):
-    """Finish a step at ``v``, whose in-neighbours' values are summed in ``out``."""
+    """Set ``x[v]`` to ``alpha`` times the sum over in-neighbours, ``out[v]``, plus beta; add up the changes."""
     after = alpha * out[v] + beta[v]
     change.add(abs(after - x[v]))
     kept[v] = x[v]

@@ -56,7 +56,7 @@ class ArcTable(NamedTuple):
 
 
 def label_of(u, v, w, label):
-    """Return the label of the neighbour."""
+    """Return the label of ``u``, a neighbour of ``v``."""
     return label[u]
 
 
@@ -83,7 +83,7 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Publish the new label to the neighbours."""
+    """Make the label that ``v`` has taken, as its rank, the one that neighbours see."""
     rank[v] = taken[v]
 
 

@@ -52,7 +52,7 @@ LARGEST = 1e100  #: of p and q, and the smallest is its reciprocal
 
 
 def hashed(draw, v):
-    """Return the random bits of neighbour ``v``."""
+    """Return the random bits of neighbour ``v`` (uint64), from those of the walk's step, ``draw``."""
     return mixed64(draw ^ np.uint64(v))
 
 
@@ -82,7 +82,7 @@ def bell(bits, weight, divisor):
 
 
 def by_weight(i, u, v, w, draw, best):
-    """Offer ``v`` to walk ``i`` with the time at which its clock rings."""
+    """Offer ``v`` as next vertex of walk ``i``: a random time, shorter for larger weights; the earliest wins."""
     if w > 0:
         su.atomic.min(best, i, bell(hashed(draw[i], v), w, 1.0) << 32 | np.uint64(v))
 
@@ -314,7 +314,7 @@ class RandomWalks(Algorithm):
 
 
 def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
-    """Return ``bell()`` of arrays; weights that are not positive do not matter."""
+    """Return ``bell()`` of arrays, uint64; results for weights that are not positive mean nothing."""
     small, large = weight < 1 / MIDDLE, weight > MIDDLE
     factor, exponent = np.select([small, large], [SHIFT, 1 / SHIFT], 1.0), np.select([small, large], [1024, 0], 512)
     with np.errstate(all="ignore"):

@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 def product_out(u, v, w, x, y, weighted):
-    """Return the share of ``v`` in row ``u``."""
+    """Return what out-neighbour ``v`` adds to row ``u``: ``x[v]``, times the weight if there are weights."""
     return w * x[v] if weighted else x[v]
 
 
 def product_in(u, v, w, x, y, weighted):
-    """Return the share of ``u`` in row ``v``."""
+    """Return what in-neighbour ``u`` adds to row ``v``: ``x[u]``, times the weight if there are weights."""
     return w * x[u] if weighted else x[u]
 
 
 def store(v, total, x, y, weighted):
-    """Store a row; the vertex does not stay active."""
+    """Write the sum of row ``v`` to ``y``; return 0: no further round is needed."""
     y[v] = total
     return 0
 

@@ -44,7 +44,7 @@ def fall(v, value, core, fresh):
 
 
 def publish(v, core, fresh):
-    """Make the noted number that of ``v``."""
+    """Make the new core number of ``v``, ``fresh[v]``, the current one."""
     core[v] = fresh[v]
 
 
@@ -87,12 +87,12 @@ def lacks(v, value, core, state, left):
 
 
 def lets_go(u, v, w, core, state, left):
-    """Take ``u``, which was dropped, from the neighbours that count for ``v``."""
+    """Return -1 if ``u``, which was dropped, counted as a neighbour that could rise with ``v``; else 0."""
     return -1 if u != v and core[u] == core[v] else 0
 
 
 def has_lost(v, step, core, state, left):
-    """Drop the candidate ``v`` if too few neighbours are left."""
+    """Drop the candidate ``v`` if at most ``core[v]`` of its neighbours could rise with it."""
     few = state[v] == CANDIDATE and left[v] <= core[v]
     state[v] = DROPPED if few else state[v]
     return few

@@ -291,7 +291,7 @@ class PageRank(WholePasses):
 
     @classmethod
     def sample_params(cls, num_vertices: int, centre: int) -> dict[str, Any]:
-        """Iterate until the steps are below 1e-6."""
+        """Return parameters for tests: the tolerance is 1e-6."""
         return {"tol": 1e-6}
 
     def traffic(self, graph: Graph) -> int:

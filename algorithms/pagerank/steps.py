@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 
 class Passes(NamedTuple):
-    """Functions of passes over all vertices."""
+    """The vertex and edge functions of which a step over all vertices consists."""
 
     weight: Callable[..., Any]
     weigh: Callable[..., Any]
@@ -65,7 +65,7 @@ def factor_of(alpha):
 
 
 def jump(v, jumps, spread, alpha, dangling):
-    """Return what jumps and dangling vertices give to ``v``."""
+    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges."""
     return (1 - alpha + alpha * dangling.value) * jumps[v * spread]
 
 
@@ -76,7 +76,7 @@ def jump_and_dangling(v, jumps, spread, alpha, dangling):
 
 @cache
 def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
-    """Return what a neighbour gives in every step."""
+    """Return the edge function of a step: the share of rank that in-neighbour ``u`` passes to ``v``."""
 
     def pull(u, v, w, share, *others):
         if loops and u == v:
@@ -165,7 +165,7 @@ def reweighed(v, share, inv, new):
 
 
 def by_degree(v, graph, share, inv):
-    """Weigh a vertex of a graph whose edges weigh 1."""
+    """Note one over the degree of ``v`` in ``inv``, as all edges weigh 1, and adapt its share of rank per edge."""
     new = inverse(graph.degree(v))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -190,23 +190,23 @@ def by_degree_with_loop(v, graph, share, inv):
 
 
 def anyone(v):
-    """Keep every vertex."""
+    """Return True: for operators that take a test, to visit every vertex."""
     return True
 
 
 def measure(v, share, inv, mass):
-    """Add up the ranks."""
+    """Add the rank of ``v``, its share times its weight of out-edges, to the sum of all ranks, ``mass``."""
     mass.add(share[v] / abs(inv[v]))
 
 
 def normalise(v, share, inv, mass, dangling):
-    """Divide a rank by the sum of all."""
+    """Divide the share of ``v`` by the sum of all ranks, ``mass``; sum up those of vertices without out-edges."""
     share[v] = share[v] / mass.value
     dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
 def dangle(v, share, inv, dangling):
-    """Add up the ranks of dangling vertices."""
+    """Add the rank of ``v`` to the sum ``dangling`` if it has no out-edges."""
     dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
@@ -290,5 +290,5 @@ def visit(v, value, mark, epoch):
 
 
 def is_reached(v, mark, epoch):
-    """Return whether the vertex was reached."""
+    """Return whether ``v`` was reached in this update, whose number is ``epoch``."""
     return mark[v] == epoch

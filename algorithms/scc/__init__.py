@@ -55,7 +55,7 @@ def count_others(v, graph, in_degree, towards, away):
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Subtract an edge between two vertices from the counts of ``v``."""
+    """Return 1 for an edge to a vertex that was taken out, to subtract from the count of ``v``; 0 for a self-loop."""
     return 1 if u != v else 0
 
 
@@ -80,7 +80,7 @@ def heaviest(v, towards, away, root, best):
 
 
 def is_pivot(v, towards, away, root, ahead, behind, best):
-    """Return whether ``v`` was chosen; it reaches itself both ways."""
+    """Return whether ``v`` is the chosen pivot; start both searches at it if it is."""
     own = min(towards[v], away[v]) * SPAN + v
     chosen = root[v] == EMPTY and own == best.value
     ahead[v] = 1 if chosen else 0
@@ -91,7 +91,7 @@ def is_pivot(v, towards, away, root, ahead, behind, best):
 
 
 def reach(u, v, w):
-    """Mark ``v`` as reached."""
+    """Return 1: ``v`` is reached from ``u``."""
     return 1
 
 
@@ -126,7 +126,7 @@ def root_of(u, v, w, first, root):
 
 
 def member(u, v, w):
-    """Offer the id of a member to its root."""
+    """Offer the id of ``u`` to its root ``v``; the least one becomes the label."""
     return u
 
 

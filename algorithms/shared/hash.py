@@ -51,7 +51,7 @@ def _unspread(x: Any) -> Any:
 
 
 def unmixed(x: Any, key: Any) -> Any:
-    """Return the ``x`` of ``mixed(x, key)``."""
+    """Return the ``x`` of which ``mixed(x, key)`` made the argument: the inverse of a hash."""
     return _unspread(_unagain(_unlast(x)) ^ (key >> 32)) ^ (key & LOW)
 
 

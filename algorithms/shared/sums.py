@@ -71,7 +71,7 @@ class Weighting:
             )
 
     def applies(self, graph: Graph) -> bool:
-        """Return whether edge weights count."""
+        """Return whether sums over edges of ``graph`` are weighted: it has weights, and they were not refused."""
         return graph.weight_dtype is not None and self.asked is not False
 
     def is_float(self, graph: Graph) -> bool:

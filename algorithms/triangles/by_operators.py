@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def change_degree(u, v, w, degrees, by):
-    """Add to the degree of ``u``; self-loops do not count."""
+    """Add ``by`` to the degree of ``u`` for its edge to ``v``, unless that is a self-loop."""
     if u != v:
         atomic.add(degrees, u, by)
 

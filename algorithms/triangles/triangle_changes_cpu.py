@@ -46,7 +46,7 @@ def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
 
 @inner
 def edge_of(u, v):
-    """Return a number by which edges are ordered."""
+    """Return the edge as uint64, the smaller end in the upper half: such keys order edges."""
     return np.uint64(min(u, v)) << HALF | np.uint64(max(u, v))
 
 
@@ -64,7 +64,7 @@ def in_row(arcs, i, u):
 
 @inner
 def mark_keys(keys, count, marks, step):
-    """Mark the first ``count`` of ``keys``."""
+    """Mark the vertices among the first ``count`` of ``keys`` with ``step``; empty places are skipped."""
     for i in range(np.uint64(count)):
         x = keys[i]
         if x < TOMBSTONE:
@@ -73,7 +73,7 @@ def mark_keys(keys, count, marks, step):
 
 @inner
 def mark_row(g, hub, marks, step):
-    """Mark the neighbours of ``hub``."""
+    """Mark the neighbours of ``hub`` with ``step``."""
     if copies:
         keys, count = scratch(), 0
         for k in range(buckets(g, hub)):
@@ -211,7 +211,7 @@ def hide(arcs, i, u, marks, step, held, count):
 
 @inner
 def show(arcs, i, u, marks, held, count):
-    """Put back what :func:`hide` took."""
+    """Restore, from ``held``, the marks that :func:`hide` took from changed neighbours of ``u``."""
     while in_row(arcs, i, u):
         marks[np.uint32(arcs[i])] = held[count]
         count += 1

@@ -314,7 +314,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     @property
     def has_mark(self) -> bool:
-        """Whether inserted edges are marked."""
+        """Whether :meth:`mark` was called: insertions since then are remembered."""
         return self.pool.marked
 
     def updated(self) -> EdgeList:

@@ -51,7 +51,7 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
 
 
 def check_edges(g: Graph, degree: np.ndarray, num_vertices: int, *, ascending: bool) -> None:
-    """Verify the ids stored."""
+    """Check the destinations: each below ``num_vertices``, once per source, ascending if asked."""
     owner = np.repeat(np.arange(num_vertices), degree)
     ids = g.dst[np.arange(len(owner)) + (g.begin - (np.cumsum(degree) - degree))[owner]]
     require(not len(ids) or int(ids.max()) < num_vertices, "every destination is below num_vertices")

@@ -85,7 +85,7 @@ class PlacedGraph(Graph):
 
     @cached_property
     def places(self) -> tuple[int, ...]:
-        """Addresses on a CUDA device."""
+        """The addresses of the arrays on a CUDA device, as kernels take them."""
         return tuple(map(address, self))
 
 

@@ -63,7 +63,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
 
     @property
     def stored(self) -> EdgeList:
-        """The pool, as :func:`copy_segments` takes it."""
+        """The slots of all blocks as an :class:`EdgeList` without sources, for :func:`copy_segments`."""
         return EdgeList(self["dst"][:0], self["dst"], self["weight"])
 
     def kept_back(self) -> int:

@@ -38,7 +38,7 @@ class Budget:
 
     @property
     def held(self) -> int:
-        """Bytes that the store holds now."""
+        """Bytes that the store holds now: its arrays, cached scratch memory, and temporary arrays."""
         return self.arrays + self.cached + self.borrowed
 
     def allows(self, size: int) -> bool:
@@ -58,7 +58,7 @@ class Budget:
         self.borrowed += size
 
     def repay(self, size: int) -> None:
-        """Note that temporary arrays are gone."""
+        """Note that temporary arrays of ``size`` bytes are gone."""
         self.borrowed -= size
 
     @contextmanager

@@ -145,11 +145,11 @@ class CpuKernels:
         """Nothing is kept that depends on the arrays."""
 
     def read_counters(self, slabs: Slabs) -> list[int]:
-        """Return the counters."""
+        """Return the counters that kernels write; ``layout.py`` names their places."""
         return slabs.counters.tolist()
 
     def poll(self) -> Arrived | None:
-        """Return None: nothing is under way."""
+        """Return None: on the CPU no copy of counters is under way."""
         return None
 
     # -- batches -------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class CpuKernels:
         self._budget.repay(scratch.size)
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Nothing is kept between batches."""
+        """Do nothing: on the CPU no scratch memory is kept between batches."""
 
     def insert(
         self,
@@ -286,14 +286,14 @@ class CpuKernels:
         return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete a batch."""
+        """Delete the edges of a batch, and write what became of each to ``outcome``."""
         parts = self._cut(slabs, batch, outcome, NO_SCRATCH)
         calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
         threads.run(loops.delete_edges, calls)
         threads.run(Part.write, [(part, self._weight_words, outcome) for part in parts])
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Look a batch up."""
+        """Write to ``found`` (bool[n]) which edges are stored, and their weights to ``weight``, if given."""
         ranges, words = threads.ranges(len(src), threads.parts(len(src))), as_words(weight)
         rings = self._rings(len(ranges))
         calls = [(slabs, src, dst, own, found, words, *part) for own, part in zip(rings, ranges, strict=True)]
@@ -402,7 +402,7 @@ class CpuKernels:
         threads.run(maintain.gather, [(*given, *part) for part in pairwise([0, *cuts, size])])
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges, ordered by source."""
+        """Write all edges to arrays of their number, ordered by source; ``weight`` may be None."""
         given = slabs, src, dst, as_words(weight)
         threads.run(maintain.gather_all, [(*given, *share) for share in _shares(slabs, num_vertices)])
 

@@ -69,7 +69,7 @@ class Kernels(Protocol):
         """Return scratch memory for an insertion, accounted for in the budget; give it to :meth:`insert`, then back."""
 
     def release(self, scratch: Any) -> None:
-        """Give scratch memory back."""
+        """Give back the scratch memory that :meth:`scratch` returned."""
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
         """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is kept between batches."""
@@ -83,10 +83,10 @@ class Kernels(Protocol):
         """
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete a batch."""
+        """Delete the edges of a batch, and write what became of each to ``outcome``."""
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Look a batch up."""
+        """Write to ``found`` (bool[n]) which edges are stored, and their weights to ``weight``, if given."""
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
         """Free slabs that deletions have emptied, of the vertices whose first head slabs are from ``begin`` to ``end``.
@@ -143,7 +143,7 @@ class Kernels(Protocol):
         """Write the edges of the i-th vertex from ``offsets[i]`` on."""
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges, ordered by source."""
+        """Write all edges to arrays of their number, ordered by source; ``weight`` may be None."""
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
         """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""

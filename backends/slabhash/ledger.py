@@ -226,7 +226,7 @@ class Ledger:
         self._seen, self.behind, self._usual = self._issued, 0, NO_DEMAND
 
     def grown(self, capacity: int) -> None:
-        """Note that the pool has grown."""
+        """Note that the pool has grown to ``capacity`` slabs."""
         more = capacity - self.capacity
         self.capacity, self.free, self.space, self._usual = capacity, self.free + more, self.space + more, NO_DEMAND
 
@@ -321,7 +321,7 @@ class Ledger:
         return Demand(edges, need, quota, least, least + in_advance, ahead, sized)
 
     def reserve(self, demand: Demand) -> Reservation:
-        """Set slabs aside for a batch."""
+        """Take slabs for a batch of this demand from the free ones, and return what was taken."""
         slabs, ahead = demand.need + demand.quota, demand.ahead
         if ahead:
             if demand.ample <= self.free:
@@ -334,7 +334,7 @@ class Ledger:
         return Reservation(demand.edges, slabs, demand.quota, ahead, ticket, demand.least - demand.quota)
 
     def queued(self, edges: int) -> None:
-        """Note that a batch was queued."""
+        """Note that a batch which inserts up to ``edges`` edges was queued."""
         self.inserted += edges
         if self.promised:
             self.promised = max(0, self.promised - edges)

@@ -128,7 +128,7 @@ KERNELS = {
 
 @cache
 def cursor_declarations() -> str:
-    """Return what ``cursor.cuh`` needs of ``layout.py``."""
+    """Return the C++ constants and enums of ``layout.py`` that ``cursor.cuh`` uses."""
     return "\n".join([enum("", named(layout, *CURSOR_COUNTERS)), constants(named(layout, *CURSOR_LAYOUT))])
 
 

@@ -149,7 +149,7 @@ class SlabHashStore(Store):
 
     @property
     def has_mark(self) -> bool:
-        """Whether there was a mark."""
+        """Whether :meth:`mark` was called: insertions since then are remembered."""
         return bool(self.slabs.marked)
 
     def reserve(self, num_edges: int) -> None:

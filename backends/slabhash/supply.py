@@ -131,7 +131,7 @@ class Supply:
             done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
 
     def delete(self, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete a batch."""
+        """Delete the edges of a batch, write ``outcome``, and free slabs where that left many unused."""
         self._kernels.delete(self._pool.slabs, batch, outcome)
         self.changed(0, len(batch.src))
 

@@ -86,7 +86,7 @@ in_child(NOTICE.forget_others)
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Count what happens inside as compilation."""
+    """Return a context whose time counts as compilation."""
     NOTICE.start()
     try:
         yield

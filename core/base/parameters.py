@@ -70,7 +70,7 @@ def real(
 
 
 def flag(label: str, value: Any) -> bool:
-    """Return True or False."""
+    """Return ``value`` as a bool; raises ``ParameterError``, which names ``label``, if it is anything else."""
     if not isinstance(value, (bool, np.bool_)):
         raise ParameterError(f"{label} must be True or False, got {shown(value)}")
     return bool(value)

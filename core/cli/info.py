@@ -101,7 +101,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return what is worth knowing about a snapshot."""
+    """Return file, format, size, options and memory of a snapshot, by name."""
     graph = load_snapshot(path, reading, device="cpu")
     usage = graph.memory_usage()
     memory = f"{usage.used} bytes used, {usage.allocated} allocated, {usage.bytes_per_edge:.1f} per edge"

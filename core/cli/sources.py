@@ -31,7 +31,7 @@ class SourceType(click.Path):
         self._parts = parts
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
+        """Return the path to read; ``-`` is standard input, and a pattern stays as it is."""
         if str(value) == "-":
             return Path("/dev/stdin")
         if self._parts and glob.has_magic(str(value)) and not Path(value).exists():
@@ -46,7 +46,7 @@ class TargetType(click.Path):
         super().__init__(dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
+        """Return the path to write; ``-`` is standard output."""
         return STDOUT if str(value) == "-" else super().convert(value, param, ctx)
 
 
@@ -146,7 +146,7 @@ def load_snapshot(path: Path, reading: dict[str, Any], **options: Any) -> Graph:
 
 
 def describe(graph: Graph) -> str:
-    """Return one line about a graph."""
+    """Return a line with a graph's vertices, edges, direction, weights, backend and device."""
     direction = "directed" if graph.directed else "undirected"
     weights = "unweighted" if graph.weight_dtype is None else f"{graph.weight_dtype} weights"
     deleted = f" (and {len(graph.deleted_vertices)} deleted)" if graph.most_deleted else ""

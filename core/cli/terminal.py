@@ -115,7 +115,7 @@ def _print_table(grid: Grid) -> None:
 
 
 def rounded(value: Any) -> str:
-    """Return a cell of a table: numbers with six digits."""
+    """Return a cell of a table as text: floats with six digits."""
     import numpy as np
 
     if isinstance(value, (float, np.floating)):

@@ -28,7 +28,7 @@ class AgreedClock:
         return bool(self._comm.agree(self._clock.start()))
 
     def stop(self) -> None:
-        """End the span."""
+        """End the span that :meth:`start` began."""
         self._clock.stop()
 
     def seconds(self) -> float | None:

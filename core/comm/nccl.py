@@ -117,7 +117,7 @@ class NCCLComm(Comm):
         return array
 
     def smallest(self, array: Array) -> None:
-        """Reduce in place."""
+        """Replace every element by the smallest one of all ranks, in place."""
         if not is_on_device(array):
             self.host.smallest(array)
             return
@@ -127,7 +127,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_MIN, self._stream)
 
     def add(self, array: Array, *, agreed: bool = False) -> None:
-        """Add up in place."""
+        """Add up the arrays of all ranks, elementwise, in place."""
         if not is_on_device(array):
             self.host.add(array)
             return
@@ -162,7 +162,7 @@ class NCCLComm(Comm):
         return f"cuda:{self.index}" if device in ("auto", "cuda") else device
 
     def abort(self, reason: str) -> None:
-        """End the job."""
+        """End the job on all ranks; they raise with this reason."""
         self.host.abort(reason)
 
     @property

@@ -200,14 +200,14 @@ class SelfComm(Comm):
     """A job of one rank."""
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return a copy of what was passed."""
+        """Return a list with a copy of ``value``, that of the only rank."""
         return [value.copy() if is_array(value) else value]
 
     def abort(self, reason: str) -> None:
         """Do nothing: there is no other rank."""
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Divide nothing."""
+        """Return undivided stores and no partition: the only rank has all edges."""
         return make(*hints), None
 
 

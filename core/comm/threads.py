@@ -116,11 +116,11 @@ class ThreadComm(Comm):
         self.meeting, self.rank, self.size = meeting, rank, meeting.size
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Meet the other ranks."""
+        """Return what all ranks passed, in order of rank; waits for them."""
         return self.meeting.gather(self.rank, name, call_site(), _copied(value))
 
     def abort(self, reason: str) -> None:
-        """End the job."""
+        """End the job on all ranks; they raise with this reason."""
         self.meeting.abort(reason)
 
 

@@ -127,7 +127,7 @@ def exchange_pair(typing_context, array, index, old, new):
 
 @inner
 def effect_sum(array, index, value):
-    """``array[index] += value``."""
+    """Do ``array[index] += value`` as one step, for ``atomic.add``."""
     old = array[index]
     while not exchange(array, index, old, old + value):
         old = array[index]
@@ -151,7 +151,7 @@ def effect_max(array, index, value):
 
 @inner
 def effect_or(array, index, value):
-    """``array[index] |= value``."""
+    """Do ``array[index] |= value`` as one step, for ``atomic.or_``."""
     old = array[index]
     while not exchange(array, index, old, old | value):
         old = array[index]

@@ -218,7 +218,7 @@ class MachineCode(caching._Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """The folder of the entries."""
+        """The folder in which machine code is kept."""
         return None if (folder := cache.cache_folder()) is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -249,11 +249,11 @@ class MachineCode(caching._Cache):
             return None
 
     def enable(self) -> None:
-        """Use the entries on disk."""
+        """Read and write machine code on disk from now on."""
         self._enabled = True
 
     def disable(self) -> None:
-        """Neither read nor write entries."""
+        """Neither read nor write machine code on disk from now on."""
         self._enabled = False
 
     def flush(self) -> None:

@@ -44,7 +44,7 @@ class DeviceClock:
         return True
 
     def stop(self) -> None:
-        """End the span."""
+        """End the span that :meth:`start` began, on the stream; does not wait."""
         self._counts = self._counts and not UNFINISHED and NOTICE.seconds == self._compiled
         self._stamps[1].launch()
 

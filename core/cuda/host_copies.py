@@ -36,7 +36,7 @@ class HostCopies:
 
     @property
     def memory(self) -> int:
-        """Bytes of pinned memory."""
+        """Bytes of pinned memory that copies keep."""
         return PIECE * EACH * len(self._lanes or ())
 
     def __call__(self, arrays: Sequence[np.ndarray], targets: Sequence[Array], stream: Any) -> None:

@@ -70,7 +70,7 @@ class PinnedCounters:
         return not self.busy
 
     def wait(self) -> None:
-        """Wait for the last copy, there is one, but for nothing behind it."""
+        """Wait until the last copy of the counters has arrived, not for work queued after it; there must be one."""
         self._copied.synchronize()
         self.busy = False
 

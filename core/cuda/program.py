@@ -109,7 +109,7 @@ class Program:
 
 
 class Launch(NamedTuple):
-    """One launch: ``kernel(*given)``."""
+    """A launch that is prepared: ``kernel(*given)``, with the grid, the block and the arguments."""
 
     name: str
     kernel: Any

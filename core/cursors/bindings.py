@@ -74,7 +74,7 @@ def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
 
 @inner
 def copied(g, c, into, at):
-    """Return ``at``: long spans need not be copied."""
+    """Return ``at``: nothing is copied to ``into``, as long spans are read in place."""
     return at
 
 
@@ -102,7 +102,7 @@ def updated_segment(g, i):
 
 @inner
 def is_fresh(g, slot):
-    """Return True."""
+    """Return True: this cursor walks inserted edges only."""
     return True
 
 

@@ -54,7 +54,7 @@ def raise_pending(device: Device) -> None:
 
 
 def message(argument: int) -> str:
-    """Return what the error says."""
+    """Return the text of the error about an index out of range, of argument number ``argument``."""
     return f"a function indexes args[{argument}] out of its range"
 
 

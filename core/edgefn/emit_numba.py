@@ -98,7 +98,7 @@ def _numba_cast(kind: str, text: str) -> str:
 
 
 def numba_constant(kind: str, value: float) -> str:
-    """Return a constant of the given type."""
+    """Return the Python text of a constant that Numba gives the type ``kind``."""
     kind = storage(kind)
     if kind in (BOOL, "int64"):
         return f"({value})" if value < 0 else str(value)

@@ -218,7 +218,7 @@ class Expressions:
         return index
 
     def element(self, node: ast.expr, given: ast.expr) -> Node:
-        """Return an index."""
+        """Return the translated index of an array, an integer; raises ``EdgeFunctionError`` if it is none."""
         if isinstance(given, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
         index = self.expression(given)
@@ -263,7 +263,7 @@ class Expressions:
     # names
 
     def name(self, node: ast.Name) -> Node:
-        """Return what a name stands for."""
+        """Return the node of a variable, parameter or constant; raises ``EdgeFunctionError`` if it has none."""
         name = node.id
         if self.scope.depth == 0 and name in self.locals:
             if name not in self.flow.assigned:
@@ -279,7 +279,7 @@ class Expressions:
         return bound if bound is not None else self.outside(node)
 
     def example(self, name: str, words: WordsRef) -> str:
-        """Return how a field is read."""
+        """Return, for messages, how a field of ``name`` is read."""
         return f"{name}.{words.layout.fields[0].name}[v] for instance"
 
     def argument(self, node: ast.expr) -> Reference | None:

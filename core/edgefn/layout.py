@@ -34,12 +34,12 @@ class Field(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """Its width."""
+        """Width of the field in bits."""
         return 8 * self.dtype.itemsize
 
     @property
     def mask(self) -> int:
-        """Its bits in the word."""
+        """The bits of the field in the word, as an integer that has ones there."""
         return (2**self.bits - 1) << self.shift
 
     @property

@@ -60,7 +60,7 @@ def literal(value: Any) -> Node:
 
 
 def common(a: str, b: str) -> str:
-    """Return the common type of two."""
+    """Return the type to which a binary operator converts both of its operands."""
     if a != b and (is_word(a) or is_word(b)):
         raise Untranslatable("a tuple and a number have no common type")
     kind = promote(a, b)
@@ -70,7 +70,7 @@ def common(a: str, b: str) -> str:
 
 
 def convert(value: Node, kind: str) -> Node:
-    """Return ``value`` in another type."""
+    """Return the node of ``value`` converted to type ``kind``."""
     if value.type == kind:
         return value
     if value.is_const:

@@ -53,5 +53,5 @@ def promote(a: str, b: str) -> str | None:
 
 
 def cuda_type(kind: str) -> str:
-    """Return the C++ type in which a type of values is held."""
+    """Return the C++ type of values of type ``kind``: ``"float"`` for ``"float32"``, a word for a tuple."""
     return f"words::Word{kind[4:]}" if kind.startswith("word") else c_type(storage(kind))

@@ -58,7 +58,7 @@ class Permutation:
         return x
 
     def inverse(self, x: Any) -> Any:
-        """Return the number of each image."""
+        """Return the number, or numbers, of which the permutation makes ``x``."""
         for flipped, _, inverse in reversed(self._rounds):
             x = x ^ (x >> self._shift)
             x = ((x * inverse) & self._mask) ^ flipped
@@ -100,7 +100,7 @@ class EdgeStream(ABC):
 
 
 class UniformStream(EdgeStream):
-    """Every pair of vertices once, self-loops included, in random order: number i is what a permutation makes of i."""
+    """Every pair of ``2**scale`` vertices once, self-loops included, in random order."""
 
     distinct = True
 

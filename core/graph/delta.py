@@ -102,7 +102,7 @@ class Changes(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The exact lists of a delta."""
+    """The edges that a delta lists: inserted, deleted, and replaced, these with their old weights or None."""
 
     inserted: EdgeList
     deleted: EdgeList

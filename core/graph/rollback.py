@@ -33,10 +33,10 @@ def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None
 
 
 def insert_into(store: Store, edges: EdgeList) -> None:
-    """Insert edges."""
+    """Insert edges with their weights into a store: undoes a deletion."""
     store.insert(*edges)
 
 
 def delete_from(store: Store, edges: EdgeList) -> None:
-    """Delete edges."""
+    """Delete edges from a store: undoes an insertion."""
     store.delete(edges.src, edges.dst)

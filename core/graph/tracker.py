@@ -346,7 +346,7 @@ class Tracker(Generic[R]):
 
     @on_device_of("graph")
     def refresh(self) -> None:
-        """Compute from scratch."""
+        """Compute the result from scratch, whether or not it is current."""
         self._kept.compute()
 
     @on_device_of("graph")

@@ -143,7 +143,7 @@ def the_variant(*fields: Any) -> BatchKind:
 
 @cache
 def program(variant: BatchKind) -> Program:
-    """Return the kernel's program."""
+    """Return the program of ``ingest.cu`` for batches of this kind, one per kind."""
     return Program(Path(__file__).with_name("ingest.cu"), defines=variant.defines())
 
 
@@ -250,7 +250,7 @@ class Ingest:
 
     @property
     def guard(self) -> Array:
-        """``uint32[1]``, not zero if a batch of the current call is bad."""
+        """``uint32[1]`` on the device: not zero if a batch of the current call is invalid, so that kernels skip it."""
         return self._guards[self._calls & 1]
 
     def prepare(
@@ -484,7 +484,7 @@ class Ingest:
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
-    """Return the exception for one block of the status."""
+    """Return the exception for what the kernel noted about the first bad entry of a batch, ``found``."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Column(Protocol):
-    """Values by vertex."""
+    """Protocol of what gives a table its values, by vertex."""
 
     def at(self, vertex: int) -> Any:
         """Return the value of one vertex."""
@@ -33,7 +33,7 @@ class Values(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What a table is decoded from."""
+    """What a table by node is decoded from: nodes, their vertices, and a column of values."""
 
     nodes: Sequence[Hashable]  #: by vertex; more may be appended later
     numbers: Mapping[Hashable, int]  #: the vertex of each node

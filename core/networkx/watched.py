@@ -79,7 +79,7 @@ class EdgeData(Part):
 
 
 class Row(Part):
-    """The edges of ``_node``, by neighbour."""
+    """The edges of one node of a watched graph: their attributes by neighbour."""
 
     __slots__ = ()
 
@@ -123,7 +123,7 @@ class WatchedEdge(EdgeData):
     WRITES: ClassVar = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault")
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """As that of dictionaries."""
+        """Set attributes as ``dict.update`` does; note the change."""
         if kwargs or (args and args[0]):
             _touch(self)
             dict.update(self, *args, **kwargs)

@@ -86,7 +86,7 @@ def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layo
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
-    """Return the call of a push into ``out``."""
+    """Return ``fn``, compiled for the types of its arguments, for pushes into ``out``, with the values to pass."""
     one_of("reduce", reduce, PUSHES)
     layout, dtype = None, None
     if reduce == "argmin":
@@ -130,7 +130,7 @@ def bind_pull(
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of a function per vertex."""
+    """Return ``fn``, compiled for the types of its arguments, for one call per vertex, with the values to pass."""
     arguments, values = arguments_of(graph, args)
     return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
 

@@ -75,7 +75,7 @@ class Pull:
             )  # fmt: skip
 
     def everything(self, scheme: str) -> Any:
-        """Pull for all vertices; return one value per vertex."""
+        """Pull for all vertices, each rank for its own; return the value of every vertex, on all ranks."""
         made = checks.result_array(self.graph, self.call, self.out, self.graph.num_vertices)
         self.run(self.part.own, None, made, scheme)
         self.part.share_rows(None, [made])
@@ -105,7 +105,7 @@ class Pull:
         return made
 
     def layers(self, layers: Layers, scheme: str) -> Any:
-        """Pull for each layer in turn."""
+        """Pull for one layer of vertices after the other, each of which sees the values of those before."""
         checks.belongs(self.graph, layers, "the set of layers")
         xp = self.part.xp
         stored, kept = checks.stored(self.graph, self.call, self.out, aliased=True), [xp.empty(0, np.uint32)]

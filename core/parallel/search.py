@@ -51,7 +51,7 @@ class Search:
         self._part, self._forest, self._of_rank = part, forest, of_rank
 
     def run(self, roots: Frontier) -> Propagated:
-        """Compute from scratch; collective."""
+        """Search from the roots level by level, on all ranks together; return what ``propagate`` does."""
         part, comm = self._part, self._part.comm
         with comm.alike():  # the last that may fail on one rank
             self._prepare()

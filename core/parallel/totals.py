@@ -33,7 +33,7 @@ class Totals:
         return bool(self._scalars)
 
     def begin(self) -> None:
-        """Begin an operator."""
+        """Note the totals of all scalars as an operator begins: what this rank adds is found by them."""
         self._before = [scalar.total.copy() for scalar in self._scalars]
         # for a part of the work, and by all alike
         self._added = [self._xp.full(2, scalar.neutral, scalar.dtype) for scalar in self._scalars]

@@ -67,11 +67,11 @@ class Half:
         self.outcomes: list[Outcome] = []
 
     def wait(self) -> None:
-        """Wait until edges are counted."""
+        """Wait until the number of edges that this rank picks is known."""
         self._picking.wait(self.part.comm.wait)
 
     def pick(self) -> None:
-        """Pick the edges of this rank."""
+        """Keep the edges of the batch that this rank stores."""
         self.own = self._picking.own()
 
     def reserve(self) -> None:
@@ -186,7 +186,7 @@ class Batch:
         self._is_prepared = True
 
     def carry_out(self, number: int) -> list[int]:
-        """Change the stores of all ranks in slices, and combine what became of the edges; or raise on all.
+        """Change the stores of all ranks, in ``number`` slices, and combine the outcomes; or raise the error on all.
 
         Returns:
             The arcs that each rank held before.

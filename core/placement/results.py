@@ -43,7 +43,7 @@ class Results:
         self._words = part.xp.zeros(end, np.uint64)
 
     def clear(self) -> None:
-        """Forget what was written."""
+        """Set all status words to 0, for another batch."""
         self._words.fill(0)
 
     def merge(self) -> None:

@@ -160,7 +160,7 @@ class PartitionedStore(Store):
         return EdgeList(self.part.comm.joined(edges.src), self.part.comm.joined(edges.dst), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look edges up at their owners."""
+        """Look edges up on the ranks that hold them; all ranks pass the same and get the whole answer."""
         self.part.comm.same({"src": src, "dst": dst})
         at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)

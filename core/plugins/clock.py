@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Begin a span; return False where the last one is not over yet."""
 
     def stop(self) -> None:
-        """End the span."""
+        """End the span that :meth:`start` began."""
 
     def seconds(self) -> float | None:
         """Return the length of the last span, 0 if it does not count; None if it is not over, as far as is known."""
@@ -38,7 +38,7 @@ class HostClock:
         return True
 
     def stop(self) -> None:
-        """End the span."""
+        """End the span that :meth:`start` began."""
         self._length = time.perf_counter() - self._began if NOTICE.seconds == self._compiled else 0.0
 
     def seconds(self) -> float | None:

@@ -120,7 +120,7 @@ def source_ranges(keys: Array) -> list[slice]:
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Count the entries of a kind."""
+    """Write the number of entries of a located batch that are of this kind to ``batch.most``."""
     batch.most = sum(threads.over(len(batch), count_kind, batch.kind, kind, unit=1 / 8))
 
 

@@ -49,10 +49,10 @@ def fetch_far(s, u):
 
 @inner
 def step(graph, state, change, u, v, w, counts):
-    """Bring the state up to date."""
+    """Follow one changed edge; replaced by the algorithm's (see ``suricate.plugins.step``)."""
     return 0, 0
 
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the answer."""
+    """Write the answer after event ``i`` to ``recorded``, row ``at``; replaced by the algorithm's."""

@@ -68,7 +68,7 @@ class Pieces:
 
     @property
     def kept(self) -> Kept | None:
-        """What holds the algorithm; None: degrees."""
+        """The state of the tracked algorithm; None where degrees alone are replayed."""
         tracker = self.answers.tracker
         return None if tracker is None else tracker._kept
 

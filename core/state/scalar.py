@@ -65,7 +65,7 @@ class Scalar:
 
     @property
     def neutral(self) -> Any:
-        """The value that changes no total."""
+        """The value that changes no total: 0 for sums, the largest number for minima, and so on."""
         return _neutral(self.op, self.dtype)
 
     def read(self) -> Any:

@@ -129,7 +129,7 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """Replace arrays of the same names."""
+        """Put these arrays in place of those of the same names."""
         self._arrays.update(arrays)
         self._graph = None
 

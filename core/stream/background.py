@@ -25,14 +25,14 @@ class Ending(Future[None]):
     seen = False
 
     def result(self, timeout: float | None = None) -> None:
-        """As of ``Future``."""
+        """Return None, or raise what ended the loop; see ``Future.result``."""
         try:
             super().result(timeout)
         finally:
             self.seen |= self.done()
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
-        """As of ``Future``."""
+        """Return what ended the loop, None if nothing failed; see ``Future.exception``."""
         try:
             return super().exception(timeout)
         finally:

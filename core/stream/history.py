@@ -40,7 +40,7 @@ class History:
         self.seconds += slide.took["total"]
 
     def frame(self) -> Frame:
-        """Return the rows."""
+        """Return a :class:`Frame` with a row per slide."""
         return Frame(self._columns())
 
     def _columns(self) -> dict[str, np.ndarray]:

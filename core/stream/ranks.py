@@ -39,12 +39,12 @@ class Head(NamedTuple):
 
     @classmethod
     def of(cls, change: Change) -> Head:
-        """Return the head of a change."""
+        """Return what a change has besides its arrays of edges."""
         counts = change.gone.shape[1], change.new.shape[1], change.value is not None
         return cls(*counts, change.left, change.taken, change.unmatched, change.top, change.fresh, change.attributes)
 
     def change(self, gone: Array, new: Array, value: Array | None) -> Change:
-        """Return the change with these lists."""
+        """Return the change that has this head and these arrays of edges."""
         return Change(gone, new, value, self.fresh, self.left, self.taken, self.unmatched, self.top, self.attributes)
 
 

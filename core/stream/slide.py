@@ -46,7 +46,7 @@ class Slide:
 
     @property
     def delta(self) -> Delta:
-        """What changed with this slide."""
+        """What the slide changed, a :class:`suricate.Delta`; valid until the next slide closes."""
         self._demand_current()
         return self._delta
 

@@ -109,7 +109,7 @@ class JobTracker:
         self._result = of_fields(pattern, fields)
 
     def advance(self) -> None:
-        """Take note of a slide."""
+        """Count a slide, and compute the result if it is due (``every``)."""
         self.slides += 1
         if self.every > 1 and self.slides % self.every == 0:
             self._result = self._graph.compute(self.kind, **self._params)

@@ -172,7 +172,7 @@ class Window:
 
     @property
     def has_unit(self) -> bool:
-        """Whether times have a unit."""
+        """Whether times have a unit: dates, or numbers with ``time_unit``."""
         return self.contents.has_unit
 
     @property
@@ -182,7 +182,7 @@ class Window:
 
     @property
     def late(self) -> int:
-        """The number of late events."""
+        """The number of events so far that came after their slide had closed."""
         return self.contents.late.count
 
     @property

@@ -454,7 +454,7 @@ class AlgorithmConformance:
 
 
 def as_parts(result: Any) -> tuple[Any, ...]:
-    """Return the parts of a result."""
+    """Return the fields of a result; an array alone is its only one."""
     return result if isinstance(result, tuple) else (result,)
 
 

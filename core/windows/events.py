@@ -88,7 +88,7 @@ def _concatenated(parts: Sequence[Any]) -> Any:
 
 
 def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
-    """Return no events."""
+    """Return :class:`Events` without rows, with these dtypes."""
     dtypes = np.int64, np.uint32, np.uint32, weight_dtype, None, attributes
     return Events(*(None if dtype is None else np.empty(0, dtype) for dtype in dtypes))  # type: ignore[arg-type]
 

@@ -289,7 +289,7 @@ def rehash(g, v, per_bucket, quota):
 
 @inner
 def has_outgrown(g, v, per_bucket):
-    """Return whether ``v`` has outgrown its buckets."""
+    """Return whether ``v`` has so many edges per bucket that it is to be rehashed."""
     return g.vertex[degree_place(v)] > REHASH_AT * bucket_count(g, v) * per_bucket
 
 
@@ -363,7 +363,7 @@ def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, head
 
 @inner
 def leave(g, v, per_bucket, quota):
-    """Return -1: ``v`` keeps its buckets for now."""
+    """Return -1 in place of a rehash: ``v`` keeps its buckets for now."""
     return np.int64(-1)
 
 

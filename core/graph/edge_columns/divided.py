@@ -31,7 +31,7 @@ MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at 
 
 
 class DividedTable(EdgeTable):
-    """The rows of one rank."""
+    """The columns of the edges that one rank of a divided graph holds."""
 
     def __init__(self, part: Partition, device: Device, kinds: Mapping[str, Kind]) -> None:
         super().__init__(device, kinds)
@@ -68,7 +68,7 @@ class DividedTable(EdgeTable):
         self._answers = {}
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Note that a change failed."""
+        """Note that a change failed: rows are compared with the stores before the next one."""
         self.is_stale = True
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:

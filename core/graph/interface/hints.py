@@ -59,7 +59,10 @@ class Hint:
 
 
 class Hinted:
-    """Base of classes that have hints: as class attributes, as ``__getattr__`` makes all attributes slow to read."""
+    """Base of classes that name their own method where one of NetworkX is asked for (``graph.adj``: adjacency(v)).
+
+    They are class attributes, as ``__getattr__`` would make all attributes slow to read.
+    """
 
 
 for _name in HINTS:

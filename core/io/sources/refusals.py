@@ -43,7 +43,7 @@ class Refusals:
 
     @property
     def writes(self) -> bool:
-        """Whether there is a file."""
+        """Whether refused rows are written to a file."""
         return self._path is not None
 
     def mute(self) -> None:

@@ -129,7 +129,7 @@ class Sorted(Source):
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Those of the source."""
+        """Where malformed rows of the sorted source go, one per file source."""
         return self._source.refusals
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -145,7 +145,7 @@ class Sorted(Source):
 
 
 class Several(Source):
-    """A source made of others."""
+    """Base of sources that are made of others: ``st.chain`` and ``st.merge``."""
 
     def __init__(self, *sources: Any) -> None:
         self._sources = [as_source(each) for each in sources]

@@ -121,12 +121,12 @@ def then(v, given, *args):
 
 @inner
 def commit(v, *args):
-    """Third phase."""
+    """Do nothing; replaced by ``commit``, the third phase of a round, where there is one."""
 
 
 @inner
 def combine(old, new):
-    """Return the reduction of two values."""
+    """Return two values reduced to one; replaced by the operator's ``reduce``."""
     return old + new
 
 
@@ -153,7 +153,7 @@ def store(out, v, value):
 
 @inner
 def put(out, i, value):
-    """Write a reduced value."""
+    """Write the reduced value of entry ``i`` to ``out``."""
     out[i] = value
 
 

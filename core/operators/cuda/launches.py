@@ -31,7 +31,7 @@ NO_SPLITS = False, np.uint32(EMPTY), (NULL, NULL, NOTHING)
 
 
 def blocks(items: int, per_block: int) -> int:
-    """Return how many blocks serve ``items``."""
+    """Return the number of blocks for ``items`` at ``per_block`` each, rounded up."""
     return -(-items // per_block)
 
 

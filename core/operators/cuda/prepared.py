@@ -193,7 +193,7 @@ class Advance(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Push once; return what changed."""
+        """Push once from ``frontier`` or all vertices; return the frontier of vertices that changed."""
         whole, scheme = (self.walk.packed, self.walk.bound), self.scheme
         queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()
         step = self._stamps.steps(1)

@@ -80,7 +80,7 @@ class MapOfAll:
         return kind == self._kind and self._graph.num_vertices == self._size
 
     def run(self) -> None:
-        """Launch it."""
+        """Launch the function for all vertices."""
         self._launch.launch()
 
 

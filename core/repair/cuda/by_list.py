@@ -51,7 +51,7 @@ class Counts(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Where levels by lists have stopped."""
+    """Where a search by lists ended: levels and vertices that pushed, and what the last level found."""
 
     levels: int  #: that pushed
     pushed: int  #: vertices that did

@@ -227,7 +227,7 @@ class Levels:
         self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
 
     def take_offers(self, offers: Array, capacity: int) -> None:
-        """Take the offers of all ranks."""
+        """Write the words that ranks offer to the vertices of this rank, where they are smaller."""
         self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
 
     def pack_parents(self) -> None:

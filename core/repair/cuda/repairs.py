@@ -91,7 +91,7 @@ class Repairs:
         return launches.compute(roots, order)
 
     def levels(self, rank: int, ranks: int, low: int, high: int) -> Levels:
-        """Return the launches of a search of several ranks, of which this one has the rows of ``[low, high)``."""
+        """Return the kernels of a search by several ranks, of which ``rank`` has vertices ``low`` to ``high - 1``."""
         _, call, words, _, _ = self._given
         return Levels(self.graph, call, words, rank, ranks, low, high)
 

@@ -97,7 +97,7 @@ class SharedSteps:
         return threads.compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
 
     def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
-        """Make step ``number`` of a search, as a push or a pull; see ``propagate_once.py``."""
+        """Make a step of a search from ``vertices``, by push or pull; return how many vertices it queued."""
         if self._pulls(vertices, first, equal=equal):
             return self._pull(first, number, equal=equal, queue=queue)
         self.push(vertices, first + number + 1)
