@@ -30,6 +30,7 @@ NAMES = ("hits", "katz", "eigenvector")
 
 class TestHITS(AlgorithmConformance):
     algorithm = HITS
+    num_vertices = 20
     params = (LOOSE, {**MANY, "normalized": False, "weighted": False})
     weights = (0, 1, 2)
     examples = 1
@@ -46,6 +47,7 @@ class TestKatz(AlgorithmConformance):
 
 class TestEigenvector(AlgorithmConformance):
     algorithm = Eigenvector
+    num_vertices = 20
     params = (LOOSE, {**LOOSE, "weighted": False, "nstart": {0: 1, 4: 2}})
     weights = (0, 1, 2)
     examples = 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import inspect
+import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +29,21 @@ STATIC = (
 )  # fmt: skip
 TEMPORAL = ("CollegeMsg.txt.gz", "email-Eu-core-temporal.txt.gz", "sx-mathoverflow.txt.gz")
 FILES = (*(f"static/{name}" for name in STATIC), *(f"temporal/{name}" for name in TEMPORAL))
-ON = [(name, backend_at(number)) for number, name in enumerate(FILES)]  # each file on some backend
+LARGE = re.compile("DBLP|NotreDame|USA|delaunay|luxembourg|mathoverflow|twitter")  #: seconds each
+
+
+def each(names: Iterable[str], *, on_backends: bool = True) -> list[Any]:
+    """The names of files as parameters of tests, each file with some backend."""
+    return [
+        pytest.param(
+            *([name, backend_at(FILES.index(name))] if on_backends else [name]),
+            marks=[pytest.mark.slow] if LARGE.search(name) else [],
+        )
+        for name in names
+    ]
+
+
+ON = each(FILES)
 LDBC = "reference/ldbc-graphalytics/example"
 UNREACHED = 2**63 - 1  # LDBC's level of vertices that a search does not reach
 
@@ -112,7 +128,9 @@ def test_breadth_first_search(
     assert level[level >= 0].sum(dtype=np.int64) == graph_file.number(f"{prefix}_sumdist")
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if ".gr" in name or "weighted" in name])
+@pytest.mark.parametrize(
+    "name", each((name for name in FILES if ".gr" in name or "weighted" in name), on_backends=False)
+)
 def test_shortest_paths(data_dir: Path, device: su.devices.Device, name: str) -> None:
     graph_file = known(data_dir, name)
     graph = built(graph_file, device, directed=True, weighted=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,21 +29,29 @@ COLLAPSE, STEPS = "20070917", 5
 def graphs_of(folder: Path, stream: str) -> list[np.ndarray]:
     """The keys of the arcs at five moments, one after the other: around the collapse, or after every window."""
     if stream == "caida":
-        arcs, steps = np.empty(0, np.uint64), list(io.read_events(folder / "dynamic/as-caida.events.txt.xz"))
+        base, steps = np.empty(0, np.uint64), list(io.read_events(folder / "dynamic/as-caida.events.txt.xz"))
         last = [step.label for step in steps].index(COLLAPSE) + STEPS - 2
     else:
-        base = io.read(folder / "dynamic/enron-dynamic.base.txt.gz")
-        arcs, steps = (
-            edge_keys(base.src, base.dst),
+        file = io.read(folder / "dynamic/enron-dynamic.base.txt.gz")
+        base, steps = (
+            edge_keys(file.src, file.dst),
             list(io.read_events(folder / "dynamic/enron-dynamic.updates.txt.gz")),
         )
         last = len(steps) - 1
-    found = []
-    for step in steps[: last + 1]:
-        gone, new = (edge_keys(part.src, part.dst) for part in (step.deletions, step.insertions))
-        arcs = np.union1d(np.setdiff1d(arcs, gone), new)
-        found.append(arcs)
-    return found[-STEPS:]
+    found = [after(base, steps[: last + 2 - STEPS])]
+    for step in steps[last + 2 - STEPS : last + 1]:
+        found.append(after(found[-1], [step]))
+    return found
+
+
+def after(arcs: np.ndarray, steps: Sequence[Any]) -> np.ndarray:
+    """The keys of the arcs after some steps: those of which the last that is told is that they came."""
+    parts = [arcs]
+    for step in steps:
+        parts += [edge_keys(part.src, part.dst) for part in (step.deletions, step.insertions)]
+    came = np.repeat(np.arange(len(parts)) % 2 == 0, [len(part) for part in parts])
+    keys, last = np.unique(np.concatenate(parts)[::-1], return_index=True)
+    return keys[came[::-1][last]]
 
 
 def both_ways(keys: np.ndarray) -> np.ndarray:

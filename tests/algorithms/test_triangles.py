@@ -11,6 +11,7 @@ import pytest
 import suricate as su
 from suricate.algorithms.triangles import Triangles, TrianglesResult
 from suricate.base.devices import Device
+from suricate.cpu.plain import PLAIN
 from suricate.errors import ParameterError, RequirementError
 from suricate.testing import OwnKernelsConformance
 
@@ -192,7 +193,7 @@ def test_batches_between_vertices_of_many_neighbours(
 @pytest.mark.parametrize("some", [70, 150])
 def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, device: Device, some: int) -> None:
     """The neighbours of the others are looked up at the hub, on CUDA by all blocks; triangles lose two edges there."""
-    n = 3000
+    n = 1200 if PLAIN else 3000
     rng = np.random.default_rng(1)
     graph = undirected(n, backend, device)
     graph.insert_edges(np.zeros(n - 1, int), np.arange(1, n))
@@ -210,7 +211,7 @@ def test_batches_between_a_hub_and_vertices_of_some_neighbours(backend: str, dev
 
 def test_a_hub_whose_adjacency_is_in_no_order() -> None:
     """On the CPU, where the cursor could list common neighbours of ordered ones."""
-    n, rng = 3000, np.random.default_rng(1)
+    n, rng = 1200 if PLAIN else 3000, np.random.default_rng(1)
     graph = su.Graph(n, backend="hornet_like", device="cpu", directed=False, sorted_adjacencies=False)
     graph.insert_edges(np.zeros(n - 1, int), rng.permutation(np.arange(1, n)))
     graph.insert_edges(np.repeat([1, 2], 70), rng.integers(3, n, 140))

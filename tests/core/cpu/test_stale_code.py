@@ -172,9 +172,8 @@ def warm(tmp_path_factory):
 
 
 TOGETHER = (  # edits that do not recompile the same functions, since a process takes seconds to start
-    ("template", "constant of a layout", "constant of a plugin", "another algorithm", "comment"),
+    ("loop", "template", "constant of a layout", "constant of a plugin", "another algorithm", "comment"),
     ("inner function", "intrinsic", "constant of an edge function", "header"),
-    ("loop",),
 )
 
 

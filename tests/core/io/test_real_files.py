@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ FILES = (
     "static/wiki-Vote.txt.gz", "temporal/CollegeMsg.txt.gz", "temporal/email-Eu-core-temporal.txt.gz",
     "temporal/sx-mathoverflow.txt.gz",
 )  # fmt: skip
+LARGE = re.compile("DBLP|NotreDame|USA|delaunay|luxembourg|mathoverflow|twitter")  #: a second each to read
+EACH = [pytest.param(name, marks=[pytest.mark.slow] if LARGE.search(name) else []) for name in FILES]
 # windows of enron-dynamic: arcs that are there after each
 ENRON_ARCS = (
     32190, 35488, 36060, 36239, 34686, 31549, 33789, 38155, 36531, 39229, 37362, 37811, 37811, 33492, 28255, 26066,
@@ -37,7 +40,7 @@ def test_no_file_is_left_out(facts):
     assert set(FILES) == set(facts)
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", EACH)
 def test_facts(data_dir, facts, name):
     fact, file = facts[name], io.read(data_dir / name)
     one_based = file.format in ("mtx", "gr")
@@ -57,7 +60,7 @@ def test_facts(data_dir, facts, name):
     assert file.sha256 == fact["sha256_uncompressed"]
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", EACH)
 def test_relabelled(data_dir, name):
     plain, file = io.read(data_dir / name), io.read(data_dir / name, relabel=True)
     assert file.num_vertices == len(file.labels) == len(np.unique(np.concatenate((plain.src, plain.dst))))

@@ -13,7 +13,7 @@ from suricate.parallel import Comm, run
 from suricate.plugins.algorithm import Algorithm
 
 pytestmark = pytest.mark.plain
-SIDE = 7
+SIDE = 5
 N = SIDE * SIDE + 1  #: a grid with a hub beside it
 OF_HISTORY = ("coloring", "label_propagation")  #: valid, but another one than that of one process
 
@@ -27,7 +27,8 @@ def grid() -> np.ndarray:
 
 def batches(rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
     """Edges to delete and to insert, in turn."""
-    edges, hub = grid(), np.stack((np.full(9, N - 1), np.arange(0, N - 1, 6)))
+    edges, others = grid(), np.arange(0, N - 1, 4)
+    hub = np.stack((np.full(len(others), N - 1), others))
     few = rng.integers(0, N, (2, 12))
     return [(edges[:, :0], edges), (edges[:, ::11], hub), (hub[:, :3], few), (edges[:, 5:60:7], few[::-1]), (few, hub)]
 

@@ -110,6 +110,7 @@ def triangles(graph: su.Graph) -> list[Any]:
     return found
 
 
+@pytest.mark.interpreted  # compiled it takes as long as hundreds of other tests; below, triangles are
 @pytest.mark.parametrize("directed", [True, False], ids=["directed", "undirected"])
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_intersections_are_those_of_one_process(ranks: int, directed: bool, slices: int) -> None:
