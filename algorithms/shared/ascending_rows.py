@@ -43,7 +43,7 @@ class AscendingRows:
         self._used, self.dst = 0, self._xp.zeros(1, np.uint32)  # one more place, so that an empty row has an index
         self.offsets: Array | None = None
         if all_at_once:
-            self._copy_all(graph.num_vertices)
+            self._copy_all(graph.num_vertices, graph.most_arcs)
 
     def choose(self, vertices: Array, bits: Array) -> Array:
         """Return a random neighbour of each of ``vertices``, ``uint32[k]``; EMPTY if this rank has none.
@@ -58,9 +58,9 @@ class AscendingRows:
         place = self._begin[vertices] + (count * (bits >> np.uint64(32)) >> np.uint64(32)).astype(np.int64)
         return self._xp.where(count > 0, self.dst[place], np.uint32(EMPTY))
 
-    def _copy_all(self, num_vertices: int) -> None:
+    def _copy_all(self, num_vertices: int, most_arcs: int) -> None:
         xp = self._xp
-        if self._store.num_edges > AT_A_TIME:
+        if most_arcs > AT_A_TIME:
             self._copy(xp.arange(num_vertices, dtype=np.uint32))
             self.offsets = xp.append(self._begin, self._used)
             return

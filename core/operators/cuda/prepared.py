@@ -48,7 +48,9 @@ def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
     """Return the prepared call of an operator, None if it is unusual."""
-    if call.function.leading[0] == "i" or call.reduce in AT_ONCE or not graph.num_vertices:
+    if (call.function.leading[0] == "i" and operator != "vertex_map") or call.reduce in AT_ONCE:
+        return None
+    if not graph.num_vertices:
         return None
     if over == "both" or scheme in ("bucket", "updated"):
         return None
@@ -64,6 +66,7 @@ class Prepared:
 
     def __init__(self, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str) -> None:
         self.call, self.over, self.scheme = call._replace(values=()), over, scheme  # it keeps no array alive
+        self.takes_position = call.function.leading[0] == "i"  # and serves repeats, too
         self.size, self.xp, self.device = graph.num_vertices, graph.device.xp, graph.device
         self.counters, self.full = graph.workspace.state(Counters), full_grid(graph.device)
         view = graph.view(over)
@@ -102,7 +105,7 @@ class Prepared:
         if frontier is None or (frontier.is_all and frontier.capacity == self.size):
             return self.run(graph, None, (0, 0, self.size), self.size, args)
         most, known = frontier.at_most, frontier.known_count
-        if not most or not frontier.distinct or frontier.is_all or self.scheme == "scan":
+        if not most or not (frontier.distinct or self.takes_position) or frontier.is_all or self.scheme == "scan":
             return MISSED
         counted = (0, known) if known is not None else (frontier.count_address, 0)
         return self.run(graph, frontier, (frontier.buffer.data.ptr, *counted), most, args)
@@ -156,11 +159,11 @@ class VertexMap(Prepared):
         kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
         grid = min(blocks(most, BLOCK), self.full)
         self.launch("map_vertices", grid, (self.walk.bound,), (*listed, kept.data.ptr, count.address), (), args)
-        return Frontier(self.device, kept, count, num_vertices=self.size)
+        return Frontier(self.device, kept, count, num_vertices=self.size, distinct=not self.takes_position)
 
     def program(self) -> Program:
         """Return the program of the kernel, which walks nothing."""
-        return program_of("vertex_map.cu", None, self.call, HAS_POSITION=0, KEEPS=1)
+        return program_of("vertex_map.cu", None, self.call, HAS_POSITION=int(self.takes_position), KEEPS=1)
 
 
 class EdgeMap(Prepared):

@@ -41,6 +41,11 @@ def above(v, x, bound):
     return x[v] > bound
 
 
+def noted(i, v, x, out, bound):
+    out[i] = x[v] + i
+    return x[v] > bound
+
+
 def add_up(u, v, w, total, factor):
     su.atomic.add(total, v, factor)
 
@@ -141,6 +146,21 @@ def test_maps(backend, device):
             )
         changed_between(graph, rng)
     assert sum(one.uses for one in made(graph)) > 4 * TIMES
+
+
+def test_maps_with_positions(backend, device):
+    graph, rng, xp = hub_graph(backend, device), np.random.default_rng(4), device.xp
+    x, out, lists = xp.asarray(rng.integers(0, 1000, N)), xp.zeros(N, np.int64), (rng.integers(0, N, N), np.full(9, 7))
+    for turn in range(TIMES):
+        for ids in lists:
+            values = device.to_numpy(x)[ids]
+            places = su.Frontier(device, xp.asarray(ids.astype(np.uint32)), num_vertices=N, distinct=False)
+            kept = su.vertex_map(graph, places, noted, args=(x, out, 100 * turn))
+            np.testing.assert_array_equal(device.to_numpy(out)[: len(ids)], values + np.arange(len(ids)))
+            assert sorted(kept.vertices.tolist()) == sorted(ids[values > 100 * turn].tolist())
+            assert not kept.distinct
+        changed_between(graph, rng)
+    assert sum(one.uses for one in made(graph)) > TIMES
 
 
 def test_what_a_function_sees_from_outside_may_change(device, monkeypatch):
