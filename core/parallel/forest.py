@@ -42,7 +42,6 @@ class Repairs:
 
     def __init__(self, part: Partition, forest: Forest, graph: Graph) -> None:
         self.part, self.forest, self.graph, self.xp = part, forest, graph, part.xp
-        self.of_rank = forest.of_same_functions()  # on the graph of this rank
 
     @cached_property
     def first(self) -> Forest:
@@ -62,7 +61,7 @@ class Repairs:
         graph = part.follow()
         uniform = self.forest.uniform and roots is not None and order is None and self._are_level(roots)
         if roots is not None and uniform and self._can_search():
-            return Search(part, self.forest, self.of_rank).run(roots)
+            return Search(part, self.forest).run(roots)
         self.push = Push(part, self.forest.offer, words, (words, *self.forest.args), "argmin", "out", None)
         self.push.altered = []
         if roots is None and self.push.asking.first.edges:  # offers ask for edges, which an exchange has to answer

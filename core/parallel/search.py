@@ -9,6 +9,8 @@ level before, which are the same on all ranks:
   So the sizes are known, and no rank has to tell.
 - Levels of few arcs push by lists (``suricate.repair.cuda.by_list``): ranks exchange offers, and nothing else. The host
   queues the next level while it is told how the last one went. If a frontier has too many arcs, they stop.
+- Once few arcs lead to what was not reached, ranks exchange these, and each computes all levels that are left by itself
+  (``suricate.repair.cuda``, ``few_arcs.cuh``).
 
 Ranks meet on the host once, ahead of the first level. A level costs a read of the counts. At the end each rank gets the
 parents from the owners: it has the keys, which are those of the level.
@@ -35,6 +37,8 @@ PUSHED = 2  #: offers of all ranks in a push are to at most one in so many of al
 LEAST = 1 << 10  #: or to so many of each rank
 #: offers of all ranks, to as many or fewer vertices, for which a level by lists has places: 1.6 MB
 PLACES = 1 << 17
+#: arcs into what was not reached with which each rank ends a search by itself, if there are no more than vertices
+FEW_ARCS = 1 << 17
 AHEAD = 1  #: levels by lists that are queued while the host does not know yet whether the one before has stopped
 
 
@@ -44,11 +48,10 @@ class Search:
     Args:
         part: how the graph is divided.
         forest: the forest.
-        of_rank: the same words and functions, on the graph of this rank.
     """
 
-    def __init__(self, part: Partition, forest: Forest, of_rank: Forest) -> None:
-        self._part, self._forest, self._of_rank = part, forest, of_rank
+    def __init__(self, part: Partition, forest: Forest) -> None:
+        self._part, self._forest = part, forest
 
     def run(self, roots: Frontier) -> Propagated:
         """Search from the roots level by level, on all ranks together; return what ``propagate`` does."""
@@ -58,24 +61,29 @@ class Search:
             self._levels.start(roots)  # a device begins while ranks meet
         self._steps, self._pushed, self._violated = 0, 0, False
         self._arcs = part.graph.num_edges * (1 if part.graph.directed else 2)  # into vertices that were not reached
-        found = self._by_lists()
-        while found.vertices:
-            found = self._level_from(found)
+        found, done = self._by_lists(), None
+        while found.vertices and done is None:
+            if self._arcs <= self._few:
+                done = self._finished(found)
+            else:
+                found = self._level_from(found)
         self._levels.pack_parents()
         comm.share(self._levels.parents, part.bounds, agreed=True)
         self._levels.take_parents()
         if self._violated:
             self._forest.violated[0] = 1
-        return Propagated.of(self._steps, self._pushed, True)
+        return done or Propagated.of(self._steps, self._pushed, True)
 
     def _prepare(self) -> None:
         """Make the launches, and memory for offers; a rank may make some to ``most`` vertices in a level."""
         part, ranks = self._part, self._part.comm.size
-        levels = self._of_rank.levels(part.local, part.comm.rank, ranks, part.low, part.high)
+        levels = self._forest.levels(part.local, part.comm.rank, ranks, part.low, part.high)
         self._places = max(1, min(PLACES // ranks, 2 * part.graph.num_edges))
         self._levels = levels.with_lists(self._places)
         self._most = max(LEAST, part.local.num_vertices // (PUSHED * ranks))
-        self._offers = part.local.workspace.array("search.offers", ranks * levels.section(self._most), np.uint8)
+        self._few = min(FEW_ARCS, part.local.num_vertices)
+        size = max(levels.section(self._most), levels.arc_section(self._few))
+        self._offers = part.local.workspace.array("search.offers", ranks * size, np.uint8)
         self._arriving = part.local.workspace.state(Arriving)
 
     # -- levels by lists -----------------------------------------------------------------------------------------------
@@ -92,6 +100,7 @@ class Search:
         self._steps, self._pushed = self._steps + stopped.levels, self._pushed + stopped.pushed
         if stopped.found.vertices:
             levels.spread(AHEAD)
+            levels.begin()
         return self._noted(stopped.found)
 
     def _has_come(self) -> bool:
@@ -100,7 +109,7 @@ class Search:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def _level_from(self, found: Counts) -> Counts:
-        """Compute the level behind one of which ranks have exchanged bits; return what it has reached."""
+        """Compute a level that has begun; return what it has reached."""
         levels, vertices = self._levels, self._part.local.num_vertices
         if max(found.out_arcs) <= self._places:
             levels.list_frontier()
@@ -113,6 +122,15 @@ class Search:
             self._push(capacity)
         self._part.comm.add(levels.exchanged, agreed=True)
         return self._noted(self._read())
+
+    def _finished(self, found: Counts) -> Propagated:
+        """Compute all levels that are left from the arcs that are left; return the outcome, which is on the device."""
+        size, ranks = self._levels.arc_section(self._arcs), self._part.comm.size
+        arcs = self._offers[: size * ranks]
+        self._levels.list_arcs(arcs, self._arcs)
+        self._part.comm.share(arcs, np.arange(ranks + 1) * size, agreed=True)
+        steps, pushed = self._steps + 1, self._pushed + found.vertices
+        return self._levels.finish(arcs, self._arcs, self._forest.violated, steps, pushed)
 
     def _noted(self, found: Counts) -> Counts:
         self._arcs -= found.in_arcs
@@ -129,5 +147,6 @@ class Search:
     def _read(self) -> Counts:
         counts = self._levels.counts
         self._arriving.copy_from(counts)
+        self._levels.begin()  # while they come
         self._part.comm.wait(self._arriving.has_arrived)
         return self._levels.counted(self._arriving.array[: len(counts)])

@@ -155,7 +155,9 @@ class Forest:
 
     def levels(self, graph: Graph, rank: int, ranks: int, low: int, high: int) -> Any:
         """Return the launches of a search of several ranks on the graph of this one; CUDA only."""
-        return self._repairs_on(graph).levels(rank, ranks, low, high)
+        from suricate.repair.cuda.levels import Levels
+
+        return Levels(graph, self._call(graph), self.words, rank, ranks, low, high)
 
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""
@@ -163,13 +165,16 @@ class Forest:
             raise DeviceError(f"the words of the forest are on {self.words.device}, the graph on {graph.device}")
         if graph.partition is not None:
             return graph.partition.repairs(self, graph)
+        return _repairs_on(graph.device.kind)(graph, self._call(graph), self.words, self.violated, self.uniform)
+
+    def _call(self, graph: Graph) -> Call:
+        """Return the functions with their arguments, ``restart`` as ``commit``."""
         values = (self.words, *self.args)
         arguments = tuple(map(argument_of, values))
         layout, weight = self.words.layout, graph.weight_dtype
         offer = compile_function(self.offer, arguments, weight_dtype=weight, leading=EDGE, result_layout=layout)
         restart = compile_function(self.restart, arguments, weight_dtype=weight, leading=("v",), result_layout=layout)
-        call = Call(offer, values, "argmin", None, None, restart, layout)
-        return _repairs_on(graph.device.kind)(graph, call, self.words, self.violated, self.uniform)
+        return Call(offer, values, "argmin", None, None, restart, layout)
 
 
 @cache

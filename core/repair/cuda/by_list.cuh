@@ -77,22 +77,14 @@ start_search(View g, View back, Level level, Lists lists, LoopMemory memory, Ver
     FINISH
 }
 
-// What the last level has reached, level.frontier, counts as visited, and is listed; what another rank has reached of it gets a word of these
-// keys. Its arcs were counted.
+// What the last level has reached, level.frontier, is listed, behind begin_level. Its arcs were counted.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_frontier(View g, View back, Level level, Lists lists,
-                                                                            LoopMemory memory, value_t* tree) {
+                                                                            LoopMemory memory) {
     const uint32_t entries = uint32_t((level.num_vertices + 31ull) / 32);
-    const value_t word = sample_of(level);
     Found mine;
-    for (unsigned long long at = thread_id(); at < entries; at += thread_count()) {
-        const uint32_t bits = level.frontier[at];
-        if (bits) level.visited[at] |= bits;
-        for (uint32_t rest = bits; rest; rest &= rest - 1) {
-            const uint32_t v = uint32_t(at * 32 + __ffs(rest) - 1);
-            if (!is_own(level, v)) words::store(tree + v, word);
-            enlist(g, back, level, lists, memory, lists.side, v, mine);
-        }
-    }
+    for (unsigned long long at = thread_id(); at < entries; at += thread_count())
+        for (uint32_t rest = level.frontier[at]; rest; rest &= rest - 1)
+            enlist(g, back, level, lists, memory, lists.side, uint32_t(at * 32 + __ffs(rest) - 1), mine);
     if (thread_id() > 0) return;
     begin_section(level, lists, lists.sections);
     begin_section(level, lists, lists.others);

@@ -1,5 +1,6 @@
 // What the ranks of a divided search exchange: bits and counts of a level, and offers to vertices of others.
 #pragma once
+#include "bottom_up.cuh"
 
 // Generated from levels.py: Level, Offers, and the places of counts: VERTICES reached; IN_ARCS, those that lead to them; VIOLATED, not 0 if an offer
 // was not above its maker; from BY_RANK on, PER_RANK for each rank: OUT_ARCS of what it reached, and a word of those, the complements of its LOW_PART
@@ -102,4 +103,15 @@ __device__ __forceinline__ void add_found(const Level& level, const value_t* tre
     atomicAdd(&counts[IN_ARCS], sums[1]);
     atomicAdd(&counts[BY_RANK + PER_RANK * level.rank + OUT_ARCS], sums[2]);
     set_sample(level, tree, last);
+}
+
+// What a level that pulls or pushes changes: in LoopMemory `near` lists the vertices to push from, `buffer` those that were pushed to.
+__device__ __forceinline__ Changed changes_of(const Level& level, const LoopMemory& memory) {
+    uint32_t* const violated = reinterpret_cast<uint32_t*>(counts_of(level) + VIOLATED);
+    return {memory.stamp, 0, memory.buffer, number_in(level, CHANGED), violated, true};
+}
+
+__device__ __forceinline__ HeavyList heavy_of(const Level& level, const LoopMemory& memory) {
+    return {
+        memory.heavy_vertex, memory.heavy_base, counts_of(level) + level.sent + HEAVY, level.num_vertices, HEAVY_SHIFT};
 }

@@ -4,33 +4,17 @@
 // of a frontier have the same keys, and offers depend on these alone, but for the parent.
 #include "bottom_up.cuh"
 #include "by_list.cuh"
-#include "exchanged.cuh"
-
-// In LoopMemory `near` lists the vertices to push from, `buffer` those that were pushed to.
-__device__ __forceinline__ Changed changes_of(const Level& level, const LoopMemory& memory) {
-    uint32_t* const violated = reinterpret_cast<uint32_t*>(counts_of(level) + VIOLATED);
-    return {memory.stamp, 0, memory.buffer, number_in(level, CHANGED), violated, true};
-}
-
-__device__ __forceinline__ HeavyList heavy_of(const Level& level, const LoopMemory& memory) {
-    return {
-        memory.heavy_vertex, memory.heavy_base, counts_of(level) + level.sent + HEAVY, level.num_vertices, HEAVY_SHIFT};
-}
+#include "few_arcs.cuh"
 
 // Before a level: its frontier counts as visited, and what another rank has reached of it gets a word of these keys; what the level after this
-// one writes is cleared. `pushes`: this rank's part of the frontier is listed.
-extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) begin_level(Level level, LoopMemory memory, value_t* tree,
-                                                                          int pushes) {
+// one writes is cleared.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) begin_level(Level level, value_t* tree) {
     const uint32_t lane = threadIdx.x % 32, entries = (level.num_vertices + 31ull) / 32;
     const value_t word = sample_of(level);
     for (unsigned long long base = thread_id() - lane; base < entries; base += thread_count()) {
         const unsigned long long at = base + lane;
         const uint32_t bits = at < entries ? level.frontier[at] : 0, own = bits & own_bits(level, at * 32);
         if (bits) level.visited[at] |= bits;
-        uint32_t place = 0;
-        if (pushes && own) place = atomicAdd(number_in(level, LISTED_OWN), (uint32_t)__popc(own));
-        for (uint32_t rest = pushes ? own : 0; rest; rest &= rest - 1)
-            memory.near[place++] = uint32_t(at * 32 + __ffs(rest) - 1);
         const uint32_t others = bits & ~own;
         for (uint32_t left = __ballot_sync(ALL_LANES, others != 0); left; left &= left - 1) {
             const uint32_t k = __ffs(left) - 1;
@@ -38,6 +22,16 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) begin_level(Level 
         }
     }
     for (unsigned long long i = thread_id(); i < level.size; i += thread_count()) level.cleared[i] = 0;
+}
+
+// This rank's part of the frontier is listed.
+extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_own(Level level, LoopMemory memory) {
+    const uint32_t entries = uint32_t((level.num_vertices + 31ull) / 32);
+    for (unsigned long long at = thread_id(); at < entries; at += thread_count()) {
+        const uint32_t own = level.frontier[at] & own_bits(level, at * 32);
+        uint32_t place = own ? atomicAdd(number_in(level, LISTED_OWN), (uint32_t)__popc(own)) : 0;
+        for (uint32_t rest = own; rest; rest &= rest - 1) memory.near[place++] = uint32_t(at * 32 + __ffs(rest) - 1);
+    }
 }
 
 // The smallest in-neighbour in the frontier.

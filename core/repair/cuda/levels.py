@@ -4,7 +4,7 @@ A rank has the rows of its own vertices, in both directions. All ranks have the 
 that pulls each rank's vertices that were not visited look for the smallest neighbour in the frontier; in one that
 pushes each rank's part of the frontier makes its offers, and ranks exchange those (``suricate.parallel.search``).
 Only the owner has the word of a vertex; for those that others reach a rank has one of the same keys. Levels of small
-frontiers go by lists (``by_list``).
+frontiers go by lists (``by_list``), and the last ones from the arcs that are left, which ranks exchange.
 
 Three buffers take turns: of the frontier, of the level that is being computed, and of the one after, which is cleared.
 Each holds bits, counts that ranks add up, and counts of the rank's own.
@@ -25,9 +25,10 @@ from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, enum
 from suricate.kernels.walking import Walk, walk_of
 from suricate.operators.call import Call
-from suricate.operators.cuda.loops.loops import LoopMemory, packed_vertices
+from suricate.operators.cuda.loops.loops import LoopMemory, Outcomes, packed_vertices, propagated
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.push_structs import PROPAGATE_BLOCK
+from suricate.operators.results import Propagated
 from suricate.repair.cuda import by_list
 from suricate.repair.cuda.by_list import Counts
 from suricate.state.frontier import Frontier
@@ -50,10 +51,12 @@ OF_RANK = {"OUT_ARCS": 0, "LOW_PART": 1, "HIGH_PART": 2, "PER_RANK": 3}
 OWN = {"HEAVY": 0, "LISTED_OWN": 1, "CHANGED": 2}  #: those behind them
 BUFFERS, BITS = 3, 64
 KERNELS = (
-    "begin_level", "pull_level", "pull_rest", "push_level", "push_rest", "pack_offers", "take_offers", "pack_parents",
-    "take_parents", *by_list.KERNELS,
+    "begin_level", "pull_level", "pull_rest", "list_own", "push_level", "push_rest", "pack_offers", "take_offers",
+    "list_arcs", "list_rest", "take_arcs", "pack_parents", "take_parents", *by_list.KERNELS,
 )  # fmt: skip
-FEW_BLOCKS = ("offer_listed", "take_listed")  #: a block per multiprocessor
+FEW_BLOCKS = ("offer_listed", "take_listed", "take_arcs")  #: a block per multiprocessor
+FEW_ARCS_BLOCK = 1024  #: threads of the only block of ``finish_search``
+ID = 4  #: bytes
 
 
 def program(walk: Walk, call: Call) -> Program:
@@ -67,7 +70,7 @@ def program(walk: Walk, call: Call) -> Program:
 
 @cache
 def _with_structs(program: Program) -> Program:
-    places = enum("", {**SHARED, **OF_RANK, **OWN, "SECTION_HEAD": by_list.HEAD})
+    places = enum("", {**SHARED, **OF_RANK, **OWN, "SECTION_HEAD": by_list.HEAD, "FEW_ARCS_BLOCK": FEW_ARCS_BLOCK})
     text = "\n".join((program.prelude, LEVEL.declaration, OFFERS.declaration, places, by_list.DECLARATIONS))
     return replace(program, prelude=text, cooperative=False)
 
@@ -101,15 +104,15 @@ class Levels:
         self._kernels = program(out, call)
         self._grids = _grids(self._kernels, graph.device)
         self._memory, self._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
+        self._outcomes = graph.workspace.state(Outcomes)
         bits, self._sent = -(-n // BITS), SHARED["BY_RANK"] + OF_RANK["PER_RANK"] * ranks
         width = bits + self._sent + len(OWN)
         self._all = graph.workspace.array("search.levels", BUFFERS * width + bits + by_list.STATE_SIZE, np.uint64)
-        self._buffers = [self._all[i * width : (i + 1) * width] for i in range(BUFFERS)]
-        self._exchanged = [buffer[: bits + self._sent] for buffer in self._buffers]
-        visited, self._state = self._all[BUFFERS * width :], self._all[-by_list.STATE_SIZE :]
+        self._width, self._state = width, self._all[-by_list.STATE_SIZE :]
         self._bits, self._word, self._ranks = bits, call.layout.bits // 8, ranks
-        fixed = visited.data.ptr, n, low, high, rank, ranks, 2 * bits, self._sent, 2 * width, int(graph.directed)
-        data = [buffer.data.ptr for buffer in self._buffers]
+        *data, visited = (self._all.data.ptr + 8 * width * number for number in range(BUFFERS + 1))
+        sizes = n, low, high, rank, ranks, 2 * bits, self._sent, 2 * width
+        fixed = visited, *sizes, int(graph.directed)
         turns = [[data[(number + k) % BUFFERS] for k in (-1, 0, 1)] for number in range(BUFFERS)]
         self._structs = [LEVEL.packed(*turn, *fixed) for turn in turns]
         self._number = 0
@@ -131,7 +134,9 @@ class Levels:
     @property
     def exchanged(self) -> Array:
         """``uint64[]``: what the level has reached, bits and counts, of which ranks exchange the sums."""
-        return self._exchanged[self._number % BUFFERS]
+        begin = self._number % BUFFERS * self._width
+        found: Array = self._all[begin : begin + self._bits + self._sent]
+        return found
 
     @property
     def counts(self) -> Array:
@@ -159,6 +164,11 @@ class Levels:
         """Return the bytes of a rank's offers to at most ``capacity`` vertices."""
         return by_list.section_bytes(capacity, self._word)
 
+    @staticmethod
+    def arc_section(capacity: int) -> int:
+        """Return the bytes of at most ``capacity`` arcs of a rank."""
+        return by_list.section_bytes(capacity, ID)
+
     # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def start(self, roots: Frontier) -> None:
@@ -168,15 +178,14 @@ class Levels:
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
 
     def list_frontier(self) -> None:
-        """Go on by lists from what the last level has reached."""
+        """Go on by lists from what the last level has reached, behind :meth:`begin`."""
         self._state.data.memset_async(0, self._state.nbytes)
-        self._go_by_lists("list_frontier", self._tree)
+        self._go_by_lists("list_frontier")
 
     def _go_by_lists(self, name: str, *arguments: Any) -> None:
         self._first = self._progress.number + 1
         self._progress.busy = True
-        following = self._structs[(self._number + 1) % BUFFERS]  # whose frontier is that of the last level
-        self._launch(name, *self._views, following, self._lists[self._first % 2], self._memory, *arguments)
+        self._launch(name, *self._views, self._level, self._lists[self._first % 2], self._memory, *arguments)
 
     def offer(self) -> None:
         """Begin a level: this rank's section of :attr:`sections` has what it offers."""
@@ -213,15 +222,19 @@ class Levels:
 
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Begin the next level, ahead of what computes it: what the last one has reached counts as visited."""
+        self._number += 1
+        self._launch("begin_level", self._level, self._tree)
+
     def pull(self) -> None:
-        """Compute the next level by pulling."""
-        self._begin(pushes=False)
+        """Compute the level by pulling."""
         for name in ("pull_level", "pull_rest"):
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
         """Push from this rank's part of the frontier: its section of ``offers`` has what it offers."""
-        self._begin(pushes=True)
+        self._launch("list_own", self._level, self._memory)
         for name in ("push_level", "push_rest"):
             self._launch(name, self._views[0], self._level, self._memory, self._tree, *self._values)
         self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
@@ -230,6 +243,26 @@ class Levels:
         """Write the words that ranks offer to the vertices of this rank, where they are smaller."""
         self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
 
+    # -- few arcs ------------------------------------------------------------------------------------------------------
+
+    def list_arcs(self, arcs: Array, capacity: int) -> None:
+        """Put the arcs to this rank's vertices that were not reached into its section of ``arcs``."""
+        given = self._packed_arcs(arcs, capacity)
+        arcs[self.rank * len(arcs) // self._ranks :].data.memset_async(0, by_list.HEAD)
+        self._launch("list_arcs", self._views[1], self._level, self._memory, self._tree, given)
+        self._launch("list_rest", self._views[1], self._level, self._memory, given)
+
+    def finish(self, arcs: Array, capacity: int, violated: Array, steps: int, pushed: int) -> Propagated:
+        """Compute all levels that are left from the arcs of all ranks; ``steps`` and ``pushed``: those before."""
+        level, outcome = (self._level, self._memory, self._tree), self._outcomes.take()
+        self._launch("take_arcs", *level, self._packed_arcs(arcs, capacity), violated, *self._values)
+        numbers = np.uint64(steps), np.uint64(pushed)
+        given = *level, violated, outcome.address, *numbers, *self._values
+        self._kernels.kernel("finish_search")((1,), (FEW_ARCS_BLOCK,), given)
+        return propagated(self._graph, outcome)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
     def pack_parents(self) -> None:
         """Put the parents of this rank's vertices into :attr:`parents`."""
         self._launch("pack_parents", self._level, self._tree, self._parents)
@@ -237,10 +270,6 @@ class Levels:
     def take_parents(self) -> None:
         """Have those of other ranks' vertices in the words, of which all keys are there."""
         self._launch("take_parents", self._level, self._tree, self._parents)
-
-    def _begin(self, *, pushes: bool) -> None:
-        self._number += 1
-        self._launch("begin_level", self._level, self._memory, self._tree, np.int32(pushes))
 
     @property
     def _tree(self) -> Array:
@@ -253,6 +282,9 @@ class Levels:
 
     def _packed(self, offers: Array, capacity: int) -> np.void:
         return OFFERS.packed(offers.data.ptr, self.section(capacity), capacity)
+
+    def _packed_arcs(self, arcs: Array, capacity: int) -> np.void:
+        return OFFERS.packed(arcs.data.ptr, self.arc_section(capacity), capacity)
 
     def _launch(self, name: str, *arguments: Any) -> None:
         self._kernels.kernel(name)(self._grids[name], (PROPAGATE_BLOCK,), arguments)

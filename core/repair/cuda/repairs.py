@@ -26,7 +26,6 @@ from suricate.operators.cuda.loops.loops import (
 from suricate.operators.cuda.programs import launch_values, program_of
 from suricate.operators.cuda.push_structs import DENSE, DENSE_BLOCK, PROPAGATE_BLOCK
 from suricate.operators.results import Propagated
-from suricate.repair.cuda.levels import Levels
 from suricate.state.frontier import Frontier
 
 if TYPE_CHECKING:
@@ -89,11 +88,6 @@ class Repairs:
         if launches is None:
             launches = self._computations[threads] = _Launches(*self._given, from_scratch=True, threads=threads)
         return launches.compute(roots, order)
-
-    def levels(self, rank: int, ranks: int, low: int, high: int) -> Levels:
-        """Return the kernels of a search by several ranks, of which ``rank`` has vertices ``low`` to ``high - 1``."""
-        _, call, words, _, _ = self._given
-        return Levels(self.graph, call, words, rank, ranks, low, high)
 
     def _prepare(self, ordered: bool) -> None:
         """Have all programs compiled that a later change may need, beside this process."""

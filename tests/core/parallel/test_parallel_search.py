@@ -33,7 +33,7 @@ class Noted:
         from suricate.repair.cuda.levels import Levels
 
         self.steps: list[list[str]] = [[] for _ in range(ranks)]
-        for name in ("start", "pull", "push", "offer", "spread", "list_frontier"):
+        for name in ("start", "pull", "push", "offer", "spread", "list_frontier", "list_arcs"):
             self._spy(monkeypatch, Levels, name)
 
     def _spy(self, monkeypatch: pytest.MonkeyPatch, kind: Any, name: str) -> None:
@@ -56,6 +56,7 @@ def test_searches_are_those_of_one_graph(
     wanted, noted = answers(made(None, n, edges, options | {"device": "cpu"}), source), Noted(monkeypatch, ranks)
     monkeypatch.setattr(search, "ALPHA", 4)
     monkeypatch.setattr(search, "PLACES", FEW * ranks)
+    monkeypatch.setattr(search, "FEW_ARCS", -1)
 
     def job(comm: Comm) -> None:
         for one, other in zip(answers(made(comm, n, edges, options | {"device": "cuda"}), source), wanted, strict=True):
@@ -64,6 +65,36 @@ def test_searches_are_those_of_one_graph(
     run(job, ranks)
     assert all(steps == noted.steps[0] for steps in noted.steps)
     assert set(noted.steps[0]) == {"start", "push", "pull", "offer", "spread", "list_frontier"}
+
+
+@pytest.mark.parametrize("options", [UNDIRECTED, DIRECTED, DIRECTED | {"weight_dtype": "float32"}])
+@pytest.mark.parametrize(("given", "ranks", "few"), [(skewed, 2, 1 << 17), (skewed, 3, 400), (grid, 2, 60)])
+def test_few_arcs_are_computed_on_by_each_rank(
+    given: Any, ranks: int, few: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answers, and how many levels and vertices there were."""
+    n, edges, source = given()
+    wanted, noted = answers(made(None, n, edges, options | {"device": "cpu"}), source), Noted(monkeypatch, ranks)
+    monkeypatch.setattr(search, "PLACES", FEW * ranks)
+    monkeypatch.setattr(search, "FEW_ARCS", few)
+    finished, ends = search.Search._finished, list[tuple[int, int, bool]]()
+
+    def finish(self: search.Search, found: Any) -> Any:
+        done = finished(self, found)
+        ends.append((done.steps, done.touched, done.converged))
+        return done
+
+    monkeypatch.setattr(search.Search, "_finished", finish)
+
+    def job(comm: Comm) -> None:
+        for one, other in zip(answers(made(comm, n, edges, options | {"device": "cuda"}), source), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+    run(job, ranks)
+    assert all(steps == noted.steps[0] for steps in noted.steps)
+    assert noted.steps[0].count("list_arcs") == 2
+    levels = wanted[0], wanted[2]
+    assert set(ends) == {(each.max() + 1, (each >= 0).sum(), True) for each in levels}
 
 
 def test_small_levels_go_by_lists(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,6 +159,45 @@ def test_roots_are_checked_and_offers_that_nobody_gets_are_not_noted(device: str
 
     job(None)
     run(job, 2)
+
+
+def test_few_arcs_may_lead_to_a_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more neighbours than a warp looks at."""
+    hub, n, noted = 1101, 2300, Noted(monkeypatch, 2)
+    src, dst = [0] * (hub - 1) + [*range(1, hub + 1)], [*range(1, hub)] + [hub] * (hub - 1) + [hub + 1]
+    monkeypatch.setattr(search, "PLACES", FEW)
+
+    def job(comm: Comm) -> None:
+        graph = su.Graph(n, in_edges=True, device="cuda", comm=comm)
+        graph.insert_edges(*((src, dst) if comm.rank else ([], [])))
+        level, parent = map(graph.device.to_numpy, graph.compute("bfs", source=0))
+        assert level.tolist() == [0] + [1] * (hub - 1) + [2, 3] + [-1] * (n - hub - 2)
+        assert parent[: hub + 2].tolist() == [0] * hub + [1, hub]
+
+    run(job, 2)
+    assert "list_arcs" in noted.steps[0]
+
+
+@pytest.mark.parametrize("end", [12, 13])
+def test_offers_are_noted_where_few_arcs_are_left(end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a star with a path at one end, whose vertex 11 is at level 3."""
+    src, dst = [0] * 9 + [*range(9, end - 1)], [*range(1, 10), *range(10, end)]
+    noted = Noted(monkeypatch, 2)
+    monkeypatch.setattr(search, "PLACES", FEW)
+
+    def job(comm: Comm) -> None:
+        graph = su.Graph(14, in_edges=True, device="cuda", comm=comm)
+        graph.insert_edges(*((src, dst) if comm.rank else ([], [])))
+        words = su.words(graph, keys={"level": "uint32"}, payload={"parent": "uint32"})
+        forest = su.Forest(words, one_further, first_is_root, uniform=True)
+        done = forest.compute(graph, su.Frontier.from_vertices(graph, [0]))
+        assert words.level[:12].tolist() == [0] + [1] * 9 + [2, 3]
+        assert words.ids("parent")[:12].tolist() == [0] * 10 + [9, 10]
+        assert bool(forest.violated[0]) == (end == 13)
+        assert (done.steps, done.touched) == (4, 12)
+
+    run(job, 2)
+    assert noted.steps[0] == ["start", "offer", "offer", "spread", "list_arcs"]
 
 
 def further(u, v, w, words):
@@ -196,12 +266,13 @@ def test_graphs_without_in_edges_are_searched_step_by_step(monkeypatch: pytest.M
     assert noted.steps == [[], []]
 
 
-@pytest.mark.parametrize("places", [FEW, search.PLACES])
-def test_levels_are_exchanged_without_the_host(places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("places", "few"), [(FEW, -1), (FEW, search.FEW_ARCS), (search.PLACES, search.FEW_ARCS)])
+def test_levels_are_exchanged_without_the_host(places: int, few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranks of NCCL meet on the host ahead of a search, however many levels it has; a level is one exchange."""
     from nccl_ranks import by_nccl, gpus_of_threads
 
     monkeypatch.setattr(search, "PLACES", places)
+    monkeypatch.setattr(search, "FEW_ARCS", few)
     gpus, noted, calls_on_host = gpus_of_threads(monkeypatch), Noted(monkeypatch, 2), list[tuple[int, str]]()
     n, edges, source = skewed()
     gather = ThreadComm.gather
@@ -220,11 +291,11 @@ def test_levels_are_exchanged_without_the_host(places: int, monkeypatch: pytest.
         return names, [call[1] for call in gpus.CALLS[calls:] if call[0] == host.rank]
 
     found, steps = run(job, 2), noted.steps[0]
-    assert steps.count("offer") > 10
+    assert steps.count("offer") > 10 or "list_arcs" in steps
     for names, calls in found:
         assert names == ["same", "together"]
         assert calls.count("allReduce") == steps.count("pull") + steps.count("push")
-        assert calls.count("allGather") <= steps.count("offer") + steps.count("push") + 1
+        assert calls.count("allGather") <= sum(map(steps.count, ("offer", "push", "list_arcs"))) + 1
         assert set(calls) <= {"allReduce", "allGather", "send", "recv"}
 
 
