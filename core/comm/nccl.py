@@ -22,6 +22,7 @@ from suricate.comm.protocol import Comm, call_site, is_on_device
 from suricate.intake.arrays import bits
 
 BUS_ID = "PCI bus"
+AT_ONCE = 0.01  #: seconds of a wait before the limit is looked up
 
 
 class NCCLComm(Comm):
@@ -150,9 +151,9 @@ class NCCLComm(Comm):
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Ask until it is done, or ranks have waited long enough for each other: then the job ends."""
-        begin, most = time.monotonic(), limit()
+        begin, most = time.monotonic(), AT_ONCE
         while not is_done():
-            if time.monotonic() - begin > most:
+            if time.monotonic() - begin > most and time.monotonic() - begin > (most := limit()):
                 reason = f"a collective that was queued on the device at {call_site()} was not over within {most:g} s"
                 self.abort(reason)
                 raise CommunicationError(reason)
@@ -193,8 +194,8 @@ class NCCLComm(Comm):
         if not ends[-1]:
             return
         size = ends[1]
-        if all(end == size * rank for rank, end in enumerate(ends)):  # one call, which needs no group
-            self._queue(address, ends)
+        if [*ends] == [size * rank for rank in range(self.size + 1)]:  # one call, which needs no group
+            self._comm.allGather(address + size * self.rank, address, size, self._nccl.NCCL_UINT8, self._stream)
             return
         self._nccl.groupStart()
         self._queue(address, ends)

@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
@@ -404,11 +405,16 @@ def make_algorithm(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Algo
         algorithm = plugins.algorithm(algorithm)
     algorithm.demand(graph)
     by_operators = graph.partition is not None and not algorithm.divided_kernels
-    if by_operators and "kernels" in inspect.signature(algorithm).parameters:
+    if by_operators and _takes_kernels(algorithm):
         params = {"kernels": False} | params
         if params["kernels"]:
             raise RequirementError("kernels walk storage, which is divided among processes: leave kernels=False")
     return algorithm.create(params)
+
+
+@cache
+def _takes_kernels(kind: type[Algorithm]) -> bool:
+    return "kernels" in inspect.signature(kind).parameters
 
 
 def sharing_key(kind: type[Algorithm], params: dict[str, Any]) -> Hashable:

@@ -58,7 +58,7 @@ def words(
     of_graph = hasattr(n_or_graph, "num_vertices")
     where = getattr(n_or_graph, "device", CPU) if device is None else device
     size = n_or_graph.num_vertices if of_graph else integer("the number of words", n_or_graph, low=0, high=MAX_VERTICES)
-    return Words(layout, resolve_device(str(where)), size)
+    return Words(layout, where if isinstance(where, Device) else resolve_device(str(where)), size)
 
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
@@ -83,6 +83,8 @@ def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
 
 
 def _dtype(name: str, dtype: Any) -> str:
+    if type(dtype) is str and dtype in FIELD_DTYPES:
+        return dtype
     found = named_dtype(dtype)
     if found is None or found.name not in FIELD_DTYPES:
         raise DTypeError(f"field {name} has dtype {shown(dtype)}: use one of {', '.join(FIELD_DTYPES)}")
