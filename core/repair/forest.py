@@ -154,7 +154,10 @@ class Forest:
         return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
     def levels(self, graph: Graph, rank: int, ranks: int, low: int, high: int) -> Any:
-        """Return the kernels of a search by several ranks, on the graph of ``rank``, of ``low`` to ``high - 1``; CUDA."""
+        """Return the kernels of a search by several ranks, of which ``rank`` has vertices ``low`` to ``high - 1``.
+
+        ``graph`` is the graph of that rank, on CUDA.
+        """
         from suricate.repair.cuda.levels import Levels
 
         return Levels(graph, self._call(graph), self.words, rank, ranks, low, high)
