@@ -21,7 +21,7 @@ from suricate.plugins.algorithm import Algorithm
 from suricate.store import Store
 from suricate.testing import changes
 from suricate.testing.changes import CHANGE_KINDS, Changer, Script, change_lists
-from suricate.testing.draws import device_params, run_examples
+from suricate.testing.draws import demand_class, device_params, run_examples
 
 if TYPE_CHECKING:
     from suricate.graph import Graph
@@ -134,6 +134,7 @@ class AlgorithmConformance:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise over backends, devices, kinds of graphs and parameter sets."""
+        demand_class(self, "algorithm")
         if "backend" in metafunc.fixturenames:
             metafunc.parametrize(
                 ("backend", "variant"), self.pairs(), ids=lambda each: getattr(each, "name", None) or str(each)

@@ -25,6 +25,13 @@ def no_cuda() -> str | None:
     return None if importlib.util.find_spec("cupy") else "CuPy is not installed"
 
 
+def demand_class(case: object, attribute: str) -> None:
+    """Raise ``pytest.UsageError`` if a test class has not set ``attribute``, the class that it tests."""
+    if not hasattr(case, attribute):
+        name = type(case).__name__
+        raise pytest.UsageError(f"{name} does not say what it tests: set {attribute} = ... in the class")
+
+
 def device_params(kinds: Sequence[str], marks: Sequence[pytest.MarkDecorator]) -> list[Any]:
     """Return pytest parameters for devices; CUDA takes ``marks``, and is skipped where it is absent."""
     reason = no_cuda()

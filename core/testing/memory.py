@@ -231,7 +231,10 @@ def memory_is_what_is_held(make: Callable[[], Store]) -> None:
     """After every operation ``memory()`` says what is held, to 5 % and 1 KB."""
     for store, step, real, _ in traced_steps(make):
         said, tolerance = held(store), real // 20 + SMALL
-        assert abs(said - real) <= tolerance, f"memory() says {said} bytes, {real} are held, after {step.label}"
+        assert abs(said - real) <= tolerance, (
+            f"memory() says {said} bytes, {real} are held in arrays of NumPy, after {step.label} (if the store holds "
+            "its edges elsewhere, set traced = False)"
+        )
 
 
 def peak_is_below_the_limit(make: Callable[[], Store]) -> None:

@@ -22,7 +22,7 @@ from suricate.cuda.program import Program
 from suricate.graph import Graph
 from suricate.store import OPERATIONS, Store
 from suricate.testing import failures, graphs, memory, nvrtc, scale, wholes
-from suricate.testing.draws import SIZES, SPREADS, STRIDES, device_params, no_cuda, run_examples
+from suricate.testing.draws import SIZES, SPREADS, STRIDES, demand_class, device_params, no_cuda, run_examples
 from suricate.testing.model import ModelledStore
 
 STEPS = st.lists(
@@ -98,6 +98,7 @@ class StoreConformance:
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Parametrise over devices and weight dtypes."""
+        demand_class(self, "backend")
         if "device_kind" in metafunc.fixturenames:
             kinds = self.backend.devices if self.devices is None else self.devices
             metafunc.parametrize("device_kind", device_params(kinds, self.cuda_marks))

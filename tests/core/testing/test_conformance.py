@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,13 @@ def test_one_backend_is_tested_on_all_kinds_of_graphs_and_the_others_on_two() ->
     default, *others = sorted(plugins.backends().values(), key=lambda cls: -cls.priority)
     assert tested.pop(default.name) == list(VARIANTS)
     assert [len(set(kinds)) for kinds in tested.values()] == [2] * len(others)
+
+
+@pytest.mark.parametrize(("kit", "attribute"), [(StoreConformance, "backend"), (AlgorithmConformance, "algorithm")])
+def test_a_class_that_does_not_say_what_it_tests_is_an_error(kit: type, attribute: str) -> None:
+    forgotten = type("TestMine", (kit,), {})()
+    with pytest.raises(pytest.UsageError, match=f"TestMine does not say what it tests: set {attribute} ="):
+        forgotten.pytest_generate_tests(SimpleNamespace(fixturenames=[]))
 
 
 def test_an_algorithm_without_any_oracle_is_an_error() -> None:
