@@ -122,6 +122,8 @@ def test_on_cuda_a_kit_of_algorithms_has_weights_of_one_type() -> None:
     assert len(kinds) == 4
     assert [each["params"] for each in others] == [{"k": 2}, {"k": 3}]
     assert len(elsewhere) == 1
+    kinds, others, elsewhere = split(chosen(of_kit("test_by_operators", "gpu")))
+    assert kinds == list(VARIANTS[:3])
 
 
 def test_on_cuda_a_test_runs_once_on_another_backend() -> None:

@@ -57,9 +57,12 @@ HEAVY = (
     "test_repeated_batches_after_mark",
 )  #: of the kit of backends on the CPU: half of its time, most of which goes to the model
 FIRST = (  #: what takes longest, and is not to begin when other workers have nothing left to do
-    "test_by_operators", "test_cuda_does_the_same", "test_local_methods_compute_what_a_change_affects",
-    "test_processes_of_mpi_have_the_answers_of_one", "test_results_on_cuda_are_those_of_one_process",
-    "test_searches_on_cuda_are_those_of_one_graph", "test_threads_with_streams_of_their_own",
+    "test_by_operators", "test_components_with_deleted_vertices_and_of_processes_that_own_nothing",
+    "test_cuda_does_the_same", "test_extrapolated_steps_are_given_up_where_they_do_not_pay",
+    "test_local_methods_compute_what_a_change_affects", "test_numbers_of_paths_beyond_the_range_of_floats",
+    "test_one_edge_at_a_time", "test_processes_of_mpi_have_the_answers_of_one",
+    "test_results_on_cuda_are_those_of_one_process", "test_searches_on_cuda_are_those_of_one_graph",
+    "test_threads_with_streams_of_their_own",
 )  # fmt: skip
 PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
 SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
@@ -353,6 +356,8 @@ def _few(group: list[pytest.Item]) -> list[pytest.Item]:
     rest = [item for item in rest if _function(item) in TELLING]
     if on_cuda:
         main = _one_of_each(main, lambda item: _weight_of(item) is not None or _value(item, "variant"))
+        if _function(first) == "test_by_operators":  # twice the work of others, and most of these read no weights
+            main = [item for item in main if _weight_of(item) is None] or main
     elif _function(first) not in TELLING:
         main = _one_of_each(main, lambda item: getattr(_params(item).get("variant"), "directed", item.nodeid))
     return main + _one_of_each(rest, lambda item: _is_on_default(item) and _value(item, "params"), others=True)
