@@ -31,7 +31,7 @@ operations = st.one_of(
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(
-    max_examples=2 * settings.default.max_examples,
+    max_examples=settings.default.max_examples,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(todo=st.lists(operations, min_size=1, max_size=8))
