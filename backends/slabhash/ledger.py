@@ -141,7 +141,7 @@ class Sweep(NamedTuple):
 class Grow(NamedTuple):
     """A request to grow the pool to ``wanted`` slabs, or at least to ``least``; the answer says whether it grew.
 
-    If it is not ``optional``, failure raises ``CapacityError``.
+    Where it cannot, and is not ``optional``, all slabs are trimmed; ``CapacityError`` if fewer than ``least`` are free.
     """
 
     least: int
@@ -403,10 +403,9 @@ class Ledger:
         return self._demand(edges, need, allowance)
 
     def provide_more(self, edges: int, need: int) -> Steps:
-        """Within a batch on the CPU: get slabs to rehash a vertex.
+        """Within a batch on the CPU, whose last ``edges`` edges take ``need`` slabs: get some to rehash a vertex.
 
-        ``edges`` edges remain, for which ``need`` slabs suffice. Returns the new need and the quota, negative if there
-        are no more slabs.
+        Returns the new need and the quota, negative if there are no more slabs.
         """
         yield Read()
         allowance = self.allowance(edges)
@@ -471,8 +470,9 @@ class Ledger:
         if self.free < need and (yield from self._repack(need + self.capacity // 8)):
             need = yield CountBatch()
         if not (yield from self._sweep(need)):
-            share = 4 if self.inserted else SLACK  # the first batch is a bulk build: no more than it takes
-            yield Grow(need, need + self.capacity // share + MIN_SLABS, optional=False)
+            more = self.capacity // (4 if self.inserted else SLACK) + MIN_SLABS  # a bulk build: no more than it takes
+            while self.free < need and not (yield Grow(need, need + more, optional=False)):
+                need = yield CountBatch()  # chains that were trimmed have fewer free slots
         lack = need + allowance - self.free
         if self.denied:
             lack = max(lack, allowance - self.space)  # heads come from the end

@@ -388,12 +388,22 @@ class Supply:
         try:
             slabs = first_that_fits(self._pool.grown, wanted, least)
         except CapacityError:
-            if step.optional:
-                return False
-            raise
+            if not (step.optional or self._trim_all(step.least)):
+                raise
+            return False
         self._pool.adopt(slabs)
         self.ledger.grown(slabs.capacity)
         return True
+
+    def _trim_all(self, least: int) -> bool:
+        """Free what deletions have left behind, paid for or not; return whether ``least`` slabs are free then."""
+        ledger = self.ledger
+        if ledger.has_deleted:
+            self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)
+            self.read()
+            if ledger.free < least:
+                self._sweep(ledger.freed + ledger.listed)
+        return ledger.free >= least
 
     def _size(self, step: NamedTuple, batch: GuardedBatch | None) -> int | bool:
         """Size all buckets again; raises ``CapacityError`` before anything has changed."""

@@ -16,7 +16,9 @@ from suricate.backends.slabhash.layout import Slabs, geometry
 from suricate.backends.slabhash.ledger import DELETIONS_PER_SLAB, TRIMMED_AT_ONCE, Arrived, Ledger
 from suricate.backends.slabhash.programs import BLOCK, VIEW, backend_programs
 from suricate.backends.slabhash.store import SlabHashStore
+from suricate.base.devices import resolve_device
 from suricate.base.types import EMPTY
+from suricate.errors import CapacityError
 from suricate.graph import Graph
 
 MANY_BUCKETS, TRIM_LIST = 64, 1 + 2048 * 5  # of trim.cu, and of its list
@@ -193,6 +195,31 @@ def test_a_sliding_window_stops_growing(monkeypatch: pytest.MonkeyPatch) -> None
         used.append(store.memory()["slabs"][0])
     assert max(used[200:]) <= 1.2 * used[0]
     assert max(used[200:]) <= 1.02 * max(used[100:200])
+    store.check()
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_a_pool_that_cannot_grow_is_trimmed_as_a_whole(device: str) -> None:
+    """Few deletions pay for no trimming: their slabs are the only ones left for edges of other vertices."""
+    n, rng = 120, np.random.default_rng(3)
+    store = SlabHashStore(n, device=resolve_device(device), memory_limit=30_000 if device == "cpu" else 45_000)
+    xp = store.device.xp
+
+    def insert(first: int) -> None:
+        src, dst = rng.integers(first, first + n // 2, 100), rng.integers(0, n, 100)
+        store.insert(xp.asarray(src.astype(np.uint32)), xp.asarray(dst.astype(np.uint32)))
+
+    def fill() -> None:
+        while True:
+            insert(0)
+
+    with pytest.raises(CapacityError):
+        fill()
+    held, count = store.edges(), store.num_edges
+    assert 500 < count < DELETIONS_PER_SLAB * TRIMMED_AT_ONCE
+    store.delete(held.src, held.dst)
+    while store.num_edges < count // 2:
+        insert(n // 2)
     store.check()
 
 

@@ -106,6 +106,36 @@ def test_a_batch_that_takes_too_much_memory_at_once_goes_by_slices(
     run(job, 3)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", [23, 27, 40])
+def test_where_slices_do_not_fit_either_nothing_has_changed(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To take deletions back a store needs the slabs that edges of the batch had in the meantime."""
+    monkeypatch.setattr(changes, "LEAST", 64)
+    options = {"directed": False, "weight_dtype": "int32"}
+
+    def job(comm: Comm) -> list[bool]:
+        graph, single = made(comm, memory_limit=10_000, **options), su.Graph(N, device="cpu", **options)
+        rng, fitted = np.random.default_rng(seed), list[bool]()
+        for _ in range(12):
+            src, dst, weight = *np.unique(rng.integers(0, N, (2, 300)), axis=1), rng.integers(0, 99, 300)
+            gone = rng.integers(0, N, (2, 100))
+            new = src, dst, weight[: len(src)]
+            try:
+                graph.apply(su.Batch(su.EdgeList(*cut(comm, *new)), su.EdgeList(*cut(comm, *gone))))
+            except CapacityError:
+                fitted.append(False)
+            else:
+                fitted.append(True)
+                single.apply(su.Batch(su.EdgeList(*new), su.EdgeList(*gone)))
+            assert listed(graph.edges()) == listed(single.edges())
+            graph.check()
+        return fitted
+
+    fitted, *others = run(job, 2)
+    assert {*fitted} == {True, False}
+    assert all(other == fitted for other in others)
+
+
 def limited(real: Any, most: int) -> Any:
     """A method of a store that has the memory for so many edges at a time."""
 
