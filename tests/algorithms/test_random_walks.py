@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import suricate as su
 from suricate.algorithms import random_walks
@@ -60,6 +59,8 @@ def test_walks_follow_edges(restart: float) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize("weight_dtype", [None, "float32", "int32"])
 def test_frequencies_of_transitions(device: su.devices.Device, backend: str, weight_dtype: str | None) -> None:
+    from scipy import stats  # late: it takes a second, and every worker imports this file
+
     graph = su.Graph(8, backend=backend, device=str(device), weight_dtype=weight_dtype)
     weight = None if weight_dtype is None else [1, 2, 3, 4, 10, 0, 5]
     graph.insert_edges([0] * 7, range(1, 8), weight)
@@ -93,6 +94,8 @@ def test_frequencies_with_weights_of_any_scale(device: su.devices.Device, scale:
 
 
 def test_frequencies_of_restarts(device: su.devices.Device) -> None:
+    from scipy import stats  # late
+
     graph = su.Graph(50, device=str(device))
     graph.insert_edges(range(49), range(1, 50))
     walks = device.to_numpy(graph.compute("random_walks", starts=[0], walks_per_vertex=5000, length=2, restart=0.3))
@@ -102,6 +105,8 @@ def test_frequencies_of_restarts(device: su.devices.Device) -> None:
 
 
 def test_frequencies_of_second_order(device: su.devices.Device, backend: str) -> None:
+    from scipy import stats  # late
+
     # from 0 to 1, and on from 1: back to 0, to 2 which 0 leads to, to 3 and 4 which it does not
     graph = su.Graph(5, backend=backend, device=str(device))
     graph.insert_edges([0, 0, 1, 1, 1, 1, 2], [1, 2, 0, 2, 3, 4, 1])
