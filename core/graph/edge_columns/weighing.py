@@ -68,9 +68,9 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
         name = params.pop("weight", None)
     uses_weights = kind.uses_weights or bool(params.get("weighted"))
     if name is not None and not uses_weights:
-        instead = "uses weights with weighted=True only"
-        reason = instead if "weighted" in inspect.signature(kind).parameters else "uses no weights"
-        raise ParameterError(f"{kind.name} {reason}: leave weight={name!r} out")
+        may = "weighted" in inspect.signature(kind).parameters
+        reason = "uses weights with weighted=True only: pass that, too, or" if may else "uses no weights:"
+        raise ParameterError(f"{kind.name} {reason} leave weight={name!r} out")
     if graph.edge_table is None:
         if name is not None:
             raise RequirementError(f"weight={name!r}: the edges have no columns, see Graph(edge_columns=...)")

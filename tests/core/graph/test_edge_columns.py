@@ -227,7 +227,7 @@ def test_bad_columns_change_nothing(device):
         other.track("sssp", source=0, weight="by")
     with pytest.raises(ParameterError, match="bfs uses no weights"):
         graph.compute("bfs", source=0, weight="amount")
-    with pytest.raises(ParameterError, match="closeness uses weights with weighted=True only: leave weight='amount'"):
+    with pytest.raises(ParameterError, match="weighted=True only: pass that, too, or leave weight='amount'"):
         graph.compute("closeness", weight="amount")
     with pytest.raises(UnknownNameError, match="price"):
         graph.track("sssp", source=0, weight="price")
