@@ -132,7 +132,7 @@ class BFS(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the step of the forest."""
+        """Return what follows single events, for ``su.replay``: the step of the forest."""
         self.sources.demand_noted()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)

@@ -126,7 +126,7 @@ class IndependentSet(Algorithm):
         self._decided: Array = None
 
     def compute(self, graph: Graph) -> None:
-        """Start with all vertices open."""
+        """Compute from scratch: no vertex is decided at first."""
         self._graph = graph
         if self.nodes is not None:
             self.nodes.demand(graph)

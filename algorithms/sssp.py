@@ -92,7 +92,7 @@ def nearer_by_hops(u, v, w, words, source):
 
 
 def is_it(v, source):
-    """Return whether ``v`` is the source."""
+    """Return whether ``v`` is the source: operators start there."""
     return v == source
 
 
@@ -218,7 +218,7 @@ class SSSP(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return the step of the forest."""
+        """Return what follows single events, for ``su.replay``: the step of the forest."""
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None

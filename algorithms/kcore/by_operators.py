@@ -69,7 +69,7 @@ def same_level(u, v, w, core, state):
 
 
 def is_candidate(v, state):
-    """Return whether ``v`` is a candidate."""
+    """Return whether the core number of ``v`` may rise: it is a candidate."""
     return state[v] == CANDIDATE
 
 

@@ -82,7 +82,7 @@ class CutLoops:
         self._unread, self._found = [], False
 
     def restore(self, found: bool) -> None:
-        """Go on from what :meth:`found` returned."""
+        """Take over what :meth:`found` of an earlier job returned."""
         self._unread, self._found = [], found
 
     def found(self) -> bool:

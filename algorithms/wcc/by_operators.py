@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def join(u, v, w, sets):
-    """Unite the sets of both ends."""
+    """Unite the components of both ends of an edge."""
     unite(sets, u, v)
 
 

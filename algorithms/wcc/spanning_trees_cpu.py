@@ -42,7 +42,7 @@ def link(node, v, above):
 
 @inner
 def unlink(node, v):
-    """Take ``v`` from its parent."""
+    """Detach ``v`` from its parent in its tree."""
     above, before, after = node[v, PARENT], node[v, BEFORE], node[v, NEXT]
     if before == NO_VERTEX:
         node[above, CHILD] = after

@@ -248,7 +248,7 @@ def apply_delete(g, keys, slot):
 
 @kernel
 def free_vertices(g, vertices):
-    """Free the chains of ``vertices``."""
+    """Free all blocks of ``vertices``, and with them their out-edges."""
     for u in vertices:
         c = g.head[u]
         while c != NO_BLOCK:

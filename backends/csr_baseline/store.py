@@ -84,7 +84,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def counters_array(self) -> Array:
-        """Return the number of edges."""
+        """Return the number of edges, ``int64[1]`` where it is kept: the last of the offsets."""
         return self.pool["offsets"][-1:]
 
     def queued(self, inserted: int, deleted: int) -> None:

@@ -400,7 +400,7 @@ def clear_slot(g, slot):
 
 @kernel
 def clear(g, places, first, last):
-    """Turn slots into gaps; nothing moves."""
+    """Make the slots ``places[first:last]`` gaps; no other entry moves."""
     for i in range(first, last):
         clear_slot(g, places[i])
 

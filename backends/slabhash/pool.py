@@ -54,7 +54,7 @@ class Pool:
         return self._device.xp.zeros(count, np.uint32)
 
     def adopt(self, slabs: Slabs) -> None:
-        """Make ``slabs`` the current arrays."""
+        """Make ``slabs`` the arrays of the store, and account for their bytes."""
         self.slabs, self.view = slabs, None
         self._budget.arrays = self.array_bytes(slabs)
 

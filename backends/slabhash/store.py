@@ -140,7 +140,7 @@ class SlabHashStore(Store):
 
     @property
     def slabs(self) -> Slabs:
-        """All arrays of the store."""
+        """All arrays of the store, as kernels take them."""
         return self.pool.slabs
 
     def options(self) -> dict[str, Any]:

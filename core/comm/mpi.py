@@ -61,7 +61,7 @@ class MPIComm(Comm):
         return whole(messages, lambda sizes: self._exchange(rest, sizes))
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Send each process its part."""
+        """Send ``parts[i]`` to process ``i``; return what the processes sent to this one, in order."""
         if not isinstance(parts[0], np.ndarray):
             tell(BY_HOST)
             xp = module_of(parts[0])

@@ -87,7 +87,7 @@ class NCCLComm(Comm):
         return found
 
     def exchange(self, parts: list[Array]) -> list[Array]:
-        """Send each rank its part."""
+        """Send ``parts[i]`` to rank ``i``; return what the ranks sent to this one, in order."""
         if not is_on_device(parts[0]):
             return self.host.exchange(parts)
         sizes = np.stack(self.host.gather(f"exchange of {parts[0].dtype} on devices", np.array([*map(len, parts)])))

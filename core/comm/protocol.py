@@ -133,7 +133,7 @@ class Comm(ABC):
         return device
 
     def agree(self, value: Any) -> Any:
-        """Return the value of rank 0."""
+        """Return what rank 0 passed as ``value``, on all ranks; collective."""
         return self.gather("agree", value if self.rank == 0 else None)[0]
 
     def barrier(self) -> None:

@@ -39,7 +39,7 @@ def holds(bits, v):
 
 @inner
 def include(bits, v):
-    """Put ``v`` into the set."""
+    """Put ``v`` into the set whose bits, in words of 64, are ``bits``."""
     bits[np.uint64(v) >> _SHIFT] |= ONE << (np.uint64(v) & _PLACE)
 
 

@@ -80,7 +80,7 @@ class Workers:
             chosen.stdin.flush()
 
     def stop(self) -> None:
-        """End the processes."""
+        """End the worker processes, and wait for them."""
         with self._lock:
             for process in self._processes:
                 process.terminate()

@@ -25,7 +25,7 @@ class CompileError(RuntimeError):
 
 @cache
 def library(path: str) -> ctypes.CDLL:
-    """Return the NVRTC library at ``path``."""
+    """Return the library of NVRTC, loaded from ``path``."""
     return ctypes.CDLL(path)
 
 

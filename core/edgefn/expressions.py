@@ -59,7 +59,7 @@ class Flow:
 
 
 class ArrayPlace(NamedTuple):
-    """An element of an array."""
+    """An element of an array: the array, and its index."""
 
     array: ArrayRef
     at: Node
@@ -128,7 +128,7 @@ class Expressions:
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
-        """Return the word of the values of all fields."""
+        """Return the node of a word made of the values of all its fields, one each."""
         names = ", ".join(field.name for field in layout.fields)
         if len(values) != len(layout.fields):
             self.fail(node, f"the function returns {len(values)} values: return one per field, ({names})")

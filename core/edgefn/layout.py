@@ -236,7 +236,7 @@ def words_less(one: Array, other: Array) -> Array:
 
 
 def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
-    """Return where words, as in :func:`words_less`, differ in a key."""
+    """Return where two arrays of words differ in one of their keys, as a mask; :func:`words_less` has the shapes."""
     shift = layout.fields[layout.num_keys - 1].shift
     if one.ndim == 1:
         return (one >> np.uint64(shift)) != (other >> np.uint64(shift))

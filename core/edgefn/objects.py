@@ -59,7 +59,7 @@ class Objects(Expressions):
         return value
 
     def vertex(self, node: ast.expr) -> Node:
-        """Return a vertex id."""
+        """Return the node of a vertex id; raises ``EdgeFunctionError`` if it is no integer."""
         value = self.expression(node)
         if value.type == BOOL or is_float(value.type):
             self.fail(node, f"a vertex id must be an integer, not {value.type}")
@@ -102,7 +102,7 @@ class Objects(Expressions):
         return self.unite(call) if function is effects.unite else self.atomic(call, effects.ATOMICS[function])
 
     def add(self, call: ast.Call, bound: ObjectRef) -> tuple[Statement, ...]:
-        """Return ``scalar.add(x)``."""
+        """Return the translated statement ``scalar.add(x)``."""
         assert isinstance(call.func, ast.Attribute)
         assert bound.dtype is not None
         if call.func.attr != "add" or len(call.args) != 1:
@@ -127,7 +127,7 @@ class Objects(Expressions):
         return (Effect(kind, array, (index, value)),)
 
     def unite(self, call: ast.Call) -> tuple[Statement, ...]:
-        """Return ``su.unite(sets, u, v)``."""
+        """Return the translated statement ``su.unite(sets, u, v)``."""
         sets = self.argument(call.args[0])
         if not isinstance(sets, ObjectRef) or sets.kind != "sets":
             self.fail(call, f"{ast.unparse(call.func)} takes a UnionFind that is a parameter, u and v")

@@ -71,7 +71,7 @@ class Argument(NamedTuple):
 
     @property
     def declarations(self) -> str:
-        """C++ that comes before the headers."""
+        """C++ that must come before the headers, empty for most arguments."""
         return edge_table().DECLARATIONS if self.kind in ("edges", "answers") else ""
 
     def packed(self, value: Any) -> Any:

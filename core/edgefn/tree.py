@@ -53,7 +53,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Reduce a value into an accumulator."""
+    """The statement that adds a value to a scalar: ``scalar.add(value)``."""
 
     accumulator: ObjectRef
     value: Node

@@ -63,12 +63,12 @@ class TypedFunction:
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
-        """What comes after the leading parameters."""
+        """The arguments after the leading parameters, which the caller of the operator passes."""
         return self.signature.arguments
 
     @property
     def leading(self) -> tuple[str, ...]:
-        """Names of the leading parameters."""
+        """Names of the leading parameters, such as ``u``, ``v`` and ``w``, which the operator passes."""
         return self.signature.leading
 
     @property

@@ -82,12 +82,12 @@ class EventStep:
 
     @property
     def insertions(self) -> EdgeList:
-        """Edges to insert."""
+        """The edges that the step inserts, with their weights."""
         return self._select([INSERT], weighted=True)
 
     @property
     def reweights(self) -> EdgeList:
-        """Edges to give a new weight."""
+        """The edges that the step gives a new weight, with these weights."""
         return self._select([REWEIGHT], weighted=True)
 
     def batch(self, *, weighted: bool = True) -> Batch:

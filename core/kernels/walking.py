@@ -132,7 +132,7 @@ class Walk:
 
     @cached_property
     def packed(self) -> np.void:
-        """The struct ``View`` of the kernels."""
+        """The present view as the struct ``View`` that kernels take."""
         view = self._view()
         assert view is not None
         packed: np.void = self._struct.pack(view.data)

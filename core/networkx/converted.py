@@ -60,7 +60,7 @@ class Converted:
         return self._directed
 
     def is_multigraph(self) -> bool:
-        """Return False."""
+        """Return False: there are no parallel edges."""
         return False
 
     def __len__(self) -> int:
@@ -189,7 +189,7 @@ class Converted:
         return np.arange(len(self.nodes))
 
     def nodes_of(self, vertices: np.ndarray) -> list[Any]:
-        """Return the nodes of vertices."""
+        """Return the nodes whose vertices these are, in the same order."""
         return [self.nodes[vertex] for vertex in vertices.tolist()]
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:

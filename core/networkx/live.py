@@ -118,7 +118,7 @@ class Live(Converted):
         return same and device == self.device
 
     def retire(self, node: Any) -> None:
-        """Note that a node is removed."""
+        """Note that a node is removed: its vertex is deleted with the next batch."""
         self.decode_all()
         self._retired += [self.index.pop(node)] if node in self.index else []
 
@@ -220,7 +220,7 @@ class Live(Converted):
         return made
 
     def decode_all(self) -> None:
-        """Decode all dictionaries that were returned."""
+        """Decode the results that were returned and not read yet, before the graph changes."""
         for each in self._handed_out:
             decode(each())
         self._handed_out.clear()

@@ -24,7 +24,7 @@ class Values(NamedTuple):
     array: np.ndarray
 
     def at(self, vertex: int) -> Any:
-        """Return the value of one vertex."""
+        """Return the value of one vertex, as a number of Python."""
         return self.array[vertex].item()
 
     def of(self, vertices: np.ndarray) -> Iterable[Any]:

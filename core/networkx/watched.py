@@ -85,13 +85,13 @@ class Row(Part):
 
 
 class Adjacency(Part):
-    """The rows of all nodes."""
+    """The rows of all nodes of a watched graph, by node."""
 
     __slots__ = ()
 
 
 class NodeTable(Part):
-    """The attributes of all nodes."""
+    """The attributes of all nodes of a watched graph, by node."""
 
     __slots__ = ()
 

@@ -183,7 +183,7 @@ class Partition:
 
     @property
     def own(self) -> Array:
-        """All vertices that this rank owns."""
+        """The vertices that this rank owns, ascending, ``uint32[k]``."""
         return self.own_frontier.vertices
 
     @property

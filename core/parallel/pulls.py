@@ -53,7 +53,7 @@ def neighbor_reduce(
 
 
 class Pull:
-    """A pull, which is run for the vertices of this rank."""
+    """A pull for the vertices of this rank; the arguments are those of ``suricate.operators.neighbor_reduce``."""
 
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
@@ -182,7 +182,7 @@ class Rounds:
         self.marks = self.part.xp.zeros(self.graph.num_vertices, np.int32)
 
     def over_all(self, limit: int, stop: Until | None, after: Propagated | None) -> Propagated:
-        """Make rounds over all vertices, and swap pairs of arrays between them."""
+        """Pull for all vertices, up to ``limit`` rounds or until ``stop``; swap the pairs of arrays in between."""
         n, steps, stopped = self.graph.num_vertices, 0, False
         pending = PendingNumber(self.graph.device, stop) if stop is not None and self._can_be_undone() else None
         while n and steps < limit and not stopped:
@@ -287,7 +287,7 @@ class Rounds:
 
 
 def mark(u, v, w, marks):
-    """Mark a neighbour."""
+    """Return 1, which marks ``v`` as a neighbour of a vertex that changed."""
     return 1
 
 

@@ -117,7 +117,7 @@ class PartCounts:
         self._arriving.copy_from(counts)
 
     def has_arrived(self) -> bool:
-        """Return whether the counts are known."""
+        """Return whether the counts have been copied to the host; does not wait."""
         return self._arriving.has_arrived()
 
     def of(self, half: int) -> list[int]:

@@ -118,12 +118,12 @@ class PartitionedStore(Store):
         self.part.resize(num_vertices)
 
     def compact(self) -> None:
-        """Compact the local store."""
+        """Compact the stores of all ranks; collective."""
         with self.part.comm.alike():
             self.local.compact()
 
     def mark(self) -> None:
-        """Mark the local store."""
+        """Remember insertions from now on, on every rank; collective."""
         with self.part.comm.alike():
             self.local.mark()
 
@@ -146,7 +146,7 @@ class PartitionedStore(Store):
         return self.local.has_mark
 
     def edges(self) -> EdgeList:
-        """Gather all edges."""
+        """Return the edges of all ranks, ordered by source; collective."""
         return self._gathered(self.local.edges(), "edges")
 
     def updated(self) -> EdgeList:
@@ -177,7 +177,7 @@ class PartitionedStore(Store):
         return self.part.comm.joined(own)
 
     def adjacency(self, vertices: Array) -> Adjacency:
-        """Gather the rows of ``vertices``."""
+        """Return the out-edges of ``vertices`` (uint32[k]), from the ranks that hold them; collective."""
         self.part.comm.same({"vertices": vertices})
         offsets, dst, weight = self.local.adjacency(vertices)
         xp, parts = self.part.xp, self.part.comm.allgatherv(offsets[1:] - offsets[:-1])

@@ -26,7 +26,7 @@ class Clock(Protocol):
 
 
 class HostClock:
-    """The clock of the CPU."""
+    """The clock of the CPU: seconds between start and stop, 0 if something was compiled meanwhile."""
 
     def __init__(self) -> None:
         self._began, self._compiled = 0.0, 0.0

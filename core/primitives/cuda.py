@@ -117,7 +117,7 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Fill in the ranks of the entries of a kind, by one launch if one block is fast enough."""
+    """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; one launch for small batches."""
     size, kind_arg = len(batch), np.uint32(kind)
     if size <= RANK_IN_BLOCK:
         launch(batch_program(0), "rank_in_block", 1, packed_batch(batch), kind_arg, batch.rank, block=1024)

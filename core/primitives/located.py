@@ -69,7 +69,7 @@ class BatchKernels(Protocol):
     """What ``cpu.py`` and ``cuda.py`` do with a located batch; weights are bit patterns, ``weight`` those by slot."""
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
-        """Fill in the ranks of the entries of a kind; on the CPU their number."""
+        """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; the CPU only counts them."""
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
         """Report the edges of an insertion in the caller's order, and give the stored ones their new weights."""

@@ -60,7 +60,7 @@ class Column:
             self._buffer = buffer
 
     def resize(self, size: int) -> None:
-        """Note that vertices were added."""
+        """Make the column as long as there are vertices; new ones have the missing value."""
         self.reserve(size)
         self.size = size
 

@@ -36,7 +36,7 @@ class DeviceCount:
 
     @property
     def array(self) -> Array:
-        """The number as ``uint32[1]``."""
+        """The number, ``uint32[1]`` on the device."""
         return self._block[self._at : self._at + 1]
 
 

@@ -93,7 +93,7 @@ class ArrayManager(Generic[Graph]):
 
     @property
     def allocated(self) -> int:
-        """Bytes of all arrays."""
+        """Bytes of all arrays that are held, used or not."""
         return sum(array.nbytes for array in self._arrays.values())
 
     def kept_back(self) -> int:

@@ -149,7 +149,7 @@ class Contents:
         return events.taken(verdict == TAKEN)
 
     def mark(self) -> None:
-        """End a step of the source."""
+        """End a step, as the source asks; raises ``RequirementError`` unless slides are steps."""
         if self._options.mode != STEP:
             raise RequirementError("the source marks steps: slide='step' makes a window of them")
         self.intake.position += 1

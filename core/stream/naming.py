@@ -208,7 +208,7 @@ class VertexNames:
 
     @property
     def memory(self) -> int:
-        """Bytes of both maps."""
+        """Bytes of the names of vertices, and of those of the events that are held."""
         return sum(sum(each.memory_usage().values()) for each in (self.names, self._tokens))
 
 

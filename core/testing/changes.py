@@ -61,7 +61,7 @@ class Changer:
         return src[at], dst[at]
 
     def change(self, kind: str, count: int) -> None:
-        """Change the graph in one call."""
+        """Make a change of this kind, of about ``count`` edges or vertices, in one call."""
         graph = self.graph
         if kind == "insert_vertices":
             graph.insert_vertices(count)

@@ -44,7 +44,7 @@ class Costs:
 
     @property
     def launches(self) -> int:
-        """Launches of this package's kernels."""
+        """Number of launches of kernels of this package."""
         return self.kernels.total()
 
 

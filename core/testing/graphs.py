@@ -26,7 +26,7 @@ class ModelledGraph:
         self.graph, self.device, self.table = graph, graph.device, EdgeTable(graph.weight_dtype)
 
     def given(self, *parts: np.ndarray | None) -> list:
-        """Return arrays on the device."""
+        """Return host arrays as arrays on the device of the graph; None stays None."""
         return [None if part is None else self.device.xp.array(part) for part in parts]
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:

@@ -183,7 +183,7 @@ STEP_EDGES = 500
 
 
 def inputs(rng: np.random.Generator, dtype: np.dtype | None) -> list[Batch]:
-    """Return the batches of :func:`steps`."""
+    """Return the random batches that :func:`steps` inserts."""
     return [random_batch(rng, STEP_EDGES, dtype) for _ in range(INSERTED + AFTER_MARK + AFTER_RESERVE)]
 
 

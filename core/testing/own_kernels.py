@@ -31,7 +31,7 @@ class OwnKernelsConformance(AlgorithmConformance):
         return scripts if variant.weight_dtype is None else [*scripts, changes.replaced_weights]
 
     def every_change(self, changer: Changer) -> Iterator[None]:
-        """Make changes of every kind."""
+        """Make a change of every kind, and yield after each."""
         for kind in self.kinds_of_changes():
             changer.change(kind, 20)
             yield

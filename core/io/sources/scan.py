@@ -57,7 +57,7 @@ class Scan(Source):
 
     @property
     def refusals(self) -> Sequence[Refusals]:
-        """Where malformed rows go."""
+        """What counts or writes the malformed rows of the files."""
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -82,7 +82,7 @@ class Scan(Source):
             rows = wrong = 0
 
     def describe(self) -> str:
-        """Return the format and the columns."""
+        """Return the format and the columns as a text, which a checkpoint compares."""
         return f"Scan({self._format}, {dict(self._columns)})"
 
     def _file(self, path: Path) -> Iterator[Any]:

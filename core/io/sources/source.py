@@ -160,7 +160,7 @@ class Several(Source):
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """Those of its parts."""
+        """What counts or writes the malformed rows, of all parts."""
         return [each for source in self._sources for each in source.refusals]
 
     def describe(self) -> str:

@@ -40,7 +40,7 @@ class Listed(NamedTuple):
 
 
 def listed(frontier: Frontier) -> Listed:
-    """Return the vertices of one frontier."""
+    """Return the vertices of a frontier as loops take them; all of them are not listed."""
     if frontier.is_all:
         return Listed(NO_VERTICES, True, len(frontier))
     return Listed(frontier.buffer, False, len(frontier))

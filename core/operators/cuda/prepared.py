@@ -147,12 +147,12 @@ class Prepared:
         kernel.launch(grid)
 
     def program(self) -> Program:
-        """Return the program of the kernels."""
+        """Return the program of the kernels that the call launches."""
         raise NotImplementedError
 
 
 class VertexMap(Prepared):
-    """A call of ``vertex_map``."""
+    """A call of ``vertex_map`` whose types are known, to be launched again."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
         """Launch ``map_vertices``; return the vertices for which the function is true."""

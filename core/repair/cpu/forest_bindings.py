@@ -37,7 +37,7 @@ uniform = False  #: whether a vertex offers the same word along all its edges
 
 @inner
 def load_word(array, i):
-    """Return word ``i``."""
+    """Return word ``i`` of an array; replaced where a word takes two elements."""
     return array[i]
 
 
@@ -67,7 +67,7 @@ def same_keys(a, b):
 
 @inner
 def parent_of(word):
-    """Return the parent in a word."""
+    """Return the parent that a word holds, in its lower 32 bits."""
     return np.uint32(word & np.uint64(0xFFFFFFFF))
 
 

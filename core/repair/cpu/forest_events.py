@@ -121,7 +121,7 @@ def improve(state, v, value):
 
 @inner
 def push_all(g, state, u, *args):
-    """Make the offers of ``u``."""
+    """Offer all out-neighbours of ``u`` the words that they get from it."""
     tree = state.tree
     own = load_word(tree, u)
     value = edge(u, u, 1, *args) if uniform else identity_offer(own)
@@ -246,6 +246,6 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write words."""
+    """Write the words of the vertices ``at`` after event ``i``."""
     for j in range(len(at)):
         store_word(recorded[0][i], j, load_word(state.tree, at[j]))

@@ -228,7 +228,7 @@ class Levels:
         self._launch("begin_level", self._level, self._tree)
 
     def pull(self) -> None:
-        """Compute the level by pulling."""
+        """Compute the next level by pulling: each vertex not reached looks for an in-neighbour that is."""
         for name in ("pull_level", "pull_rest"):
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 

@@ -20,7 +20,7 @@ def home(key, capacity):
 
 @inner
 def key_of(u, x, directed):
-    """Return the key of an edge."""
+    """Return the key of edge ``(u, x)``, uint64; without directions the smaller end comes first."""
     first, second = np.uint64(u), np.uint64(x)
     if directed == 0 and first > second:
         first, second = second, first

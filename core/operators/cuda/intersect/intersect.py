@@ -273,7 +273,7 @@ def _renamed(prelude: str) -> str:
 
 
 def rows_program(walk: Walk) -> Program:
-    """Return the program that copies rows."""
+    """Return the program that copies rows, ordered, into arrays; made once per kind of view."""
     key = ("orient.cu", walk.prelude)
     program = _programs.get(key)
     if program is None:

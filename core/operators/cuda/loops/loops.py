@@ -121,7 +121,7 @@ class Outcome:
 
     @property
     def array(self) -> Array:
-        """``uint64[]`` of the fields of ``OUTCOME``."""
+        """The fields of ``OUTCOME`` that a kernel writes, ``uint64[number of fields]`` on the device."""
         return self._all[self._row]
 
 
@@ -135,7 +135,7 @@ class Outcomes:
         self._next = self.SIZE
 
     def take(self) -> Outcome:
-        """Return an unused outcome."""
+        """Return an outcome that no kernel has written, all zeros."""
         if self._next == self.SIZE:
             self._all = self._device.xp.zeros((self.SIZE, len(OUTCOME.fields)), np.uint64)
             self._next, self._start = 0, self._all.data.ptr
