@@ -52,9 +52,9 @@ SCAN_VERTICES = 1 << 23
 #: it reads nothing of a vertex but its edges, and adds to it in a few atomics.
 SLOT_SCAN_DEGREE = 6
 
-#: neighbor_reduce: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
+#: pulls: at most this many vertices (of small graphs one in 16) are split; if there are more, they keep the
 #: blocks evenly busy as it is.
-MAX_SPLIT = 4096
+MAX_SPLIT = 16384
 
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:

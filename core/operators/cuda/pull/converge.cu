@@ -15,9 +15,10 @@
 #include "stamped.cuh"
 #include "wake.cuh"
 
-#define ALONE 64  // up to this many vertices, none of more than FEW_LIMIT neighbours, block 0 works alone
-#define FEW 4096  // of so few vertices those of more than FEW_LIMIT neighbours are split, of more those above WIDE
-#define FEW_LIMIT 512
+#define ALONE 64  // up to this many vertices, none of more than ALONE_LIMIT neighbours, block 0 works alone
+#define ALONE_LIMIT 512
+#define FEW (VALUES_AT_ONCE ? 4096 : 16384)  // of so few vertices those of more than FEW_LIMIT neighbours are split
+#define FEW_LIMIT 256
 #define SPARSE 128  // a set of less than 1 / SPARSE of the vertices is a list
 #define BITS_SHARE 8  // vertices see by themselves that they are activated if more than 1 / BITS_SHARE of the arcs wake
 
@@ -68,7 +69,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
     if (threadIdx.x == 0) activated.filled = 0;
 
     while (!ended && round < max_steps) {  // the same in all threads of the grid
-        const bool alone = !dense && is_little(WALKED, num_vertices, ids, number, ALONE, FEW_LIMIT);
+        const bool alone = !dense && is_little(WALKED, num_vertices, ids, number, ALONE, ALONE_LIMIT);
         const uint32_t block = blockIdx.x, blocks = alone ? 1 : gridDim.x;
         // Alone block 0 clears counters without waiting for others, which must have read them.
         if (alone && round > 0) grid_barrier(state, expected);
@@ -208,7 +209,7 @@ converge(VIEWS, WAKE_VIEWS, uint32_t num_vertices, unsigned long long num_arcs, 
             crowded = crowded && !(UNTIL);
             ended = crowded || number == 0 || UNTIL || seen(alone, rounds->stop) != 0;
             if (!alone || ended || dense || round >= max_steps) break;
-            if (!is_little(WALKED, num_vertices, ids, number, ALONE, FEW_LIMIT)) break;
+            if (!is_little(WALKED, num_vertices, ids, number, ALONE, ALONE_LIMIT)) break;
             __syncthreads();  // everybody has read the counters
         }
         if (alone) {

@@ -40,7 +40,7 @@ def converge(
     pulled = walks_of(graph, over)
     active = walks_of(graph, wake or over, "out", "in")
     symmetric = wake is not None and (not graph.directed or (over, wake) in SYMMETRIC)
-    scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
+    scans = (wake is not None or _is_of_all(start)) and over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = converge_program(pulled[0], call, over, wake, until, symmetric=symmetric, scans=scans)
     frontier = merged(graph, start)
     workspace, (heavy, capacity) = graph.workspace, split_memory(graph)
@@ -73,6 +73,16 @@ def _passes(
     grid = (blocks_of_passes(graph.device, scans=scans),)
     program.kernel("passes")(grid, (CONVERGE_BLOCK,), arguments)
     return propagated(graph, outcome)
+
+
+def _is_of_all(start: Start) -> bool:
+    """Return whether all vertices are active at first.
+
+    A listed set only shrinks if there is no ``wake``, and many of its vertices need not have many of the arcs: its
+    rounds walk rows, never the whole storage, so the launch needs no more than CONVERGE_BLOCKS, whose barriers are
+    cheaper.
+    """
+    return any(frontier.is_all for frontier in start.frontiers)
 
 
 def _blocks(*, scans: bool) -> int:
