@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -44,12 +45,8 @@ class Sink:
         """
         if self._job.current is None:
             raise RequirementError("there is nothing to write before the first slide")
-        try:
+        with named(self.target):
             self._put(self._job.current.end, columns_of_table(table))
-        except OSError as error:
-            if self.target and error.filename is None:
-                error.filename = self.target
-            raise
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
         pass
@@ -59,6 +56,17 @@ class Sink:
 
     def close(self) -> None:
         """Write out everything."""
+
+
+@contextmanager
+def named(target: str) -> Iterator[None]:
+    """Have an ``OSError`` of the block, such as that of a full disk, name the file ``target``, if there is one."""
+    try:
+        yield
+    except OSError as error:
+        if target and error.filename is None:
+            error.filename = target
+        raise
 
 
 def columns_of_table(table: Any) -> dict[str, np.ndarray]:
@@ -99,7 +107,8 @@ class _File(Sink):
         return size_on_disk(self._path), self._names
 
     def close(self) -> None:
-        self._file.close()
+        with named(self.target):  # what a full disk did not take is tried again
+            self._file.close()
 
     def _same_columns(self, columns: dict[str, np.ndarray]) -> None:
         if self._names not in (None, [*columns]):

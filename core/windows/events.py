@@ -102,7 +102,7 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
     if array.ndim != 1:
         raise ShapeError(f"{label} must have one dimension, got shape {array.shape}")
     if array.dtype.kind not in "iu":
-        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True takes texts")
+        raise DTypeError(f"{label} must be whole numbers, got {array.dtype}; names=True (--names) takes texts")
     least = 0 if array.dtype.kind == "u" or not len(array) else int(array.min())
     if least < 0 or (len(array) and int(array.max()) >= MAX_VERTICES):
         array = on_host(array)
@@ -124,7 +124,7 @@ def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
     """Return the error that names the first bad id."""
     value = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][0].item()
     return VertexRangeError(
-        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True takes any"
+        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True (--names) takes any"
     )
 
 

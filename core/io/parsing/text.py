@@ -98,7 +98,7 @@ def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> E
         time=None if edges.time is None else edges.time.finish(),
         num_vertices=num_vertices,
         directed=layout.directed if options.directed is None else options.directed,
-        labels=None if labels is None else _original(labels.labels(layout.first_id), marks, source.path),
+        labels=None if labels is None else original_ids(labels.labels(layout.first_id), marks, source.path),
         table=labels.names if isinstance(labels, TableLabels) and layout.text_ids else None,
         path=source.path,
         format=layout.format,
@@ -164,8 +164,17 @@ def _parse(
     return edges, functools.reduce(operator.or_, (tokenizer.marks for tokenizer in tokenizers))
 
 
-def _original(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
-    """Return the original ids; numbers of a file that has negative ones are int64."""
+def original_ids(labels: np.ndarray, marks: int, path: Path) -> np.ndarray:
+    """Return the ids of a file (uint64) as they were: int64 if some are negative.
+
+    Args:
+        labels: the ids, negative ones in two's complement.
+        marks: the kinds of numbers found in the file (see ``codes``).
+        path: the file, for messages.
+
+    Raises:
+        FileFormatError: some ids are negative and some at least 2**63.
+    """
     if not marks & NEGATIVE:
         return labels
     if marks & LARGE:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import glob
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from suricate.io.options import ReadOptions
 from suricate.io.parallel import parsed
 from suricate.io.parsing.fields import Fields, has_header, texts_at
 from suricate.io.parsing.lines import Rows
+from suricate.io.parsing.text import original_ids
 from suricate.io.parsing.tokenizer import Tokenizer
 from suricate.io.sources.columns import Texts, part_of
 from suricate.io.sources.kinds import DELETE, INSERT, SET
@@ -179,14 +181,20 @@ def _text(
         if "kind" not in columns and not has_header(head, layout, "kind"):
             del further["kind"]
         fields = Fields(path, head, layout, further)
-        make = partial(Tokenizer, path, layout, small=small)
+        make = partial(
+            Tokenizer, path, layout, id_limits=(2**64, 2**64), small=small
+        )  # the window says which are vertices
         body = itertools.chain([head[layout.header_bytes :]], chunks)
-        pieces = parsed(source, body, parse, [make()], make, layout.header_lines)
+        tokenizers = [make()]
+        pieces = parsed(source, body, parse, tokenizers, make, layout.header_lines)
         for chunk, rows, bad in itertools.chain.from_iterable(found for _, found in pieces):
             found: dict[str, Any] = {"src": rows.src.copy(), "dst": rows.dst + np.uint64(layout.dst_offset)}
             quotes = layout.delimiter is not None
             if layout.text_ids:
                 found |= {name: texts_of(chunk, found[name], quotes=quotes) for name in found}
+            else:
+                marks = reduce(operator.or_, (each.marks for each in tokenizers))
+                found = {name: original_ids(part, marks, path) for name, part in found.items()}
             if "weight" in layout.fields:
                 found["weight"] = rows.weight.copy()
             if "time" in layout.fields:

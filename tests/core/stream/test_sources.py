@@ -6,6 +6,7 @@ import csv
 import os
 import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,14 @@ def test_names_in_files(tmp_path: Path) -> None:
     numbers.write_text("src,dst,time\n007,7,1\n")
     assert found(st.scan(numbers, texts=True)) == [("007", "7")]
     assert found(st.scan(numbers)) == [(7, 7)]
+    for pairs in [(-4, 7), (5, -4), (2**63 - 1, 2**40)], [(2**64 - 1, 2**63), (0, 1)]:
+        numbers.write_text("src,dst,time\n" + "".join(f"{u},{v},{at}\n" for at, (u, v) in enumerate(pairs)))
+        assert found(st.scan(numbers)) == pairs
+        with pytest.raises(VertexRangeError, match=f"src: {pairs[0][0]} is no id"):
+            next(st.Window(st.scan(numbers), size=1, slide=1, graph=CPU))
+    numbers.write_text(f"src,dst,time\n-4,{2**63},1\n")
+    with pytest.raises(FileFormatError, match=r"ids below 0 and ids from 2\*\*63"):
+        found(st.scan(numbers))
     with pytest.raises(DTypeError, match="names=True"):
         next(st.Window(scans[0], size="1s", slide="1s", graph=CPU))
 
@@ -442,8 +451,9 @@ def test_sinks(tmp_path: Path) -> None:
     assert [end for end, _ in rows] == [1, 2]
     (tmp_path / "full.csv").symlink_to("/dev/full")
     full = job.sink(tmp_path / "full.csv")
-    with pytest.raises(OSError, match=r"full\.csv"):
-        full.write({"edges": 1})
+    for write in partial(full.write, {"edges": 1}), full.close:
+        with pytest.raises(OSError, match=r"full\.csv"):
+            write()
     with pytest.raises(ParameterError, match="a sink is"):
         job.sink("results.xyz")
 
