@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 
-from test_parallel_algorithms import follow
+from test_parallel_algorithms import N, follow
 from test_parallel_columns import follow_changes
 from test_parallel_operators import OPERATIONS, made, plain
 
@@ -37,7 +37,7 @@ def run(name: str) -> None:
             operate([each.__name__ for each in OPERATIONS].index(which), directed=kind == "directed")
         else:
             algorithm = su.plugins.algorithm(which)
-            params = algorithm.sample_params(50, 0) | ({"p": 0.5, "q": 2.0} if which == "random_walks" else {})
+            params = algorithm.sample_params(N, 0) | ({"p": 0.5, "q": 2.0} if which == "random_walks" else {})
             follow(comm, algorithm, params, directed=kind == "directed")
         problem = ""
     except AssertionError:
