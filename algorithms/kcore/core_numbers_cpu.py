@@ -296,7 +296,7 @@ def sift(g, core, place, later, left, mark, kept, listed, last, queue):
 
 @inner
 def support_above(g, v, core, support, mark, risen):
-    """Support the neighbours on the level to which ``v`` rises, except those that rise as well."""
+    """Count ``v`` for the neighbours on the level to which it rises, except those that rise as well."""
     for w, _ in neighbors(g, v):
         if core[w] == core[v] + 1 and mark[w] != risen:
             support[w] += 1

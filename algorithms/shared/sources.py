@@ -45,7 +45,7 @@ class Sample:
         return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
     def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
-        """Return the vertices by the mask of live ones, None if all are live."""
+        """Return the ids of the sample: given, or drawn from all vertices or those in ``live`` (bool[n])."""
         if self.sources is not None:
             return self.sources.ids.tolist()
         ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()

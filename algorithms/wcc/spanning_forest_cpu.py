@@ -65,7 +65,7 @@ FEW = 512  # vertices below a deleted edge up to which they are found before any
 
 @inner
 def leaving(g, state, x, side, base):
-    """Return a neighbour of ``x`` outside ``side`` of the cut, or EMPTY."""
+    """Return a neighbour of ``x`` on the other side of a cut tree edge, NO_VERTEX if there is none."""
     node = state.node
     for w, _ in neighbors(g, x):
         if w == x or node[w, PARENT] == x or node[x, PARENT] == w:
@@ -235,7 +235,7 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the labels, and the number of components."""
+    """Write the labels of the vertices ``at``, and the number of components, after event ``i``."""
     for j in range(len(at)):
         recorded[0][i, j] = smallest_of(state, state.node[at[j], COMPONENT])
     recorded[1][i] = state.counts[COMPONENTS]

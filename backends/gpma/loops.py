@@ -213,7 +213,7 @@ def is_set(masks, slot):
 
 @inner
 def set_fresh(g, slot, value):
-    """Set or clear the bit of a slot."""
+    """Note whether the edge in a slot was inserted since the mark."""
     bit = np.uint32(1) << np.uint32(slot & (LEAF - 1))
     if value:
         g.fresh[slot >> LEAF_BITS] |= bit

@@ -128,7 +128,7 @@ def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
 
 @inner
 def push(g, k, block):
-    """Put a block on the stack of its class."""
+    """Put a free block on the stack of its size, class ``k``."""
     g.stacks[g.stack_begin[k] + g.counters[FREE + k]] = block // GRAIN
     g.counters[FREE + k] += 1
 
@@ -176,7 +176,7 @@ def migrate(g, free, u, target, degree):
 
 @inner
 def move(g, read, write):
-    """Copy an edge from one slot to another."""
+    """Copy an edge from slot ``read`` to slot ``write``."""
     g.dst[write] = g.dst[read]
     if len(g.weight):
         g.weight[write] = g.weight[read]
@@ -184,7 +184,7 @@ def move(g, read, write):
 
 @inner
 def put(g, at, key, weight, item):
-    """Write a new edge."""
+    """Write a new edge to slot ``at``: the destination in ``key``, and the weight of batch entry ``item``."""
     g.dst[at] = np.uint32(key)
     if len(g.weight):
         g.weight[at] = weight[item]

@@ -96,7 +96,7 @@ class Pool:
         return array
 
     def tables(self, vertices: int) -> Tables:
-        """Return the words and bucket codes of ``vertices`` without storage; an even number, as codes go in pairs."""
+        """Return new words and bucket codes for ``vertices`` vertices without edges, rounded up to an even number."""
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
             words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)

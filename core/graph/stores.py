@@ -75,7 +75,7 @@ class Stores:
         return None if second is None else [first, second]
 
     def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
-        """Make a prepared change on the device, in all stores or none."""
+        """Make a prepared change on the device, in all stores or, if a step raises, in none."""
         try:
             for step in steps:
                 step()

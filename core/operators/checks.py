@@ -30,7 +30,7 @@ DIRECTIONS = ("out", "in", "both")
 
 
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
-    """Return the direction of a push, resolved (see ``suricate.operators.call``)."""
+    """Return along which edges pushes go: ``"out"``, ``"in"`` or ``"both"``; raises if in-edges are missing."""
     one_of(parameter, over, DIRECTIONS)
     if over == "out" or not graph.directed:
         return "out"
@@ -39,7 +39,7 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 
 
 def pull_direction(graph: Graph, over: str) -> str:
-    """Return the direction of a pull, resolved."""
+    """Return where pulls read: ``"out"``, ``"in"`` or ``"both"``; raises if there are no in-edges for it."""
     one_of("over", over, DIRECTIONS)
     if over == "out":
         return "out"

@@ -62,7 +62,7 @@ def delete(stores, u, v, before, i):
 
 @inner
 def ask(stores, src, dst, i):
-    """Ask for the memory that later events will touch."""
+    """Prefetch what the events some places ahead of event ``i`` will touch."""
     if i + FAR < len(src):
         fetch_far(stores.out, src[i + FAR])
         if stores.undirected:

@@ -276,7 +276,7 @@ class Contents:
         return about, arrays
 
     def load(self, about: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Take over what :meth:`save` returned, before the first event."""
+        """Restore what :meth:`save` returned, before the first event is taken."""
         intake, (position, has_unit, begun, dtype, attributes) = self.intake, about["intake"]
         intake.position, intake.has_unit, intake.begun = position, has_unit, begun
         intake.weight_dtype = None if dtype is None else np.dtype(dtype)

@@ -202,7 +202,7 @@ class VertexNames:
         return {**maps, "reserved": self.reserved}
 
     def load(self, names: dict[str, np.ndarray], tokens: dict[str, np.ndarray], reserved: np.ndarray) -> None:
-        """Take over what :meth:`save` returned of both maps."""
+        """Restore what :meth:`save` returned: names of vertices, names of held events, and reserved ids."""
         self.reserved = reserved
         self.names, self._tokens = Names.restore(names), Names.restore(tokens)
 

@@ -179,7 +179,7 @@ class ModelledStore:
         return array if isinstance(array, np.ndarray) else self.device.to_numpy(array)
 
     def keep(self, what: str, parts: tuple[Array | None, ...]) -> None:
-        """Keep results of the store until the next operation."""
+        """Keep results of the store: after the next operation they must be unchanged."""
         for part in parts:
             if part is not None:
                 self._results.append((what, part, self.device.to_numpy(part).copy()))

@@ -28,14 +28,14 @@ RUNTIME_COPIES = ("memcpyAsync", "memcpy2DAsync")  #: these only count when they
 
 @dataclass
 class Syncs:
-    """Outermost synchronising calls by name."""
+    """Counts of calls that waited for the device, by name; of nested ones the outermost counts."""
 
     calls: Counter[str] = field(default_factory=Counter)
     depth: int = field(default=0, repr=False)
 
     @property
     def total(self) -> int:
-        """How many there were."""
+        """How many calls waited for the device."""
         return self.calls.total()
 
 

@@ -51,7 +51,7 @@ class Events(NamedTuple):
 
 
 def times_of(time: np.ndarray | range) -> np.ndarray:
-    """Return times as an array."""
+    """Return times as an array, ``int64[n]``; a range becomes one."""
     return np.arange(time.start, time.stop, dtype=np.int64) if isinstance(time, range) else time
 
 

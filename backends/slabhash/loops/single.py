@@ -90,14 +90,14 @@ def delete_edge(s, u, v, before, i):
 
 @inner
 def fetch_far(s, u):
-    """Ask for the words of a vertex."""
+    """Prefetch the words and the bucket code of vertex ``u``."""
     prefetch(s.slabs.vertex, head_place(u))
     prefetch(s.slabs.buckets, np.int64(u))
 
 
 @inner
 def fetch(s, u, v):
-    """Ask for the first slab of the bucket of an edge."""
+    """Prefetch the first slab of the bucket of edge ``(u, v)``."""
     head = head_of(s.slabs, u, v)
     if head >= 0:
         fetch_slab(s.slabs, head)

@@ -47,7 +47,7 @@ ADDRESS, COUNT, LONG, INT = np.uint64(0), np.uint32(0), np.int64(0), np.int32(0)
 def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
-    """Return the prepared call of an operator, None if it is unusual."""
+    """Return the prepared call of an operator, None if its general path must be taken."""
     if (call.function.leading[0] == "i" and operator != "vertex_map") or call.reduce in AT_ONCE:
         return None
     if not graph.num_vertices:

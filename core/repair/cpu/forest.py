@@ -64,7 +64,7 @@ def offer(tree, u, v, w, violated, *args):
 
 @inner
 def counts(src, dst, status, wanted, num_vertices, i):
-    """Return whether arc ``i`` of a list counts and is in range."""
+    """Return whether entry ``i`` of a list of arcs has the wanted status and valid ids."""
     return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
 
 
@@ -107,7 +107,7 @@ def explained(back, tree, v, word, violated, *args):
 
 @inner
 def best_offer(back, tree, v, violated, *args):
-    """Return the least word that a neighbour offers ``v``."""
+    """Return the smallest word that an in-neighbour offers ``v``."""
     best = identity_word
     for x, slot in neighbors(back, v):
         value = offer(tree, x, v, weight(back, slot), violated, *args)
@@ -181,7 +181,7 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
 
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
-    """Make the offers of ``u`` to its neighbours; return the queue's length."""
+    """Offer words to the neighbours of ``u``; queue those that take them, and return the queue's length."""
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return queued

@@ -85,11 +85,11 @@ def arc_weight(weights, i):
 
 @inner
 def edge(u, v, w, *args):
-    """Return what ``u`` offers ``v``, as a word."""
+    """Return the word that ``u`` offers ``v``; replaced by the user's function."""
     return np.uint64(u)
 
 
 @inner
 def commit(v, *args):
-    """Return the word that an invalid vertex restarts with."""
+    """Return the word that ``v`` starts with when its own became invalid; replaced by the user's function."""
     return identity_word

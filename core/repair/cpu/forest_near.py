@@ -52,7 +52,7 @@ def place_of(word, origin, inverse, lowest):
 
 @inner
 def keep(v, word, j, who, words, after, firsts, lasts, state):
-    """Append ``v`` to bucket ``j``; return whether there was space."""
+    """Append ``v`` with its ``word`` to bucket ``j``, a linked list; return whether there was space."""
     entry = state[0]
     if entry >= 0:
         state[0] = after[entry]

@@ -43,7 +43,7 @@ from suricate.repair.cpu.waiting import (
 
 @inner
 def least_key(tree, queue, count):
-    """Return the least first key of what is queued."""
+    """Return the smallest distance, the first key, of the queued vertices; infinite if there are none."""
     least = np.inf
     for i in range(count):
         least = min(least, np.float64(first_key(load_word(tree, queue[i]))))
@@ -52,7 +52,7 @@ def least_key(tree, queue, count):
 
 @inner
 def put_off_all(tree, queue, count, origin, inverse, waiting):
-    """Put all queued vertices into their buckets."""
+    """Put all queued vertices into the buckets of their distances."""
     for i in range(count):
         v = queue[i]
         put_off(waiting, v, bucket_of(first_key(load_word(tree, v)), origin, inverse))

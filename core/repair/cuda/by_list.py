@@ -99,7 +99,7 @@ class Progress(PinnedCounters):
 def packed_lists(
     state: Array, progress: Progress, sections: list[Array], size: int, capacity: int
 ) -> tuple[np.void, ...]:
-    """Return the struct for even and for odd levels."""
+    """Return the struct of lists for kernels twice, as two buffers swap roles at every level."""
     data = [array.data.ptr for array in sections]
     fixed = state.data.ptr, progress.address
     return tuple(LISTS.packed(*fixed, data[side], data[side ^ 1], size, capacity, side) for side in range(2))

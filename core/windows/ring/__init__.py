@@ -170,7 +170,7 @@ class Ring:
             loops.fill_table(self._pairs, int(self._state[PAIRS]))
 
     def on_host(self) -> Ring:
-        """Return the ring itself."""
+        """Return the ring itself, as its events are on the host."""
         return self
 
     def used_attributes(self) -> Collection[np.ndarray]:

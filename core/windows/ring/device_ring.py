@@ -140,7 +140,7 @@ class DeviceRing:
         return gained, lost, counts[LARGEST] if gained else -1
 
     def used_attributes(self) -> Collection[np.ndarray]:
-        """Return nothing: events have no attributes."""
+        """Return nothing: events on the device have no attributes."""
         return ()
 
     # -- state ---------------------------------------------------------------------------------------------------------

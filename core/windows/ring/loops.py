@@ -99,7 +99,7 @@ def find_pair(pairs, key):
 
 @inner
 def put(table, at, tag, pair):
-    """Write an entry to a place."""
+    """Write the number of a pair, and the tag of its key, to a place of the hash table."""
     table[at], table[at + TAGS] = tag, pair
 
 

@@ -62,7 +62,7 @@ class SharedSteps:
         self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
 
     def is_large(self, arcs: tuple[ArcList, ...], vertices: Listed, least: int) -> bool:
-        """Return whether a step has more than ``least`` edges."""
+        """Return whether a step has more than ``least`` edges; counting stops there."""
         given = sum(some.size for some in arcs)
         if given <= least and (vertices.everything or vertices.size * DEGREE >= threads.GRAIN):
             given += self._module.work_of(*self._views, *vertices, least)

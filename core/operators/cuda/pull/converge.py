@@ -95,7 +95,7 @@ def blocks_of_passes(device: Device, *, scans: bool) -> int:
 
 
 def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:
-    """Return the view over a direction, or both views."""
+    """Return the walk over the view of a direction, or over both views, ``first`` and ``second``."""
     return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
 
 
