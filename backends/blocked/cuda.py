@@ -58,7 +58,7 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """An insertion to plan: its own launch does so; :meth:`need` adds a launch that only plans, and waits."""
+    """The plan of an insertion, which the launch that inserts makes; :meth:`need` launches a kernel for it and waits."""
 
     kernels: BlockedCuda
     graph: Graph

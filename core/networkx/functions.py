@@ -98,10 +98,10 @@ def served(
 
 
 def named(weight: Any) -> str | None:
-    """The limit of a parameter that names an edge attribute."""
+    """Return why weights given by a function are not served; None for the name of an edge attribute, which is."""
     return "weights that a function returns are not served" if callable(weight) else None
 
 
 def absent(value: Any) -> str | None:
-    """The limit of a parameter for which only None is served."""
+    """Return why a value is not served where only None is; None for None."""
     return None if value is None else "only None is served"
