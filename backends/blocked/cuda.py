@@ -58,7 +58,7 @@ def programs(store: Store) -> list[Program]:
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """The plan of an insertion, which the launch that inserts makes; :meth:`need` launches a kernel for it and waits."""
+    """The plan of an insertion, made by the launch that inserts; :meth:`need` launches a kernel for it and waits."""
 
     kernels: BlockedCuda
     graph: Graph
