@@ -148,6 +148,14 @@ def test_heavy_tests_of_the_kit_of_backends_have_weights_of_one_type_on_the_cpu_
         ]
         assert len(quick) == count
         assert quick[0]["weight_dtype"] is None
+    limits = [
+        item("tests/a.py::T::test_operations_at_the_limit", weight_dtype=each, operation=operation)
+        for operation in "abcdefgh"
+        for each in dtypes
+    ]
+    quick = [params_of(one) for one in chosen(limits)]
+    assert [each["operation"] for each in quick] == [*"abcdefgh"]
+    assert len({each["weight_dtype"] for each in quick}) > 1
 
 
 def test_on_cuda_a_long_test_of_the_kit_of_backends_runs_once_per_file() -> None:
