@@ -193,7 +193,7 @@ class WCC(Parameters, total=False):
 
 
 class Track(Protocol):
-    """Types of the trackers of ``Graph.track``, by the algorithm's name."""
+    """``Graph.track``."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[ReturnedArray]: ...
@@ -267,7 +267,7 @@ class Track(Protocol):
 
 
 class Compute(Protocol):
-    """Types of the results of ``Graph.compute``, by the algorithm's name."""
+    """``Graph.compute``."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> ReturnedArray: ...
