@@ -87,8 +87,8 @@ def generated() -> str:
         about = f'    """Parameters of ``{kind.name}``."""\n'
         parts.append(f"\n\nclass {kind.__name__}(Parameters, total=False):\n{about}\n{lines}".rstrip("\n") + "\n")
     for title, about, form in (
-        ("Track", "``Graph.track``.", "Tracker[{}]"),
-        ("Compute", "``Graph.compute``.", "{}"),
+        ("Track", "Types of the trackers of ``Graph.track``, by the algorithm's name.", "Tracker[{}]"),
+        ("Compute", "Types of the results of ``Graph.compute``, by the algorithm's name.", "{}"),
     ):
         parts.append(f'\n\nclass {title}(Protocol):\n    """{about}"""\n')
         for kind in kinds:

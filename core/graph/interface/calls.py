@@ -193,7 +193,7 @@ class WCC(Parameters, total=False):
 
 
 class Track(Protocol):
-    """``Graph.track``."""
+    """Types of the trackers of ``Graph.track``, by the algorithm's name."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[ReturnedArray]: ...
@@ -267,7 +267,7 @@ class Track(Protocol):
 
 
 class Compute(Protocol):
-    """``Graph.compute``."""
+    """Types of the results of ``Graph.compute``, by the algorithm's name."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> ReturnedArray: ...
