@@ -182,3 +182,20 @@ def test_planted_faults_are_where_they_are_said_to_be(monkeypatch: pytest.Monkey
         assert (CHECKOUT / fault.file).read_text().count(fault.right) == 1, fault.name
         assert fault.right != fault.wrong
         assert all((CHECKOUT / name).exists() for name in fault.tests.split()), fault.name
+
+
+def test_cursors_of_backends_have_no_struct_of_a_name_that_the_core_has() -> None:
+    """Programs of the core are compiled over any cursor, whose text comes first."""
+    struct = re.compile(r"^struct (\w+)(?= [{:])", re.MULTILINE)
+    core = {name for file in sources(".cu", ".cuh") if relative(file).startswith("core/")
+            for name in struct.findall(file.read_text())}  # fmt: skip
+    cursors = [file for file in sources("cursor.cuh") if relative(file).startswith("backends/")]
+    assert len(cursors) >= 3
+    for cursor in cursors:
+        left, names = [cursor], set[str]()
+        while left:  # it and what it includes
+            text = left.pop().read_text()
+            names.update(struct.findall(text))
+            near = [cursor.with_name(name) for name in re.findall(r'^#include "(.+)"', text, re.MULTILINE)]
+            left += [file for file in near if file.exists()]
+        assert not names & core, relative(cursor)

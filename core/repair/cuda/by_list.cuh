@@ -27,7 +27,7 @@ __device__ __forceinline__ Offers sections_of(const Lists& lists, uint8_t* data)
 
 // v, which was not visited before, is in the frontier of a side.
 __device__ __forceinline__ void enlist(const View& g, const View& back, const Level& level, const Lists& lists,
-                                       const LoopMemory& memory, uint32_t side, uint32_t v, Found& mine) {
+                                       const LoopMemory& memory, uint32_t side, uint32_t v, Reached& mine) {
     append(memory.far, listed_in(lists, IN_LIST), v);
     if (!is_own(level, v)) return;
     const uint32_t into = degree(back, v), out = level.directed ? degree(g, v) : into;
@@ -37,7 +37,7 @@ __device__ __forceinline__ void enlist(const View& g, const View& back, const Le
 }
 
 // Add the arcs that the threads of the block have found. All of them call it.
-__device__ __forceinline__ void add_arcs(const Lists& lists, uint32_t side, const Found& mine) {
+__device__ __forceinline__ void add_arcs(const Lists& lists, uint32_t side, const Reached& mine) {
     __shared__ unsigned long long sums[2];
     if (threadIdx.x < 2) sums[threadIdx.x] = 0;
     __syncthreads();
@@ -59,7 +59,7 @@ __device__ __forceinline__ void begin_section(const Level& level, const Lists& l
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK)
 start_search(View g, View back, Level level, Lists lists, LoopMemory memory, Vertices roots, value_t* tree PARAMS) {
     LOCALS
-    Found mine;
+    Reached mine;
     for (unsigned long long v = thread_id(); v < level.num_vertices; v += thread_count())
         words::store(tree + v, restart_fn(uint32_t(v) ARGS));
     const uint32_t number = number_of(roots);
@@ -81,7 +81,7 @@ start_search(View g, View back, Level level, Lists lists, LoopMemory memory, Ver
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_frontier(View g, View back, Level level, Lists lists,
                                                                             LoopMemory memory) {
     const uint32_t entries = uint32_t((level.num_vertices + 31ull) / 32);
-    Found mine;
+    Reached mine;
     for (unsigned long long at = thread_id(); at < entries; at += thread_count())
         for (uint32_t rest = level.frontier[at]; rest; rest &= rest - 1)
             enlist(g, back, level, lists, memory, lists.side, uint32_t(at * 32 + __ffs(rest) - 1), mine);
@@ -164,7 +164,7 @@ take_listed(View g, View back, Level level, Lists lists, LoopMemory memory, valu
         status[PROGRESS] = number << WHY_BITS | why;
     }
     if (why) return;
-    Found mine;
+    Reached mine;
     for (uint32_t rank = 0; rank < level.ranks; ++rank) {
         const Section section = section_of(sections, rank);
         const uint32_t offers = *section.number;

@@ -6,7 +6,7 @@
 // was not above its maker; from BY_RANK on, PER_RANK for each rank: OUT_ARCS of what it reached, and a word of those, the complements of its LOW_PART
 // and HIGH_PART. Behind the counts that are sent: HEAVY, a list's total; LISTED_OWN and CHANGED, the numbers of listed vertices.
 
-struct Found {  // by a thread, of its rank's vertices
+struct Reached {  // by a thread, of its rank's vertices
     uint32_t vertices = 0, last = EMPTY;
     unsigned long long in_arcs = 0, out_arcs = 0;
 };
@@ -74,7 +74,7 @@ __device__ __forceinline__ void set_sample(const Level& level, const value_t* tr
 }
 
 // v, of this rank, is reached, by one thread or several.
-__device__ __forceinline__ void reach(const Level& level, const View& g, const View& back, uint32_t v, Found& mine) {
+__device__ __forceinline__ void reach(const Level& level, const View& g, const View& back, uint32_t v, Reached& mine) {
     const uint32_t bit = 1u << v % 32;
     if (atomicOr(level.next + v / 32, bit) & bit) return;
     const uint32_t arcs = degree(back, v);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void reach(const Level& level, const View& g, const V
 }
 
 // Add what the threads of the block have found to the counts. All of them call it.
-__device__ __forceinline__ void add_found(const Level& level, const value_t* tree, const Found& mine) {
+__device__ __forceinline__ void add_found(const Level& level, const value_t* tree, const Reached& mine) {
     __shared__ unsigned long long sums[3];
     __shared__ uint32_t last;
     if (threadIdx.x < 3) sums[threadIdx.x] = 0;

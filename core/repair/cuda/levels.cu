@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_level(View g,
     __shared__ Shared shared;
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    Found mine;
+    Reached mine;
     const Changed changed = changes_of(level, memory);
     const auto looks = [&](uint32_t v) {
         return !is_marked(level.visited, v) && word_parent(stored(tree + v)) == EMPTY;
@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_rest(View g, 
     if (packed == 0) return;  // the same for the whole grid
     if (threadIdx.x == 0) reset(shared);
     __syncthreads();
-    Found mine;
+    Reached mine;
     const Changed changed = changes_of(level, memory);
     const auto smaller = [](uint32_t a, uint32_t b) { return min(a, b); };
     const auto found = [&](uint32_t v, uint32_t parent) {
@@ -135,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pack_offers(Level 
 // Takes what all ranks have pushed. This rank's own offers are in `tree` already.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_offers(View g, View back, Level level, value_t* tree,
                                                                           Offers offers) {
-    Found mine;
+    Reached mine;
     for (uint32_t rank = 0; rank < level.ranks; ++rank) {
         const Section section = section_of(offers, rank);
         const uint32_t number = *section.number;
