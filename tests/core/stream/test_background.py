@@ -146,14 +146,17 @@ def test_slides_are_taken_by_one_thread() -> None:
         assert asked.wait(LIMIT)
         yield from chunks()
 
-    with job_of(source()) as job:  # while the loop waits for its source
-        done = job.start()
+    def refused(job: Any) -> None:
         assert inside.wait(LIMIT)
         try:
             with pytest.raises(RequirementError, match="another thread"):
                 next(job)
         finally:
             asked.set()
+
+    with job_of(source()) as job:  # while the loop waits for its source
+        done = job.start()
+        refused(job)
         done.result(LIMIT)
     assert facts(job.current) == whole()[-1]
 
@@ -162,12 +165,7 @@ def test_slides_are_taken_by_one_thread() -> None:
     job, seen = job_of(source()), []
     other = threading.Thread(target=lambda: seen.extend(facts(w) for w in job))
     other.start()
-    assert inside.wait(LIMIT)
-    try:
-        with pytest.raises(RequirementError, match="another thread"):
-            next(job)
-    finally:
-        asked.set()
+    refused(job)
     other.join(LIMIT)
     assert seen == whole()
 
