@@ -54,13 +54,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         OSError: ``path`` cannot be written, or a write failed; ``filename`` is ``path``.
     """
     path = as_path(path)
-    try:
+    with in_errors(str(path)):
         check_writable(path)
         with _written_through(path) if is_special(path) else _replaced(Path(os.path.realpath(path))) as file:
             yield file
+
+
+@contextlib.contextmanager
+def in_errors(path: str) -> Iterator[None]:
+    """Have an ``OSError`` of the block name ``path``, unless that is empty: a failed write or fsync names no file."""
+    try:
+        yield
     except OSError as error:
-        if error.filename is None and error.errno is not None:  # a failed write or fsync names no file
-            raise OSError(error.errno, error.strerror, str(path)) from error
+        if path and error.filename is None and error.errno is not None:
+            error.filename = path
         raise
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.errors import ParameterError, RequirementError, ShapeError
-from suricate.base.files import as_path, is_special, replacing
+from suricate.base.files import as_path, in_errors, is_special, replacing
 from suricate.base.parameters import shown
 from suricate.intake.tables import column_names
 from suricate.io.appending import cut_to, size_on_disk
@@ -45,7 +44,7 @@ class Sink:
         """
         if self._job.current is None:
             raise RequirementError("there is nothing to write before the first slide")
-        with named(self.target):
+        with in_errors(self.target):
             self._put(self._job.current.end, columns_of_table(table))
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
@@ -56,17 +55,6 @@ class Sink:
 
     def close(self) -> None:
         """Write out everything."""
-
-
-@contextmanager
-def named(target: str) -> Iterator[None]:
-    """Have an ``OSError`` of the block, such as that of a full disk, name the file ``target``, if there is one."""
-    try:
-        yield
-    except OSError as error:
-        if target and error.filename is None:
-            error.filename = target
-        raise
 
 
 def columns_of_table(table: Any) -> dict[str, np.ndarray]:
@@ -107,7 +95,7 @@ class _File(Sink):
         return size_on_disk(self._path), self._names
 
     def close(self) -> None:
-        with named(self.target):  # what a full disk did not take is tried again
+        with in_errors(self.target):  # what a full disk did not take is tried again
             self._file.close()
 
     def _same_columns(self, columns: dict[str, np.ndarray]) -> None:
