@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 VERTICES, EDGES = 500, 6_000  #: of a rehearsal: enough that vertices outgrow what they begin with
 FIRST = 100  #: edges of its first batch
 BULK = 40_000  #: edges of a batch that is loaded and sorted as large ones are
-FILLED = ("bool", "uint8", "uint32", "uint64", "int32", "int64", "float32", "float64")  #: dtypes of arrays
+FILLED = ("bool", "uint8", "uint32", "uint64", "int32", "int64", "float32", "float64")  #: CuPy compiles a fill of each
 MANY = 131072  #: edges of a graph whose loops run on several threads
 Call = tuple[Callable[..., Iterator[None]], tuple[Any, ...]]  #: a rehearsal, and its arguments
 FIRST_UPDATE = 4.0  #: seconds that the first update of trackers waits for rehearsals under way, at most
