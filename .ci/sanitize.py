@@ -13,6 +13,7 @@ import os
 import numpy as np
 
 import suricate as su
+from suricate.parallel import Comm, run, search
 from suricate.store import fallbacks, sorter
 
 DEVICE = os.environ.get("DEVICE", "cuda")
@@ -184,20 +185,48 @@ def union_find() -> None:
     assert components.num_components == VERTICES - 3
 
 
+def divided(backend: str, directed: bool) -> None:
+    """Two ranks that share the device search in every form, rank and join a graph, after each of two batches."""
+    rng = np.random.default_rng(13)
+    path = np.arange(VERTICES)
+    edges = np.concatenate((rng.integers(0, VERTICES // 2, (2, LARGE // 40)), (path[:-1], path[1:])), axis=1)
+    options = {"in_edges": True} if directed else {"directed": False}
+
+    def job(comm: Comm | None) -> list[np.ndarray]:
+        graph, found = su.Graph(VERTICES, backend=backend, device=DEVICE, comm=comm, **options), []
+        for name in ("insert_edges", "delete_edges"):
+            part = edges if name == "insert_edges" else edges[:, : BATCH // 2]
+            getattr(graph, name)(*(part if comm is None or comm.rank == 0 else part[:, :0]))
+            levels, labels = graph.compute("bfs", source=3).level, graph.compute("wcc").label
+            results = (levels, labels, graph.compute("pagerank", tol=0.1))
+            found += [graph.device.to_numpy(result) for result in results]
+            graph.check()
+        return found
+
+    alone = job(None)
+    for alpha, places, arcs in ((4, 16, -1), (4, 16, 60), (search.ALPHA, search.PLACES, search.FEW_ARCS)):
+        search.ALPHA, search.PLACES, search.FEW_ARCS = alpha, places, arcs
+        for ranks in run(job, 2):
+            for one, other in zip(ranks, alone, strict=True):
+                np.testing.assert_allclose(one, other)
+
+
 def main() -> None:
     """Tour the backends that are named, or all that run on the device."""
     available = [name for name, backend in su.plugins.backends().items() if DEVICE in backend.devices]
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("backends", nargs="*", metavar="BACKEND", help=", ".join(available))
-    parser.add_argument("--part", choices=("tour", "answers"), help="only this part")
+    parser.add_argument("--part", choices=("tour", "answers", "divided"), help="only this part")
     parser.add_argument("--graph", type=int, choices=range(len(GRAPHS)), help="only this graph")
     chosen = parser.parse_args()
     for name in chosen.backends or available:
         for weight_dtype, directed, kept, large in GRAPHS if chosen.graph is None else [GRAPHS[chosen.graph]]:
-            if chosen.part != "answers":
+            if chosen.part in (None, "tour"):
                 tour(name, weight_dtype, directed, large, in_edges=kept)
-            if chosen.part != "tour":
+            if chosen.part in (None, "answers"):
                 answers(name, weight_dtype, directed)
+            if chosen.part in (None, "divided"):
+                divided(name, directed)
             print(name, weight_dtype, "directed" if directed else "undirected", "ok", flush=True)
     union_find()
 
