@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +17,7 @@ Made = TypeVar("Made")
 
 LARGE = 1 << 26  # bytes from which on an allocation is compared with the memory of the machine
 CGROUP = Path("/sys/fs/cgroup")
+_collected = [-1.0]  # when all garbage was collected last
 
 
 class Budget:
@@ -49,8 +52,9 @@ class Budget:
         """Raise ``CapacityError`` if ``size`` more bytes are beyond the limit, or more than the machine has left."""
         if not self.allows(size):
             raise CapacityError(f"slabhash needs {self.held + size} bytes, memory_limit is {self.limit}")
-        if size > LARGE and not self._device.is_cuda and size > (left := available_memory()):
-            raise CapacityError(f"slabhash needs {size} more bytes, the machine has {left} left")
+        if size > LARGE and (left := memory_left(self._device, size)) is not None and size > left:
+            where = "the device" if self._device.is_cuda else "the machine"
+            raise CapacityError(f"slabhash needs {size} more bytes, {where} has {left} left")
 
     def borrow(self, size: int) -> None:
         """Admit ``size`` bytes of temporary arrays; :meth:`repay` them."""
@@ -86,6 +90,40 @@ class Budget:
     def out_of_memory(self, error: MemoryError) -> CapacityError:
         """Return what to raise where real memory has run out."""
         return CapacityError(f"slabhash cannot allocate memory on {self._device}: {error}")
+
+
+def memory_left(device: Device, wanted: int) -> int | None:
+    """Return how many bytes can still be allocated at most, None if an allocator that is not CuPy's own knows.
+
+    An allocation that cannot succeed takes CuPy 50 ms and more: it collects garbage first. Here the oldest garbage is
+    looked at once a second, and where ``wanted`` bytes are left, not at all.
+    """
+    if not device.is_cuda:
+        return available_memory()
+    cupy = device.xp
+    pool = cupy.get_default_memory_pool()
+    if cupy.cuda.get_allocator() != pool.malloc:
+        return None
+    with device.current():
+        left = _left_in(pool, cupy)
+        if left < wanted:
+            gc.collect(_generation())
+            left = _left_in(pool, cupy)
+    return left
+
+
+def _left_in(pool: Any, cupy: Any) -> int:
+    left, limit = cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes(), pool.get_limit()
+    return min(left, limit - pool.used_bytes()) if limit else left
+
+
+def _generation() -> int:
+    """Return the generation of garbage to collect now."""
+    now = time.monotonic()
+    if now < _collected[0] + 1:
+        return 1
+    _collected[0] = now
+    return 2
 
 
 def available_memory() -> int:

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from slabhash_cases import F32, F64, random_batch
 
+from suricate.backends.slabhash import budget as budgets
 from suricate.backends.slabhash import supply
-from suricate.backends.slabhash.budget import Budget, available_memory
+from suricate.backends.slabhash.budget import Budget, available_memory, memory_left
 from suricate.backends.slabhash.loops.maintain import cut_evenly
 from suricate.backends.slabhash.store import SlabHashStore
 from suricate.base.devices import CPU, Device, resolve_device
@@ -175,6 +176,32 @@ def test_more_than_the_machine_has_left_is_refused_at_once(monkeypatch: pytest.M
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1 << 20
+
+
+@pytest.mark.gpu
+def test_more_than_a_device_has_left_is_refused_without_an_allocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool of CuPy is not asked: it would collect garbage first, for each of many slices of a batch."""
+    device = resolve_device("cuda")
+    pool = device.xp.get_default_memory_pool()
+    monkeypatch.setattr(budgets, "LARGE", 1 << 10)
+    store = SlabHashStore(1_000, device=device)
+    store.insert(*random_batch(store, 1, 1_000))
+    left = memory_left(device, 0)
+    assert left is not None
+    assert 0 < left <= device.xp.cuda.runtime.memGetInfo()[1]
+    pool.set_limit(size=pool.used_bytes() + (1 << 22))
+    try:
+        assert memory_left(device, 0) == 1 << 22
+        monkeypatch.setattr("suricate.backends.slabhash.pool.Pool.aligned", None)
+        with pytest.raises(CapacityError, match="the device has 4194304 left"):
+            store.reserve(1 << 22)
+    finally:
+        pool.set_limit(size=0)
+    monkeypatch.undo()
+    assert store.num_edges > 0
+    store.check()
+    with device.xp.cuda.using_allocator(lambda size: pool.malloc(size)):
+        assert memory_left(device, 0) is None
 
 
 @pytest.mark.parametrize("weight_dtype", [None, F32, F64], ids=str)

@@ -20,11 +20,12 @@ from cupy import cuda
 from cupy.arrays import array, asarray, ascontiguousarray, empty, empty_like, from_dlpack, full, ndarray
 from cupy.arrays import on_device as _on_device
 from cupy.arrays import plain as _plain
+from cupy.memory import get_default_memory_pool
 
 __version__ = "emulated"
 __all__ = [
     "array", "asarray", "ascontiguousarray", "asnumpy", "cuda", "empty", "empty_like",
-    "from_dlpack", "full", "ndarray",
+    "from_dlpack", "full", "get_default_memory_pool", "ndarray",
 ]  # fmt: skip
 
 

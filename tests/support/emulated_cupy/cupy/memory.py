@@ -26,7 +26,7 @@ class Memory:
     """Memory of ``size`` bytes at ``ptr``, which are ``bytes`` from ``begin`` on."""
 
     def __init__(self, size: int) -> None:
-        if HELD[0] + size > LIMIT:
+        if HELD[0] + size > (_pool.limit or LIMIT):
             raise OutOfMemoryError(f"Out of memory allocating {size:,} bytes (allocated so far: {HELD[0]:,} bytes)")
         self.size, self.ptr = size, 0
         HELD[0] += size
@@ -126,6 +126,37 @@ def alloc(size: int) -> MemoryPointer:
 def get_allocator() -> Callable[[int], MemoryPointer]:
     """Return this thread's allocator."""
     return _local.allocators[-1]
+
+
+class MemoryPool:
+    """What is allocated, which keeps nothing that is free."""
+
+    malloc = staticmethod(allocate)
+    limit = 0
+
+    def get_limit(self) -> int:
+        """Return the bytes that may be used, 0 for no limit."""
+        return self.limit
+
+    def set_limit(self, size: int) -> None:
+        """Refuse what would be more."""
+        self.limit = size
+
+    def used_bytes(self) -> int:
+        """Return the bytes in use."""
+        return HELD[0]
+
+    def free_bytes(self) -> int:
+        """Return the bytes that are kept and free."""
+        return 0
+
+
+_pool = MemoryPool()
+
+
+def get_default_memory_pool() -> MemoryPool:
+    """Return the pool."""
+    return _pool
 
 
 @contextmanager
