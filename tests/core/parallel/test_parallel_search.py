@@ -299,6 +299,25 @@ def test_levels_are_exchanged_without_the_host(places: int, few: int, monkeypatc
         assert set(calls) <= {"allReduce", "allGather", "send", "recv"}
 
 
+@pytest.mark.parametrize(("options", "again"), [(UNDIRECTED, 1), ({"in_edges": False}, 0)])
+def test_a_small_batch_is_searched_again(options: dict[str, Any], again: int) -> None:
+    """A change that one GPU repairs: repairs of several take longer beside a search by levels, which needs in-edges."""
+    n, edges, source = skewed()
+
+    def job(comm: Comm | None) -> list[int]:
+        graph, found = made(comm, n, edges, options | {"device": "cuda"}), []
+        tracker = graph.track("bfs", source=source)
+        for size in (1, graph.num_edges // 250):
+            graph.insert_edges(np.arange(size), np.arange(size) + 1)
+            both = tracker.result.level, graph.compute("bfs", source=source).level
+            np.testing.assert_array_equal(*map(graph.device.to_numpy, both))
+            found.append(sum(tracker.recomputations.values()))
+        return found
+
+    assert job(None) == [0, 0]
+    assert run(job, 2) == [[0, again]] * 2
+
+
 def test_a_rank_that_stalls_ends_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where what was queued on the device is not over within the limit: an error that says where."""
     from nccl_ranks import by_nccl, gpus_of_threads
