@@ -246,6 +246,27 @@ class PreparedKernel:
         self._kernel.launch(shape, self._parameters.address)
 
 
+class WordKernel:
+    """A kernel whose arguments are all numbers and addresses of 64 bits, launched with little work for the host.
+
+    See :class:`PreparedKernel`, of which this is one.
+
+    Args:
+        kernel: the kernel.
+        threads: threads of a block.
+        count: number of its arguments.
+    """
+
+    def __init__(self, kernel: Kernel, threads: int, count: int) -> None:
+        self._kernel = PreparedKernel(kernel, 1, threads, (0,) * count)
+        self._put, self._launch = self._kernel.run_of(0, count), self._kernel.launch
+
+    def __call__(self, blocks: int, *arguments: int) -> None:
+        """Launch into CuPy's current stream; does not wait."""
+        self._put(*arguments)
+        self._launch(blocks)
+
+
 class _Initialised(threading.local):
     """Whether the device's context is known to be current in a thread."""
 

@@ -27,7 +27,7 @@ from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
 from suricate.windows.rule import AHEAD, LATE, TAKEN
 
-_NONE = nullcontext()
+_NONE, _NO_IDS = nullcontext(), np.empty(0, np.uint32)
 
 
 class Due(NamedTuple):
@@ -220,10 +220,7 @@ class Contents:
 
     def _freed(self, change: Change) -> np.ndarray:
         """Count the names of a change; return the ids of those that are forgotten."""
-        if self.names is None:
-            return np.empty(0, np.uint32)
-        came = on_host(change.new)
-        return self.names.close_slide(came if change.fresh is None else came[:, change.fresh], on_host(change.gone))
+        return _NO_IDS if self.names is None else self.names.close_slide(change)
 
     # -- on several processes, of which the first one has the events ---------------------------------------------------
 

@@ -15,10 +15,12 @@ from suricate.base.archives import prefixed
 from suricate.base.errors import ParameterError
 from suricate.base.parameters import shown
 from suricate.cpu.jit import kernel
+from suricate.intake.arrays import on_host
 from suricate.intake.name_values import Values
 from suricate.intake.names import Names
 from suricate.io.sources.columns import Texts
 from suricate.windows.events import Events
+from suricate.windows.ring import Change
 
 UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in this slide; not listed
 
@@ -154,17 +156,15 @@ class VertexNames:
         """Return the names that got an id in the slide that :meth:`close_slide` has closed, in the order of that."""
         return self.names.values_of(self._live[self.names.since(self._live) == self.names.version - 1])
 
-    def close_slide(self, fresh: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    def close_slide(self, change: Change) -> np.ndarray:
         """Update the counts of names: raise those of both ends of new edges, lower those of removed edges.
-
-        Args:
-            fresh, gone: ``uint32[2, k]``, the sources and destinations of new and of removed edges.
 
         Returns:
             The ids that became free.
         """
-        self.names.retain(fresh.ravel())
-        free = self.names.release(gone.ravel())
+        new, gone = ([on_host(part) for part in ends] for ends in (change.new, change.gone))
+        self.names.retain(np.concatenate([part if change.fresh is None else part[change.fresh] for part in new]))
+        free = self.names.release(np.concatenate(gone))
         self.names.next_slide()
         return free[:0] if self.names.keep else free
 

@@ -40,7 +40,7 @@ class Head(NamedTuple):
     @classmethod
     def of(cls, change: Change) -> Head:
         """Return what a change has besides its arrays of edges."""
-        counts = change.gone.shape[1], change.new.shape[1], change.value is not None
+        counts = len(change.gone[0]), len(change.new[0]), change.value is not None
         return cls(*counts, change.left, change.taken, change.unmatched, change.top, change.fresh, change.attributes)
 
     def change(self, gone: Array, new: Array, value: Array | None) -> Change:
@@ -153,6 +153,7 @@ def _memory_for(head: Head, dtype: np.dtype | None, xp: Any) -> tuple[Array, tup
 
 def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:
     """Copy the lists of a change."""
-    for place, part in zip(lists, (change.gone, change.new, change.value), strict=True):
+    (gone, new, value), parts = lists, (*change.gone, *change.new, change.value)
+    for place, part in zip((gone[0], gone[1], new[0], new[1], value), parts, strict=True):
         if place is not None and place.size:
             bits(place)[:] = bits(on_host(part) if xp is np else xp.asarray(part))

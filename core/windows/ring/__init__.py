@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,8 +27,8 @@ class Change(NamedTuple):
     """The net change of a slide, in which each pair occurs once.
 
     Attributes:
-        gone: ``uint32[2, k]``, sources and destinations of pairs whose last live event left.
-        new: ``uint32[2, m]``, of pairs that are new or have another weight.
+        gone: sources and destinations, ``uint32[k]`` each, of pairs whose last live event left.
+        new: likewise, ``uint32[m]`` each, of pairs that are new or have another weight.
         value: weights of ``new``, ``int64[m]`` or ``float64[m]``; None if edges have none.
         fresh: ``bool[m]``, which of ``new`` had no live event before; None: all of them.
         left: number of live events that left by time. taken: of those that deletions and sets removed.
@@ -37,8 +37,8 @@ class Change(NamedTuple):
         attributes: those of ``new`` by name, ``[m]``, texts as objects; None if edges have none.
     """
 
-    gone: np.ndarray
-    new: np.ndarray
+    gone: tuple[np.ndarray, np.ndarray]
+    new: tuple[np.ndarray, np.ndarray]
     value: np.ndarray | None
     fresh: np.ndarray | None
     left: int
@@ -147,14 +147,14 @@ class Ring:
         )
         self._slide += 1
         counts = left, int(state[loops.TAKEN]), int(state[loops.UNMATCHED]), top
-        gone, new, fresh = gone[:, :lost], new[:, :gained], fresh[:gained]
+        new, fresh, pairs_gone = new[:, :gained], fresh[:gained], (gone[0, :lost], gone[1, :lost])
         values = value[:gained] if self._weighted else None
         if self.attributes is None:
-            return Change(gone, new, values, fresh.view(bool), *counts)
+            return Change(pairs_gone, (new[0], new[1]), values, fresh.view(bool), *counts)
         found, differs = self.attributes.changed(kept, pairs, number[:gained], fresh != 2)
         values = None if values is None else values[differs]
         columns = self.attributes.columns(found[differs])
-        return Change(gone, new[:, differs], values, fresh[differs] == 1, *counts, columns)
+        return Change(pairs_gone, (new[0, differs], new[1, differs]), values, fresh[differs] == 1, *counts, columns)
 
     def _reserve(self, more: int) -> None:
         """Make space for so many further events, and as many new pairs."""
@@ -232,12 +232,12 @@ class Ring:
         """Return the pairs that the graph holds, with their weights and attributes."""
         rows = self._pairs.row[: self._state[PAIRS]]
         which = (rows[:, loops.LIVE] > 0) & (rows[:, loops.HELD] != 0)
-        new = np.stack(ends_of(rows[which, loops.KEY].astype(np.uint64)))
+        new = ends_of(rows[which, loops.KEY].astype(np.uint64))
         value = self._pairs.held[: len(rows)][which] if self._weighted else None
         further = self.attributes
         attributes = None if further is None else further.columns(further.held[: len(rows)][which])
-        top = int(new.max()) if new.size else -1
-        return Change(new[:, :0], new, value, None, 0, 0, 0, top, attributes)
+        top = int(max(part.max() for part in new)) if len(new[0]) else -1
+        return Change((new[0][:0], new[1][:0]), new, value, None, 0, 0, 0, top, attributes)
 
 
 def _rows(count: int) -> np.ndarray:
@@ -254,7 +254,7 @@ def _table(places: int) -> np.ndarray:
     return table
 
 
-def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: np.ndarray) -> np.ndarray:
+def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: Sequence[np.ndarray]) -> np.ndarray:
     """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
     found, at = converted_weights(value, dtype)
     if at is None and dtype.kind == "f" and value.dtype.kind == "i":  # whole numbers stay exact

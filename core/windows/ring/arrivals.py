@@ -17,6 +17,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import MAX_VERTICES
 from suricate.cuda.host_copies import HostCopies
+from suricate.cuda.kernel import WordKernel
 from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
@@ -38,7 +39,7 @@ def programs() -> list[Program]:
 
 
 class Arrivals:
-    """Copies ids of events to a device and checks them; used in one thread at a time.
+    """Copies ids of events to a device, which is current, and checks them; used in one thread at a time.
 
     Args:
         device: the CUDA device.
@@ -72,11 +73,10 @@ class Arrivals:
         on_host = type(src) is np.ndarray
         if len(src) < (LEAST if on_host else 1) or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
-        with self._device.current():
-            try:
-                return self._copied(src, dst) if on_host else self._kept(src, dst)
-            except MemoryError:
-                return None
+        try:
+            return self._copied(src, dst) if on_host else self._kept(src, dst)
+        except MemoryError:
+            return None
 
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
         """Take columns from the host."""
@@ -113,19 +113,28 @@ class _Check:
     """Asks the device whether columns are ids of vertices, in one stream."""
 
     def __init__(self, device: Device) -> None:
-        self._answer = Answer(device, 1)
+        self._answer, self._kernels = Answer(device, 1), dict[np.dtype, WordKernel]()
         self._largest, self._done = device.xp.zeros(1, np.uint64), device.xp.zeros(1, np.uint32)
+        self._words = self._largest.data.ptr, self._done.data.ptr, self._answer.address
 
     def __call__(self, ends: tuple[Array, Array], ids: int = 0) -> bool:
         """Return whether all are; waits for the current stream. ``ids``: an address where they are written, or 0."""
-        number, answer = len(ends[0]), self._answer
-        _launch("check_ids", number, *ends, number, ids, self._largest, self._done, answer.address, answer.next())
+        src, dst = ends
+        number, dtype, answer = src.size, src.dtype, self._answer
+        if dtype not in self._kernels:
+            self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)
+        launch = self._kernels[dtype]
+        launch(_blocks_for(number), src.data.ptr, dst.data.ptr, number, ids, *self._words, answer.next())
         return bool(answer.read()[0] < MAX_VERTICES)
 
 
 def _launch(name: str, number: int, src: Array, *others: Any) -> None:
     kernel = program(src.dtype).kernel(name)
-    kernel((min(-(-number // _BLOCK), _MAX_BLOCKS),), (_BLOCK,), (src, *others))
+    kernel((_blocks_for(number),), (_BLOCK,), (src, *others))
+
+
+def _blocks_for(number: int) -> int:
+    return min(-(-number // _BLOCK), _MAX_BLOCKS)
 
 
 def _bytes_for(column: np.ndarray) -> int:

@@ -8,7 +8,7 @@ constexpr uint64_t FREE = ~0ull;
 // counters uint32[5]: pairs that were listed as new and as gone so far, modulo 2^32; the largest id listed as new in a slide; slots with a key;
 // blocks of the current launch that are done.
 constexpr int GAINED = 0, LOST = 1, LARGEST = 2, USED = 3, DONE = 4;
-constexpr int BLOCK = 256, ITEMS = 4, TILE = BLOCK * ITEMS;  // events that a block handles at a time
+constexpr int BLOCK = 256, ITEMS = 4;  // threads of a block, events that a thread handles at a time
 constexpr uint32_t UNLISTED = ~0u;
 
 __device__ __forceinline__ uint64_t first_place(uint64_t key) {
@@ -40,7 +40,7 @@ __device__ __forceinline__ uint32_t* live_of(uint64_t* table, uint64_t slot) {
     return (uint32_t*)(table + 2 * slot + 1);
 }
 
-// What the threads of a block list of a tile: one atomic on the list's counter for all of them. In shared memory; `count` is 0 between tiles.
+// What the threads of a block list at a time: one atomic on the list's counter for all of them. In shared memory; `count` is 0 in between.
 struct TileList {
     uint32_t count, begin;
 
@@ -70,8 +70,8 @@ __device__ __forceinline__ void answer_with(uint32_t* counters, unsigned long lo
 }
 
 // Let events enter: src and dst uint32[entering] are written to keys uint64[mask + 1], a ring, from `back` on; pairs without live events
-// before are listed in `come`; `gained`: the counter of them before. If `answer` is not null, the last block answers the host. Four events per
-// thread, grid-stride; an atomic per event on its pair, four per block, one per tile.
+// before are listed in `come`; `gained`: the counter of them before. If `answer` is not null, the last block answers the host. Up to four
+// events per thread at a time, grid-stride; an atomic per event on its pair, four per block, one per block at a time.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src, const uint32_t* dst,
              long long entering, long long undirected, uint64_t* table, uint64_t table_mask, uint32_t* come,
@@ -81,13 +81,14 @@ enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src
     __shared__ uint32_t used, largest;
     if (threadIdx.x == 0) list.count = used = largest = 0;
     __syncthreads();
+    const long long step = (long long)gridDim.x * BLOCK;
     uint32_t claimed = 0, top = 0;
-    for (long long tile = (long long)blockIdx.x * TILE; tile < entering; tile += (long long)gridDim.x * TILE) {
+    for (long long first = (long long)blockIdx.x * BLOCK; first < entering; first += ITEMS * step) {
         uint64_t key[ITEMS];
         uint32_t place[ITEMS];
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
-            const long long i = tile + k * BLOCK + threadIdx.x;
+            const long long i = first + k * step + threadIdx.x;
             if (i >= entering) continue;
             const uint32_t u = src[i], v = dst[i];
             key[k] = undirected && v < u ? uint64_t(v) << 32 | u : uint64_t(u) << 32 | v;
@@ -96,7 +97,7 @@ enter_events(uint64_t* keys, long long back, long long mask, const uint32_t* src
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
             place[k] = UNLISTED;
-            if (tile + k * BLOCK + threadIdx.x >= entering) continue;
+            if (first + k * step + threadIdx.x >= entering) continue;
             bool taken = false;
             const uint64_t slot = slot_for(table, table_mask, key[k], taken);
             claimed += taken;
@@ -125,18 +126,19 @@ leave_events(const uint64_t* keys, long long front, long long mask, long long le
     __shared__ TileList list;
     if (threadIdx.x == 0) list.count = 0;
     __syncthreads();
-    for (long long tile = (long long)blockIdx.x * TILE; tile < leaving; tile += (long long)gridDim.x * TILE) {
+    const long long step = (long long)gridDim.x * BLOCK;
+    for (long long first = (long long)blockIdx.x * BLOCK; first < leaving; first += ITEMS * step) {
         uint64_t key[ITEMS];
         uint32_t place[ITEMS];
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
-            const long long i = tile + k * BLOCK + threadIdx.x;
+            const long long i = first + k * step + threadIdx.x;
             if (i < leaving) key[k] = keys[(front + i) & mask];
         }
 #pragma unroll
         for (int k = 0; k < ITEMS; ++k) {
             place[k] = UNLISTED;
-            if (tile + k * BLOCK + threadIdx.x >= leaving) continue;
+            if (first + k * step + threadIdx.x >= leaving) continue;
             if (atomicSub(live_of(table, slot_of(table, table_mask, key[k])), 1u) == 1)
                 place[k] = next_place(&list.count);
         }

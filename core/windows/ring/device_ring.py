@@ -18,9 +18,10 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, ends_of
+from suricate.cuda.kernel import WordKernel
 from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program
-from suricate.intake.arrays import is_flat, on_host
+from suricate.intake.arrays import on_host
 from suricate.intake.upload import Upload
 from suricate.state.locks import capacity_error
 from suricate.windows.events import Events, number_before, times_of
@@ -29,11 +30,13 @@ from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import EdgeValues
 
 PROGRAM = Program(Path(__file__).with_name("device_ring.cu"))
-GAINED, LOST, LARGEST, USED = range(4)  #: places in the array of counters, and in an answer
+USED = 3  #: place in the array of counters
 LEAST = 1024  #: entries of a new ring
 FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
 SPARSENESS = 3  #: slots per pair in a new table, at least
 _BLOCK, _TILE, _MAX_BLOCKS = 256, 1024, 1 << 13
+_MOST_LISTED = 1 << 22  # pairs for which memory is kept
+_FEW_BLOCKS = 1 << 10  # up to so many, threads handle one event each
 _COUNTS = 1 << 32  # counters on the device count modulo this
 
 
@@ -70,7 +73,10 @@ class DeviceRing:
         self._mask = LEAST - 1
         self._front = self._back = 0  # numbers of the oldest live event, the next to enter
         self._table, self._slots, self._pairs = self._new_table(LEAST), LEAST, 0
+        self._lists, self._listed = self._xp.cuda.alloc(8 * LEAST), LEAST  # see _memory_for
         self._counters, self._answer = self._xp.zeros(5, np.uint32), Answer(device, 4)
+        self._enter = WordKernel(PROGRAM.kernel("enter_events"), _BLOCK, 15)
+        self._leave = WordKernel(PROGRAM.kernel("leave_events"), _BLOCK, 12)
         self._gained = self._lost = self._used = 0  # the counters by these names
         self._upload = Upload(device)
         self._slide = 0
@@ -93,12 +99,12 @@ class DeviceRing:
     def memory(self) -> int:
         """Bytes of all arrays, most of them on the device."""
         parts = *self._times, self._keys, self._table
-        return sum(getattr(part, "nbytes", 0) for part in parts) + self.arrivals.memory
+        return sum(getattr(part, "nbytes", 0) for part in parts) + 8 * self._listed + self.arrivals.memory
 
     def slide(self, events: Events, cutoff: int | None) -> Change:
         """Remove events with times below ``cutoff``, add ``events``, and return the net change, in device memory.
 
-        Waits for the device.
+        Its lists are valid until the next slide. Waits for the device.
 
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
@@ -107,37 +113,46 @@ class DeviceRing:
             return self._slide_by(self._number_before(cutoff), events)
 
     def _slide_by(self, leaving: int, events: Events) -> Change:
-        entering, array = len(events.time), self._xp.ndarray
+        entering = len(events.time)
         try:
             self._reserve(entering)
-            memory = self._xp.cuda.alloc(8 * max(leaving + entering, 1))
-            gone, new = array((2, leaving), np.uint32, memory), array((2, entering), np.uint32, memory + 8 * leaving)
+            gone = self._memory_for(leaving + entering)
             src, dst = self._uploaded(events.src, events.dst)
         except MemoryError as error:
             raise capacity_error(self.device, error) from error
-        keys, mask, place, counters = self._keys, self._mask, (self._table, self._slots - 1), self._counters
-        answer = self._answer.address, self._answer.next() if entering or leaving else 0
+        keys, table, counters = self._keys.data.ptr, self._table.data.ptr, self._counters.data.ptr
+        mask, last, new = self._mask, self._slots - 1, gone + 8 * leaving
+        address, number = self._answer.address, self._answer.next() if entering or leaving else 0
         if entering:
-            _launch(
-                "enter_events", entering, keys, self._back, mask, src, dst, entering, int(not self._directed), *place,
-                new, entering, counters, self._gained, *((0, 0) if leaving else answer),
+            self._enter(
+                _blocks_for(entering), keys, self._back, mask, src.data.ptr, dst.data.ptr, entering,
+                not self._directed, table, last, new.ptr, entering, counters, self._gained,
+                0 if leaving else address, number,
             )  # fmt: skip
         if leaving:
-            args = leaving, *place, gone, leaving, counters, self._lost, *answer
-            _launch("leave_events", leaving, keys, self._front, mask, *args)
+            self._leave(
+                _blocks_for(leaving), keys, self._front, mask, leaving, table, last, gone.ptr, leaving, counters,
+                self._lost, address, number,
+            )  # fmt: skip
         self._forget(leaving)
-        self._keep(events.time)
+        if entering:
+            self._times.append(events.time if isinstance(events.time, range) else events.time.copy())
         self._front, self._back, self._slide = self._front + leaving, self._back + entering, self._slide + 1
-        gained, lost, top = self._counts() if entering or leaving else (0, 0, -1)
-        return Change(gone[:, :lost], new[:, :gained], None, None, leaving, 0, 0, top)
+        gained, lost, top = self._counts() if number else (0, 0, -1)
+        array, ids = self._xp.ndarray, np.uint32
+        return Change(
+            (array(lost, ids, gone), array(lost, ids, gone + 4 * leaving)),
+            (array(gained, ids, new), array(gained, ids, new + 4 * entering)),
+            None, None, leaving, 0, 0, top,
+        )  # fmt: skip
 
     def _counts(self) -> tuple[int, int, int]:
         """Wait for the answer of a slide; return the numbers of new and gone pairs, and the largest new id, or -1."""
-        counts = self._answer.read()
-        gained, lost = (counts[GAINED] - self._gained) % _COUNTS, (counts[LOST] - self._lost) % _COUNTS
-        self._gained, self._lost, self._used = counts[GAINED], counts[LOST], counts[USED]
+        all_gained, all_lost, top, self._used = self._answer.read()
+        gained, lost = (all_gained - self._gained) % _COUNTS, (all_lost - self._lost) % _COUNTS
+        self._gained, self._lost = all_gained, all_lost
         self._pairs += gained - lost
-        return gained, lost, counts[LARGEST] if gained else -1
+        return gained, lost, top if gained else -1
 
     def used_attributes(self) -> Collection[np.ndarray]:
         """Return nothing: events on the device have no attributes."""
@@ -173,7 +188,8 @@ class DeviceRing:
             args = self._table, self._slots, new, self._pairs, self._xp.zeros(1, np.uint32)
             _launch("list_pairs", self._slots, *args)
             top = int(new.max()) if self._pairs else -1
-        return Change(new[:, :0], new, None, None, 0, 0, 0, top)
+        none = new[0, :0]
+        return Change((none, none), (new[0], new[1]), None, None, 0, 0, 0, top)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -195,22 +211,27 @@ class DeviceRing:
             self._counters[USED] = self._used = self._pairs
             _launch("move_pairs", len(old), old, len(old) // 2, self._table, slots - 1)
 
+    def _memory_for(self, pairs: int) -> Any:
+        """Return memory for the lists of a slide, the same in each slide unless they are long."""
+        if pairs <= self._listed:
+            return self._lists
+        memory = self._xp.cuda.alloc(8 * pairs)
+        if pairs <= _MOST_LISTED:
+            self._lists, self._listed = memory, pairs
+        return memory
+
     def _uploaded(self, src: Any, dst: Any) -> tuple[Array, Array]:
         """Return ids as device arrays; does not wait."""
+        if type(src) is type(dst) is self._xp.ndarray:
+            return src, dst
         if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):
             return self._upload(EdgeList(src, dst, None))[:2]
-        if type(src) is type(dst) is self._xp.ndarray and is_flat(src) and is_flat(dst):
-            return src, dst
-        return self._xp.ascontiguousarray(self._xp.asarray(src)), self._xp.ascontiguousarray(self._xp.asarray(dst))
+        return self._xp.asarray(src), self._xp.asarray(dst)
 
     def _live_keys(self) -> Array:
         return self._keys[self._xp.arange(self._front, self._back) & self._mask]
 
     # -- times ---------------------------------------------------------------------------------------------------------
-
-    def _keep(self, time: np.ndarray | range) -> None:
-        if len(time):
-            self._times.append(time if isinstance(time, range) else time.copy())
 
     def _number_before(self, cutoff: int | None) -> int:
         number = 0
@@ -228,6 +249,11 @@ class DeviceRing:
 
     def _all_times(self) -> np.ndarray:
         return np.concatenate([np.empty(0, np.int64), *map(times_of, self._times)])
+
+
+def _blocks_for(events: int) -> int:
+    """Return how many blocks share so many events: few events are one per thread, more of them a tile per block."""
+    return max(min(-(-events // _BLOCK), _FEW_BLOCKS), min(-(-events // _TILE), _MAX_BLOCKS))
 
 
 def _launch(name: str, number: int, *args: Any) -> None:

@@ -78,8 +78,8 @@ def test_a_slide_makes_few_launches_and_copies_beside_its_batch(
     """Two kernels of the window, one that checks ids on the device, and else a copy of both ends."""
     xp = resolve_device("cuda").xp
     job, launched, copied = job_over(64, "cuda", xp if on_device else np), list[str](), list[int]()
-    launch, copy = Kernel.__call__, xp.cuda.runtime.memcpyAsync
-    monkeypatch.setattr(Kernel, "__call__", lambda self, *args: (launched.append(self.name), launch(self, *args))[1])
+    launch, copy = Kernel.launch, xp.cuda.runtime.memcpyAsync
+    monkeypatch.setattr(Kernel, "launch", lambda self, *args: (launched.append(self.name), launch(self, *args))[1])
     monkeypatch.setattr(job.graphs, "change", lambda *_: pytest.fail("stop"))
     monkeypatch.setattr(xp.cuda.runtime, "memcpyAsync", lambda *args: (copied.append(args[2]), copy(*args))[1])
     with pytest.raises(pytest.fail.Exception, match="stop"):
