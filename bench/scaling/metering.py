@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,18 @@ class Metered(Comm):
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Wait for the device."""
         self.inner.wait(is_done)
+
+    def same_soon(self, values: Mapping[str, Any]) -> None:
+        """Have the next meeting compare values."""
+        self.inner.same_soon(values)
+
+    def compare_asked(self, name: str = "same") -> None:
+        """Compare them now, unless a meeting has."""
+        self.inner.compare_asked(name)
+
+    def forget_asked(self) -> None:
+        """Compare them no longer."""
+        self.inner.forget_asked()
 
     def place(self, device: Any) -> Any:
         """Return the device of this rank."""

@@ -6,6 +6,7 @@ import hashlib
 import os
 import pickle
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,23 +18,24 @@ MESSAGE = 256  #: bytes of a message
 HEAD = 64  #: of which so many are the head: what follows is the value, if there is room for it
 INLINE = MESSAGE - HEAD
 MOST_DIMENSIONS = 3
-WAY = slice(0, 16)  #: a digest of the name and the call site
+WAY = slice(0, 16)  #: a digest of the name, the call site, and what is asked for
 SIZE, DTYPE, SHAPE = slice(16, 24), slice(24, 32), slice(32, 56)  #: bytes of the value; of an array
 DIMENSIONS = 56  #: number of those of an array, or that it is none
 PICKLED = 255
 ALIGNMENT = 16  #: bytes
 
 
-def packed(name: str, site: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
+def packed(name: str, site: str, value: Any, asked: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Return the message of a collective, ``uint8[MESSAGE]``, and the bytes of ``value`` that do not fit into it.
 
     Args:
         name: name of the collective.
         site: where it is called, ``file:line``.
         value: an array, sent as its bytes, or anything that can be pickled.
+        asked: the digest of what ranks must ask for alike, see ``suricate.comm.asked``.
     """
     message = np.zeros(MESSAGE, np.uint8)
-    message[WAY] = np.frombuffer(hashlib.blake2b(f"{name} at {site}".encode(), digest_size=16).digest(), np.uint8)
+    message[WAY] = _digest_of_way(name, site, asked)
     message[DIMENSIONS] = PICKLED
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" and value.ndim <= MOST_DIMENSIONS:
         message[DIMENSIONS] = value.ndim
@@ -48,6 +50,11 @@ def packed(name: str, site: str, value: Any) -> tuple[np.ndarray, np.ndarray]:
         return message, body
     message[HEAD : HEAD + len(body)] = body
     return message, body[:0]
+
+
+@lru_cache(maxsize=256)
+def _digest_of_way(name: str, site: str, asked: str) -> np.ndarray:
+    return np.frombuffer(hashlib.blake2b(f"{name} at {site}{asked}".encode(), digest_size=16).digest(), np.uint8)
 
 
 def whole(messages: np.ndarray, exchange: Callable[[list[int]], list[np.ndarray]]) -> list[Any]:

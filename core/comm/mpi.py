@@ -8,16 +8,17 @@ limit, ends the job (see ``watch``).
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from suricate.base.devices import Array, cuda_device_count, module_of, resolve_device
-from suricate.base.errors import CommunicationError
 from suricate.base.notice import tell
-from suricate.comm.messages import MESSAGE, packed, ways_apart, whole
-from suricate.comm.protocol import Comm, call_site, is_array
+from suricate.comm.asked import AskingComm, apart
+from suricate.comm.messages import MESSAGE, packed, whole
+from suricate.comm.protocol import call_site, is_array
 from suricate.comm.watch import Watch
 
 BY_HOST = (
@@ -32,7 +33,7 @@ def found() -> tuple[int, str]:
     return MPI.COMM_WORLD.Get_size(), MPI.Get_library_version().split("\n")[0].rstrip("\x00")
 
 
-class MPIComm(Comm):
+class MPIComm(AskingComm):
     """Communication of a process of an MPI job.
 
     MPI gets no memory of a device: arrays are copied to the host, and back.
@@ -50,14 +51,17 @@ class MPIComm(Comm):
             tell(BY_HOST)
             xp = module_of(value)
             return [xp.asarray(part) for part in self.gather(name, xp.asnumpy(value))]
-        site = call_site()
-        mine, rest = packed(name, site, value)
+        site, asked = call_site(), self.take_asked()
+        mine, rest = packed(name, site, value, "" if asked is None else asked.digest)
         messages = np.empty((self.size, MESSAGE), np.uint8)
         self._watch.come(name, site)
         self._watch.wait(self.world.Iallgather(mine, messages))
         if (messages[:, :16] != messages[0, :16]).any():
-            ways = self._exchange(np.frombuffer(f"{name} at {site}".encode(), np.uint8), None)
-            raise CommunicationError(ways_apart([bytes(way).decode() for way in ways]))
+            way = pickle.dumps((f"{name} at {site}", None if asked is None else asked.texts))
+            said = [pickle.loads(one.tobytes()) for one in self._exchange(np.frombuffer(way, np.uint8), None)]
+            error = apart([way for way, _ in said], [texts for _, texts in said])
+            assert error is not None
+            raise error
         return whole(messages, lambda sizes: self._exchange(rest, sizes))
 
     def exchange(self, parts: list[Array]) -> list[Array]:

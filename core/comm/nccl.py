@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
@@ -19,7 +19,6 @@ from suricate.base.devices import Array, module_of
 from suricate.base.errors import CommunicationError, DeviceError
 from suricate.comm.messages import limit
 from suricate.comm.protocol import Comm, call_site, is_on_device
-from suricate.intake.arrays import bits
 
 BUS_ID = "PCI bus"
 AT_ONCE = 0.01  #: seconds of a wait before the limit is looked up
@@ -75,14 +74,11 @@ class NCCLComm(Comm):
         if not is_on_device(columns[0]):
             return self.host.joined_columns(columns, sizes)
         ends = list(accumulate(sizes, initial=0))
-        low, high = ends[self.rank : self.rank + 2]
         found = [module_of(column).empty(ends[-1], column.dtype) for column in columns]
-        for whole, own in zip(found, columns, strict=True):
-            bits(whole)[low:high] = bits(own)
         if ends[-1]:
             self._nccl.groupStart()
-            for whole in found:
-                self._queue(whole.data.ptr, [end * whole.itemsize for end in ends])
+            for whole, own in zip(found, columns, strict=True):
+                self._queue(whole.data.ptr, [end * whole.itemsize for end in ends], own)
             self._nccl.groupEnd()
         return found
 
@@ -158,6 +154,18 @@ class NCCLComm(Comm):
                 self.abort(reason)
                 raise CommunicationError(reason)
 
+    def same_soon(self, values: Mapping[str, Any]) -> None:
+        """Have the next meeting compare values."""
+        self.host.same_soon(values)
+
+    def compare_asked(self, name: str = "same") -> None:
+        """Compare them now, unless a meeting has."""
+        self.host.compare_asked(name)
+
+    def forget_asked(self) -> None:
+        """Compare them no longer."""
+        self.host.forget_asked()
+
     def place(self, device: Any) -> Any:
         """Return the GPU of this rank, unless ``device`` is another one or the CPU."""
         return f"cuda:{self.index}" if device in ("auto", "cuda") else device
@@ -201,13 +209,17 @@ class NCCLComm(Comm):
         self._queue(address, ends)
         self._nccl.groupEnd()
 
-    def _queue(self, address: int, ends: Sequence[int]) -> None:
-        """As :meth:`_exchange`, within a group."""
+    def _queue(self, address: int, ends: Sequence[int], given: Array | None = None) -> None:
+        """As :meth:`_exchange`, within a group; ``given``: the bytes of this rank, which go to their place as well."""
         nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, [high - low for low, high in pairwise(ends)]
-        own = address + ends[self.rank]
+        place = address + ends[self.rank]
+        own = place if given is None else module_of(given).ascontiguousarray(given).data.ptr
         if len(set(sizes)) == 1:
             comm.allGather(own, address, sizes[0], nccl.NCCL_UINT8, stream)
             return
+        if own != place and sizes[self.rank]:
+            runtime = self._cupy.cuda.runtime
+            runtime.memcpyAsync(place, own, sizes[self.rank], runtime.memcpyDeviceToDevice, stream)
         for rank, size in enumerate(sizes):
             if rank == self.rank:
                 continue

@@ -11,7 +11,7 @@ import hashlib
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -157,13 +157,26 @@ class Comm(ABC):
 
     def same(self, values: Mapping[str, Any]) -> None:
         """Raise ``ParameterError`` on all ranks unless all pass the same ``values``, by their names."""
-        everybody = self.gather("same", {name: (_digest(value), shown(value)) for name, value in values.items()})
-        for rank, one in enumerate(everybody):
-            for name in one | everybody[0]:
-                first, other = (each.get(name, (None, "not given")) for each in (everybody[0], one))
-                if first[0] != other[0]:
-                    texts = f"{first[1]} on rank 0 and {other[1]} on rank {rank}"
-                    raise ParameterError(f"{name} is {texts}: pass the same on all ranks")
+        demand_same(self.gather("same", {name: (digest_of(value), shown(value)) for name, value in values.items()}))
+
+    def same_soon(self, values: Mapping[str, Any]) -> None:
+        """As :meth:`same`, but an engine may leave it to the next :meth:`gather` to compare the values, and to raise.
+
+        Collectives that need no meeting, as all is ``agreed``, must come behind one. See :meth:`asking`.
+        """
+        self.same(values)
+
+    def compare_asked(self, name: str = "same") -> None:
+        """Compare what was passed to :meth:`same_soon`, if no meeting has done so; ``name``: of the meeting."""
+        return
+
+    def forget_asked(self) -> None:
+        """Have no meeting compare what was passed to :meth:`same_soon`."""
+        return
+
+    def asking(self, values: Mapping[str, Any]) -> Asking:
+        """Return a context at whose first meeting, or end, ``ParameterError`` is raised unless ranks pass the same."""
+        return Asking(self, values)
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
         """Divide the vertices of a new graph among the ranks.
@@ -194,6 +207,25 @@ class Alike(AbstractContextManager[None]):
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         if error is None or isinstance(error, Exception):
             self._comm.together(error)
+
+
+class Asking(AbstractContextManager[None]):
+    """The context of :meth:`Comm.asking`."""
+
+    def __init__(self, comm: Comm, values: Mapping[str, Any]) -> None:
+        self._comm, self._values = comm, values
+
+    def __enter__(self) -> None:
+        self._comm.same_soon(self._values)
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None:
+            self._comm.compare_asked()
+        elif isinstance(error, Exception):  # others may be at a meeting, or have the same error
+            with suppress(CommunicationError):
+                self._comm.compare_asked(f"the end by {type(error).__name__}")
+        else:
+            self._comm.forget_asked()
 
 
 class SelfComm(Comm):
@@ -243,14 +275,26 @@ def _error_of(rank: int, kind: str, text: str) -> Exception:
         return CommunicationError(f"rank {rank}: {kind}: {text}")
 
 
-def _digest(value: Any) -> Any:
+def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
+    """Raise ``ParameterError`` unless all ranks have the same; by name: what is compared, and what messages show."""
+    for rank, one in enumerate(everybody):
+        for name in {**one, **everybody[0]} if one != everybody[0] else ():
+            first, other = (each.get(name, (None, "not given")) for each in (everybody[0], one))
+            if first[0] != other[0]:
+                texts = f"{first[1]} on rank 0 and {other[1]} on rank {rank}"
+                raise ParameterError(f"{name} is {texts}: pass the same on all ranks")
+
+
+def digest_of(value: Any) -> Any:
     """Return what is equal for equal values, also of other processes."""
     if value is None or isinstance(value, (bool, str)):
         return value
+    if type(value) is int and -(1 << 63) <= value < 1 << 63:
+        return (), value
     if is_on_device(value):
         value = module_of(value).asnumpy(value)
     if isinstance(value, dict):
-        return sorted((str(key), _digest(one)) for key, one in value.items())
+        return sorted((str(key), digest_of(one)) for key, one in value.items())
     if isinstance(value, (int, float, np.generic, np.ndarray, list, tuple)):
         is_ragged = isinstance(value, (list, tuple)) and any(np.ndim(one) for one in value)
         return _digest_of_array(np.asarray(value, object if is_ragged else None))
@@ -262,6 +306,8 @@ def _digest_of_array(array: np.ndarray) -> Any:
         return repr(array.tolist())
     if array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.dtype.itemsize < 8):
         array = array.astype(np.int64)
+    if array.dtype == np.int64 and not array.ndim:
+        return (), int(array)
     return array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).hexdigest()
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from suricate.base.devices import module_of
 from suricate.base.errors import CommunicationError, ParameterError
 from suricate.base.parameters import integer
-from suricate.comm.messages import limit, ways_apart
+from suricate.comm.asked import Asked, AskingComm, apart
+from suricate.comm.messages import limit
 from suricate.comm.protocol import Comm, call_site, is_array
 
 MOST_RANKS = 64
@@ -28,9 +29,10 @@ class Meeting:
     def __init__(self, size: int) -> None:
         self.size = size
         self.changed = threading.Condition()
-        self.deposited: dict[int, tuple[str, str, Any]] = {}  # by rank: name, call site, value
+        self.deposited: dict[int, tuple[str, str, Any, Asked | None]] = {}  # by rank: name, call site, value
         self.left = 0  # ranks that have taken what was gathered
         self.gathered: list[Any] | None = None
+        self.differ: str | None = None  # what ranks ask for, and how
         self.ended: dict[int, str] = {}  # ranks that are gone, and how
         self.reason: str | None = None  # why the job ends
 
@@ -51,28 +53,37 @@ class Meeting:
             self.reason = self.reason or reason
             self.changed.notify_all()
 
-    def gather(self, rank: int, name: str, site: str, value: Any) -> list[Any]:
+    def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
         """Return what all ranks passed; see ``Comm.gather``."""
         with self.changed:
             self._wait_for(lambda: self.gathered is None, name, site)  # the last collective is over
-            self.deposited[rank] = name, site, value
+            self.deposited[rank] = name, site, value, asked
             if len(self.deposited) == self.size:
                 self.gathered, self.left = self._compared(), self.size
             self.changed.notify_all()
             self._wait_for(lambda: self.gathered is not None, name, site)
-            found = self.gathered
+            found, differ = self.gathered, self.differ
             self.left -= 1
             if self.left == 0:
                 self.gathered = None
                 self.deposited.clear()
                 self.changed.notify_all()
+            if differ is not None:
+                raise ParameterError(differ)
             return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
         """Return the values of all ranks, which must have come to the same collective."""
-        parts = [self.deposited[rank] for rank in range(self.size)]
-        self.reason = self.reason or ways_apart([f"{name} at {site}" for name, site, _ in parts])
-        return [value for _, _, value in parts]
+        parts, self.differ = [self.deposited[rank] for rank in range(self.size)], None
+        try:
+            error = apart(
+                [f"{name} at {site}" for name, site, *_ in parts], [one.texts if one else None for *_, one in parts]
+            )
+        except ParameterError as difference:
+            self.differ = str(difference)
+        else:
+            self.reason = self.reason or (None if error is None else str(error))
+        return [value for _, _, value, _ in parts]
 
     def _wait_for(self, is_there: Callable[[], bool], name: str, site: str) -> None:
         seconds = limit()
@@ -94,7 +105,7 @@ class Meeting:
             return self.reason
         gone = [rank for rank in self.ended if rank not in self.deposited]
         if gone and self.gathered is None:
-            where = next(iter(self.deposited.values()), ("", "", None))
+            where = next(iter(self.deposited.values()), ("", "", None, None))
             return f"rank {gone[0]} {self.ended[gone[0]]} while others are at {where[0]}, {where[1]}"
         return None
 
@@ -109,7 +120,7 @@ def _copied(value: Any) -> Any:
     return copy
 
 
-class ThreadComm(Comm):
+class ThreadComm(AskingComm):
     """Communication of a rank that is a thread; see :func:`run`."""
 
     def __init__(self, meeting: Meeting, rank: int) -> None:
@@ -117,7 +128,7 @@ class ThreadComm(Comm):
 
     def gather(self, name: str, value: Any) -> list[Any]:
         """Return what all ranks passed, in order of rank; waits for them."""
-        return self.meeting.gather(self.rank, name, call_site(), _copied(value))
+        return self.meeting.gather(self.rank, name, call_site(), _copied(value), self.take_asked())
 
     def abort(self, reason: str) -> None:
         """End the job on all ranks; they raise with this reason."""

@@ -60,7 +60,6 @@ class Search:
             self._prepare()
             self._levels.start(roots)  # a device begins while ranks meet
         self._steps, self._pushed, self._violated = 0, 0, False
-        self._arcs = part.graph.num_edges * (1 if part.graph.directed else 2)  # into vertices that were not reached
         found, done = self._by_lists(), None
         while found.vertices and done is None:
             if self._arcs <= self._few:
@@ -76,12 +75,14 @@ class Search:
 
     def _prepare(self) -> None:
         """Make the launches, and memory for offers; a rank may make some to ``most`` vertices in a level."""
-        part, ranks = self._part, self._part.comm.size
-        levels = self._forest.levels(part.local, part.comm.rank, ranks, part.low, part.high)
-        self._places = max(1, min(PLACES // ranks, 2 * part.graph.num_edges))
-        self._levels = levels.with_lists(self._places)
-        self._most = max(LEAST, part.local.num_vertices // (PUSHED * ranks))
-        self._few = min(FEW_ARCS, part.local.num_vertices)
+        part, ranks, graph, vertices = self._part, self._part.comm.size, self._part.graph, self._part.local.num_vertices
+        edges = graph.num_edges
+        self._arcs = edges * (1 if graph.directed else 2)  # into vertices that were not reached
+        self._places = max(1, min(PLACES // ranks, 2 * edges))
+        share = part.comm.rank, ranks, part.low, part.high
+        self._levels = levels = self._forest.levels(part.local, share, self._places)
+        self._most = max(LEAST, vertices // (PUSHED * ranks))
+        self._few = min(FEW_ARCS, vertices)
         size = max(levels.section(self._most), levels.arc_section(self._few))
         self._offers = part.local.workspace.array("search.offers", ranks * size, np.uint8)
         self._arriving = part.local.workspace.state(Arriving)

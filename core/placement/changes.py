@@ -166,13 +166,13 @@ class Batch:
             return
         part, stores, (removed, added) = self.part, self._stores, self._given
         self._held = sum(store.held for store in part.stores)
+        sizes = [None if edges is None else len(edges.src) for edges in self._given]
+        self.results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
         self.halves = [
             Half(part, stores, edges, deletion=deletion)
             for edges, deletion in ((removed, True), (added, False))
             if edges is not None
         ]
-        sizes = [None if edges is None else len(edges.src) for edges in self._given]
-        self.results = Results(part, sizes, None if part.table is not None else stores[0].weight_dtype)
         for half in self.halves:
             half.wait()
         for half in self.halves:
@@ -196,6 +196,7 @@ class Batch:
             self.prepare()
             for half in self.halves:
                 half.carry_out(number)
+            self.results.clear()
             for half in self.halves:
                 half.report(self.results)
         except Exception as error:
@@ -212,7 +213,6 @@ class Batch:
             return
         for half in reversed(self.halves):
             half.undo(error)
-        self.results.clear()
 
 
 def change(

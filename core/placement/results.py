@@ -7,6 +7,7 @@ read when they are asked for, by the next batch at the latest.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,8 @@ WORD = 8  #: bytes
 class Results:
     """What became of the edges of a batch, in one array of words, each of which is 0 on all ranks but one.
 
+    Call :meth:`clear` before any are written.
+
     Args:
         part: how the graph is divided.
         sizes: the number of edges of each half, None for one that is not there.
@@ -34,17 +37,21 @@ class Results:
     def __init__(self, part: Partition, sizes: Sequence[int | None], dtype: np.dtype | None) -> None:
         self.part, self._sizes, self._dtype = part, sizes, dtype
         self._shape = part.comm.size, len(sizes), len(part.stores), 2
-        end, self._begins = int(np.prod(self._shape)), list[tuple[int, int]]()  # in words: of weights, and of statuses
+        self._counted = end = prod(self._shape)
+        self._begins = list[tuple[int, int]]()  # in words: of weights, and of statuses
         width = 0 if dtype is None else dtype.itemsize
         for size in sizes:
             status = end + -(-(size or 0) * width // WORD)
             self._begins.append((end, status))
             end = status + -(-(size or 0) // WORD)
-        self._words = part.xp.zeros(end, np.uint64)
+        self._words = part.xp.empty(end, np.uint64)
 
     def clear(self) -> None:
-        """Set all status words to 0, for another batch."""
-        self._words.fill(0)
+        """Set all words to 0."""
+        if self.part.stores[0].device.is_cuda:
+            self._words.data.memset_async(0, self._words.nbytes)
+        else:
+            self._words.fill(0)
 
     def merge(self) -> None:
         """Combine what all ranks have written; collective."""
@@ -53,7 +60,7 @@ class Results:
     @property
     def counts(self) -> Array:
         """``uint64[ranks, halves, stores, 2]``: arcs that came or went, and self-loops among them."""
-        return self._words[: int(np.prod(self._shape))].reshape(self._shape)
+        return self._words[: self._counted].reshape(self._shape)
 
     def status(self, half: int) -> Array:
         """Return ``uint8[size]``: what became of each edge of a half."""

@@ -74,7 +74,7 @@ class Forest:
         uniform: bool = False,
     ) -> None:
         last = words.layout.fields[-1]
-        if (last.name, last.dtype.name) != ("parent", "uint32") or words.layout.num_keys == len(words.layout.fields):
+        if last.name != "parent" or last.dtype.char != "I" or words.layout.num_keys == len(words.layout.fields):
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
         self._order: tuple[float, float] | None = None  # of the last computation
@@ -153,14 +153,17 @@ class Forest:
         """Return a forest of the same words, functions and arguments, for another graph."""
         return Forest(self.words, self.offer, self.restart, args=self.args, uniform=self.uniform)
 
-    def levels(self, graph: Graph, rank: int, ranks: int, low: int, high: int) -> Any:
-        """Return the kernels of a search by several ranks, of which ``rank`` has vertices ``low`` to ``high - 1``.
+    def levels(self, graph: Graph, share: tuple[int, int, int, int], places: int) -> Any:
+        """Return the kernels of a search by several ranks.
 
-        ``graph`` is the graph of that rank, on CUDA.
+        Args:
+            graph: the graph of this rank, on CUDA.
+            share: the rank, the number of ranks, the first vertex of this rank and the one after its last.
+            places: how many offers a rank may make in a level by lists.
         """
-        from suricate.repair.cuda.levels import Levels
+        from suricate.repair.cuda.levels import Kept
 
-        return Levels(graph, self._call(graph), self.words, rank, ranks, low, high)
+        return graph.workspace.state(Kept).levels(graph, self._call(graph), self.words, share, places)
 
     def _bound(self, graph: Graph) -> Any:
         """Return what runs the functions on ``graph``: they are compiled once per graph."""

@@ -8,7 +8,7 @@ always belongs to its distance. The encoding of the fields keeps the order of th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,17 @@ def words(
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
     for argument, part in (("keys", keys), ("payload", payload)):
-        if not isinstance(part, Mapping):
+        if type(part) is not dict and not isinstance(part, Mapping):
             raise ParameterError(f"{argument} must be a dictionary of names and dtypes, got {shown(part)}")
+    try:
+        return _layout_of(tuple(keys.items()), tuple(payload.items()))
+    except TypeError:  # a dtype that has no hash
+        return _layout_of.__wrapped__(tuple(keys.items()), tuple(payload.items()))
+
+
+@lru_cache(maxsize=256)
+def _layout_of(key_fields: tuple[tuple[str, Any], ...], payload_fields: tuple[tuple[str, Any], ...]) -> Layout:
+    keys, payload = dict(key_fields), dict(payload_fields)
     if not keys:
         raise ParameterError("words need at least one key: keys={'distance': 'float32'}")
     both = [name for name in keys if name in payload]
@@ -198,7 +207,12 @@ class Words:
         """Return an array of ``n`` words that every other word replaces."""
         low, high = self.layout.identity & (2**HALF - 1), self.layout.identity >> HALF
         if self.layout.bits == HALF and self.device.is_cuda:
-            return self.device.xp.full(n, low, np.uint64)
+            data = self.device.xp.empty(n, np.uint64)
+            if low != 2**HALF - 1:
+                data.fill(np.uint64(low))
+            elif n:  # ones alone, as of unsigned integers: no kernel
+                data.data.memset_async(255, data.nbytes)
+            return data
         if self.layout.bits == HALF:
             found = np.empty(n, np.uint64)
             fill(found, low)

@@ -59,23 +59,29 @@ def track(graph: Graph, algorithm: Any, **params: Any) -> Tracker[Any]:
         UnknownNameError: no algorithm of this name is installed.
         RequirementError: the graph lacks what the algorithm needs.
     """
-    _agree(graph, algorithm, params)
-    seen, params = weighing(graph, algorithm, params)
-    return make_tracker(graph, seen, algorithm, naming.as_parameters(graph, params))
+    if graph.partition is None:
+        return _tracked(graph, algorithm, params)
+    with graph.partition.comm.asking({"algorithm": algorithm, **params}):
+        return _tracked(graph, algorithm, params)
 
 
 @Listing
 def compute(graph: Graph, algorithm: Any, **params: Any) -> Any:
     """Return the result of ``algorithm`` from scratch, without keeping it. Raises as :meth:`track` does."""
     graph._updater.raise_found()
-    _agree(graph, algorithm, params)
+    if graph.partition is None:
+        return _computed(graph, algorithm, params)
+    with graph.partition.comm.asking({"algorithm": algorithm, **params}):
+        return _computed(graph, algorithm, params)
+
+
+def _tracked(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Tracker[Any]:
+    seen, params = weighing(graph, algorithm, params)
+    return make_tracker(graph, seen, algorithm, naming.as_parameters(graph, params))
+
+
+def _computed(graph: Graph, algorithm: Any, params: dict[str, Any]) -> Any:
     seen, params = weighing(graph, algorithm, params)
     instance = make_algorithm(seen, algorithm, naming.as_parameters(graph, params))
     instance.compute(seen)
     return instance.result
-
-
-def _agree(graph: Graph, algorithm: Any, params: dict[str, Any]) -> None:
-    """Raise unless all processes of a divided graph ask for the same."""
-    if graph.partition is not None:
-        graph.partition.comm.same({"algorithm": algorithm, **params})

@@ -12,6 +12,7 @@ Each holds bits, counts that ranks add up, and counts of the rank's own.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -84,26 +85,29 @@ def _grids(program: Program, device: Device) -> dict[str, tuple[int]]:
 
 
 class Levels:
-    """The launches of one forest on the graph of a rank.
+    """The launches of one forest on the graph of a rank; :meth:`of` gives those of one search.
 
     Args:
         graph: the graph, of the arcs of this rank.
-        call: offer, restart (as ``commit``) and their arguments.
-        words: those of the forest.
-        rank: of the caller.
-        ranks: their number.
-        low: the first vertex of this rank.
-        high: the one after the last.
+        walks: those of its views of out-edges and of in-edges.
+        call: offer and restart (as ``commit``).
+        share: the rank, the number of ranks, the first vertex of this rank and the one after its last.
+        places: how many offers a rank may make in a level by lists.
     """
 
-    def __init__(self, graph: Graph, call: Call, words: Any, rank: int, ranks: int, low: int, high: int) -> None:
-        self._graph, self._words, self.rank, n = graph, words, rank, graph.num_vertices
-        out = walk_of(graph.view("out"))
-        back = walk_of(graph.view("in")) if graph.directed else out
-        self._views = out.packed, back.packed
-        self._kernels = program(out, call)
+    _graph: Graph
+    _words: Any
+    _memory: np.void
+    _values: tuple[Any, ...]
+
+    def __init__(
+        self, graph: Graph, walks: tuple[Walk, Walk], call: Call, share: tuple[int, int, int, int], places: int
+    ) -> None:
+        self.rank, ranks, low, high = share
+        rank, n = self.rank, graph.num_vertices
+        self._views = walks[0].packed, walks[1].packed
+        self._kernels = program(walks[0], call)
         self._grids = _grids(self._kernels, graph.device)
-        self._memory, self._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
         self._outcomes = graph.workspace.state(Outcomes)
         bits, self._sent = -(-n // BITS), SHARED["BY_RANK"] + OF_RANK["PER_RANK"] * ranks
         width = bits + self._sent + len(OWN)
@@ -119,15 +123,18 @@ class Levels:
         self._parents = graph.workspace.array("search.parents", n, np.uint32)
         self._progress = graph.workspace.state(by_list.Progress)
         self._first = 0  # of the levels that go by lists: their number
-
-    def with_lists(self, places: int) -> Levels:
-        """Have memory for the sections of levels that go by lists, of as many offers of each rank; return itself."""
         size = by_list.section_bytes(places, self._word)
-        whole = self._graph.workspace.array("search.sections", 2 * self._ranks * size, np.uint8)
-        self._sections = [whole[: self._ranks * size], whole[self._ranks * size :]]
+        whole = graph.workspace.array("search.sections", 2 * ranks * size, np.uint8)
+        self._sections = [whole[: ranks * size], whole[ranks * size :]]
         self._lists = by_list.packed_lists(self._state, self._progress, self._sections, size, places)
-        self.section_bounds = np.arange(self._ranks + 1) * size
-        return self
+        self.section_bounds = np.arange(ranks + 1) * size
+
+    def of(self, graph: Graph, call: Call, words: Any) -> Levels:
+        """Return the launches of a search that writes these words; ``call`` has the arguments of its functions."""
+        found = copy.copy(self)
+        found._graph, found._words = graph, words
+        found._memory, found._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
+        return found
 
     # -- exchanged -----------------------------------------------------------------------------------------------------
 
@@ -288,3 +295,21 @@ class Levels:
 
     def _launch(self, name: str, *arguments: Any) -> None:
         self._kernels.kernel(name)(self._grids[name], (PROPAGATE_BLOCK,), arguments)
+
+
+class Kept:
+    """The last :class:`Levels` of a graph, for searches to come on the same views: a state of its workspace."""
+
+    def __init__(self, device: Device) -> None:
+        self._levels: Levels | None = None
+        self._key: tuple[Any, ...] = ()  # what it was made of
+
+    def levels(self, graph: Graph, call: Call, words: Any, share: tuple[int, int, int, int], places: int) -> Levels:
+        """Return the launches of a search; arguments as of :class:`Levels`."""
+        out = walk_of(graph.view("out"))
+        back = walk_of(graph.view("in")) if graph.directed else out
+        made_of = out, back, call.function, call.commit, call.layout, graph.num_vertices, *share, places
+        if self._levels is None or self._key != (*made_of, graph.workspace.moves):
+            self._levels = Levels(graph, (out, back), call, share, places)
+            self._key = *made_of, graph.workspace.moves
+        return self._levels.of(graph, call, words)

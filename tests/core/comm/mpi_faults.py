@@ -33,5 +33,7 @@ if last and fault == "compiles":
     NOTICE.end()
 if last and fault == "elsewhere":
     graph.degrees()
+if fault == "asks":
+    graph.compute("bfs", source=int(last))
 graph.insert_edges([5], [6])
 print("done", flush=True)

@@ -21,6 +21,7 @@ SCRIPT = Path(__file__).parent / "mpi_faults.py"
         ("raises", "KeyError: 'mine'"), ("exits0", "rank 1 has ended while others are at together at "),
         ("stalls", "ranks [1] did not come to together at "),
         ("elsewhere", "the ranks have gone different ways: rank 0 calls together at"),
+        ("asks", "source is 0 on rank 0 and 1 on rank 1: pass the same on all ranks"),
         pytest.param("exits1", "", marks=pytest.mark.slow),
         pytest.param("killed", "signal 9", marks=pytest.mark.slow),
         pytest.param("aborts", "rank 1: no more data", marks=pytest.mark.slow),
