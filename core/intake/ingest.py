@@ -443,15 +443,15 @@ class Ingest:
         UNVALIDATED.pack_into(kernel.buffer, COPIES.size, *batch.words)
         kernel.launch(min((batch.words[SIZE_WORD] + THREADS - 1) // THREADS, MAX_BLOCKS), THREADS)
 
-    def refresh(self) -> None:
-        """Wait for the device and read what kernels have found since the last time, without raising."""
+    def refresh(self, *, wait: bool = True) -> None:
+        """Read what kernels have found since the last time, without raising; ``wait``: for their end."""
         if not self._pinned.busy:
             return
-        self._xp.cuda.get_current_stream().synchronize()
+        if wait:
+            self._xp.cuda.get_current_stream().synchronize()
         self._pinned.busy = self._unread = False
         bad, loops = self._notes.tolist()
-        if loops:
-            self.has_loops = True
+        self.has_loops = self.has_loops or loops != 0
         if bad:
             found = self._status.get().view(STATUS.dtype)
             block = 2 if found["key"][2] else self._calls & 1

@@ -60,6 +60,7 @@ REPORT = Struct("Report", {
 })  # fmt: skip
 THREADS, TILE, MAX_BLOCKS = 256, 1024, 2048
 MOST = 1 << 32  #: edges of a batch whose places are words
+NO_PLACES = (0,) * 7  #: the fields of ``OWN`` that a count does not need: ``at``, and the columns for both stores
 
 
 class OwnEdges(NamedTuple):
@@ -109,11 +110,9 @@ class PartCounts:
         counts = xp.zeros(4 * ranks, np.uint32)
         for k, part in enumerate(parts):
             if part is not None and len(part.src):
-                _launch(
-                    program(0, both=True), "count_parts", PARTS, min(-(-len(part.src) // THREADS), MAX_BLOCKS),
-                    src=_address(part.src), dst=_address(part.dst), bounds=_address(self._bounds[1]),
-                    counts=_address(counts[2 * ranks * k :]), n=len(part.src), ranks=ranks,
-                )  # fmt: skip
+                size, own = len(part.src), _address(counts) + 2 * ranks * k * counts.itemsize
+                given = _address(part.src), _address(part.dst), _address(self._bounds[1]), own, size, ranks
+                _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), given)
         self._arriving.copy_from(counts)
 
     def has_arrived(self) -> bool:
@@ -153,12 +152,9 @@ class Picking:
         self._counts = xp.zeros(2 + 2 * self._blocks, np.uint32)
         width = 0 if edges.weight is None else edges.weight.dtype.itemsize
         self._kernels = program(width, both=both)
-        self._given = {
-            "src": _address(edges.src), "dst": _address(edges.dst), "weight": _address(edges.weight),
-            "counts": _address(self._counts), "n": size, "part": -(-size // (self._blocks * TILE)) * TILE,
-            "low": low, "size": high - low,
-        }  # fmt: skip
-        _launch(self._kernels, "count_own", OWN, self._blocks, **self._given)
+        self._batch = _address(edges.src), _address(edges.dst), _address(edges.weight), _address(self._counts)
+        self._sizes = size, -(-size // (self._blocks * TILE)) * TILE, low, high - low
+        _launch(self._kernels, "count_own", OWN, self._blocks, (*self._batch, *NO_PLACES, *self._sizes))
         if known is None:
             self._arriving = PinnedCounters(device, 2, np.uint32)
             self._arriving.copy_from(self._counts[:2])
@@ -179,10 +175,9 @@ class Picking:
             weights = weight if weight is None else empty(count, weight.dtype)
             held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
             own.append(OwnEdges(held, None if own else empty(count, np.uint32)))
-        names = (f"{name}_{column}" for name in ("out", "in") for column in ("src", "dst", "weight"))
-        columns = (_address(column) for each in own for column in each.edges)
-        self._given.update(zip(names, columns, strict=False), at=_address(own[0].at))
-        _launch(self._kernels, "write_own", OWN, self._blocks, **self._given)
+        places = [_address(own[0].at), *[_address(column) for each in own for column in each.edges]]
+        places += NO_PLACES[len(places) :]
+        _launch(self._kernels, "write_own", OWN, self._blocks, (*self._batch, *places, *self._sizes))
         return own
 
 
@@ -215,17 +210,15 @@ def report(
         if loops:
             counts[1:] += (changed & (edges.src == edges.dst)).sum(dtype=np.uint64)
     elif size:
-        _launch(
-            program(0, both=True), "report_own", REPORT, min(-(-size // THREADS), MAX_BLOCKS), at=_address(own.at),
-            status=_address(status), src=_address(edges.src) if loops else 0, dst=_address(edges.dst),
-            whole=_address(whole), counts=_address(counts), n=size, wanted=wanted,
-        )  # fmt: skip
+        arrays = own.at, status, edges.src if loops else None, edges.dst, whole, counts
+        given = *map(_address, arrays), size, wanted
+        _launch(program(0, both=True), "report_own", REPORT, min(-(-size // THREADS), MAX_BLOCKS), given)
 
 
 def _address(array: Any) -> int:
     return 0 if array is None else int(array.data.ptr)
 
 
-def _launch(kernels: Program, name: str, struct: Struct, blocks: int, **given: int) -> None:
-    packed = struct.packed(*(given.get(field, 0) for field in struct.fields))
-    kernels.kernel(name)((blocks,), (THREADS,), (packed,))
+def _launch(kernels: Program, name: str, struct: Struct, blocks: int, given: Sequence[int]) -> None:
+    """Launch a kernel; ``given``: the fields of its struct."""
+    kernels.kernel(name)((blocks,), (THREADS,), (struct.packed(*given),))
