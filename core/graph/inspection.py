@@ -48,6 +48,11 @@ def memory_usage(graph: Graph) -> MemoryUsage:
     return MemoryUsage(parts, used, allocated, allocated / num_edges if num_edges else float("nan"), workspace)
 
 
+def bytes_of(graph: Graph) -> int:
+    """Return the bytes that a graph has allocated."""
+    return sum(allocated for _, allocated in parts_of(graph).values())
+
+
 def parts_of(graph: Graph) -> dict[str, tuple[int, int]]:
     """Return the bytes used and allocated by part, without counting edges, which takes longer on larger graphs."""
     updater = graph._updater

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.errors import RequirementError
-from suricate.io.sources.refusals import Refusals, take_held
 
 if TYPE_CHECKING:
     from suricate.stream.slide import Slide
@@ -26,10 +25,8 @@ class Ending(Future[None]):
 
     def result(self, timeout: float | None = None) -> None:
         """Return None, or raise what ended the loop; see ``Future.result``."""
-        try:
-            super().result(timeout)
-        finally:
-            self.seen |= self.done()
+        if (error := self.exception(timeout)) is not None:
+            raise error
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """Return what ended the loop, None if nothing failed; see ``Future.exception``."""
@@ -144,12 +141,12 @@ class Background:
 class _Queue:
     """What a thread has read ahead: chunks, each with the malformed lines of it. The thread knows nothing else."""
 
-    def __init__(self, chunks: Iterator[Any], refusals: Sequence[Refusals]) -> None:
-        self.condition, self.items = threading.Condition(), deque[tuple[Any, list[Any]]]()
+    def __init__(self, chunks: Iterator[Any]) -> None:
+        self.condition, self.items = threading.Condition(), deque[Any]()
         self.events = self.allowed = 0  # that wait, and that may before the thread waits, too
         self.error: BaseException | None = None
         self.ended = self.closed = False
-        self._chunks, self._refusals = chunks, refusals
+        self._chunks = chunks
 
     def fill(self) -> None:
         """Read until the end, until an error, or until it is closed."""
@@ -163,10 +160,9 @@ class _Queue:
             self.condition.notify_all()
 
     def _put(self, found: Any) -> None:
-        held = take_held(self._refusals)
         with self.condition:
-            self.items.append((found, held))
-            self.events += size_of(found[1])
+            self.items.append(found)
+            self.events += size_of(found)
             self.condition.notify_all()
             while self.items and self.events >= self.allowed and not self.closed:
                 self.condition.wait()
@@ -178,14 +174,11 @@ class ReadAhead:
     At least one chunk is read ahead, more if :meth:`allow` says so. The thread ends with this object.
 
     Args:
-        chunks: pairs (position, chunk). refusals: the files of refused events that hold malformed lines.
-
-    Attributes:
-        held: the malformed lines of the last chunk returned, for each of ``refusals``.
+        chunks: each a pair (position, chunk), with its malformed lines.
     """
 
-    def __init__(self, chunks: Iterator[Any], refusals: Sequence[Refusals]) -> None:
-        self._queue, self.held = _Queue(chunks, refusals), list[Any]()
+    def __init__(self, chunks: Iterator[Any]) -> None:
+        self._queue = _Queue(chunks)
         threading.Thread(target=self._queue.fill, name="suricate reader", daemon=True).start()
 
     def allow(self, events: int) -> None:
@@ -206,8 +199,8 @@ class ReadAhead:
                 if queue.error is not None:
                     raise queue.error
                 raise StopIteration
-            found, self.held = queue.items.popleft()
-            queue.events -= size_of(found[1])
+            found = queue.items.popleft()
+            queue.events -= size_of(found)
             queue.condition.notify_all()
         return found
 
@@ -217,8 +210,9 @@ class ReadAhead:
             self._queue.condition.notify_all()
 
 
-def size_of(chunk: Any) -> int:
-    """Return the number of events of a chunk; 0 for a mark."""
+def size_of(found: Any) -> int:
+    """Return the number of events of a chunk that :class:`ReadAhead` takes; 0 for a mark."""
+    (_, chunk), _ = found
     return len(chunk["src"]) if isinstance(chunk, Mapping) else 0
 
 

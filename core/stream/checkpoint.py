@@ -19,7 +19,7 @@ import numpy as np
 from suricate.base.archives import DAMAGE, as_member, one_line, prefixed, read_archive, state_in
 from suricate.base.errors import FileFormatError, ParameterError, RequirementError
 from suricate.base.files import as_path, replacing
-from suricate.base.parameters import shown
+from suricate.base.parameters import integer, shown
 from suricate.io.sources.times import duration
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ class Checkpoints:
         if self._folder.exists() and not self._folder.is_dir():
             raise ParameterError(f"checkpoint must be the name of a folder; {shown(str(folder))} is a file")
         counts = isinstance(every, numbers.Integral) and not isinstance(every, bool)
-        if counts and int(every) < 1:
-            raise ParameterError(f"checkpoint_every must be at least 1, got {shown(every)}")
-        self._slides = int(every) if counts else None
+        self._slides = integer("checkpoint_every", every, low=1) if counts else None
         self._seconds = 0.0 if counts else duration(every, "checkpoint_every", has_unit=True) / 1e9
         self._saved_slides, self._saved_at = 0, time.monotonic()
         self._damaged: list[Path] = []

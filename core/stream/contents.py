@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from suricate.windows.ring.attributes import AttributeIntake, EdgeValues
 from suricate.windows.ring.device_ring import AnyRing, ring_on
 from suricate.windows.rule import AHEAD, LATE, TAKEN
 
-_NONE, _NO_IDS = nullcontext(), np.empty(0, np.uint32)
+_NO_IDS = np.empty(0, np.uint32)
 
 
 class Due(NamedTuple):
@@ -79,6 +78,7 @@ class Contents:
         self.ring: AnyRing | None = None  #: the live events; None before the first event
         self._waiting: list[Events] = []  # taken, not yet in a slide
         self._sorted: Events | None = None  # the same, sorted by time, or None
+        self._doubted: tuple[Any, ...] | None = None  # see _was_valid
 
     @property
     def has_unit(self) -> bool:
@@ -106,22 +106,41 @@ class Contents:
 
     # -- events --------------------------------------------------------------------------------------------------------
 
-    def take(self, chunk: Mapping[str, Any]) -> None:
-        """Store the valid events of a chunk that are not late, until their slide closes."""
-        with self._current():
-            events = self.intake.events(chunk, None if self.ring is None else self.ring.arrivals)
+    def take(self, chunk: Mapping[str, Any], *, on_host: bool = False) -> None:
+        """Store the valid events of a chunk that are not late, until their slide closes; ``on_host``: check ids there.
+
+        A device checks them while the host finds out which slide closes (see :meth:`_was_valid`).
+        """
+        arrivals = None if on_host or self.ring is None else self.ring.arrivals
+        before = self.intake.position, self.rule.state.copy(), [*self._waiting]
+        with self._place.current():
+            events = self.intake.events(chunk, arrivals)
             if self.ring is None:
                 self._begin()
             verdict = self.rule.judge(events.time)
+            self._doubted = None if arrivals is None else (arrivals, chunk, *before)
             if verdict is not None:
+                if not self._was_valid():
+                    return
                 events = self._in_time(events, verdict)
         if len(events.time):
             self._waiting.append(events)
             self._sorted = None
 
-    def _current(self) -> AbstractContextManager[Any]:
-        """Return a context in which the device that has the live events is current."""
-        return _NONE if self.ring is None or not self.ring.device.is_cuda else self.ring.device.current()
+    def _was_valid(self) -> bool:
+        """Return whether all ids of the newest chunk are valid; if they are not, forget it and take it again."""
+        doubted, self._doubted = self._doubted, None
+        if doubted is None or doubted[0].are_valid():
+            return True
+        _, chunk, self.intake.position, self.rule.state, self._waiting = doubted
+        self._sorted = None
+        self.take(chunk, on_host=True)
+        return False
+
+    @property
+    def _place(self) -> Device:
+        """The device that has the live events."""
+        return CPU if self.ring is None else self.ring.device
 
     def _begin(self) -> AnyRing:
         """Make the rule and the ring, which depend on the first chunk."""
@@ -160,14 +179,13 @@ class Contents:
     def next_change(self, spent: float) -> Due | None:
         """Close the next slide that is due; return None if none is. ``spent``: seconds of reading."""
         begin = time.perf_counter()
-        if self.ring is None or not self.rule.may_close:
+        found = self._next_end()
+        if self._doubted is not None and not self._was_valid():
+            found = self._next_end()
+        if found is None or self.ring is None:
             return None
-        waiting = self._by_time()
-        most = len(waiting.time)
-        end = self.rule.next_end(int(waiting.time[0]) if most else None, self.ring.oldest)
-        if end is None:
-            return None
-        number = number_before(waiting.time, end)
+        waiting, end = found
+        most, number = len(waiting.time), number_before(waiting.time, end)
         change, free = self._change(self.ring, waiting if number == most else waiting.taken(slice(number)), end)
         left = waiting.taken(slice(number, None)) if number < most else None
         self._sorted, self._waiting = left, [] if left is None else [left]
@@ -180,31 +198,35 @@ class Contents:
         facts = end, start, number, self.rule.is_partial(end), lag, self.ring.num_pairs
         return Due(*facts, change, free, (spent, time.perf_counter() - begin))
 
+    def _next_end(self) -> tuple[Events, int] | None:
+        """Return the events that wait, in order, and the end of the next slide; None if none is due."""
+        if self.ring is None or (due := self.rule.due) is None:
+            return None
+        waiting = self._by_time()
+        end = self.rule.next_end(due, int(waiting.time[0]) if len(waiting.time) else None, self.ring.oldest)
+        return None if end is None else (waiting, end)
+
     def _by_time(self) -> Events:
-        """Return the events that wait, in the order (time, position).
+        """Return the events that wait, in the order (time, position); positions and steps ascend.
 
         Raises:
             CapacityError: there is not enough memory; nothing has changed.
         """
-        if self._sorted is None and len(self._waiting) == 1 and self._options.mode != TIME:
-            self._sorted = self._waiting[0]
+        if self._options.mode != TIME and len(self._waiting) == 1:
+            return self._waiting[0]
         if self._sorted is None:
-            none = nothing(self.intake.weight_dtype, self.intake.attributes.dtype)
+            parts = self._waiting or [nothing(self.intake.weight_dtype, self.intake.attributes.dtype)]
             try:
-                with self._current():
-                    events = self._ordered(joined(self._waiting or [none]))
+                with self._place.current():
+                    events = joined(parts)
+                    times = times_of(events.time) if self._options.mode == TIME else _NO_IDS
+                    if (times[1:] < times[:-1]).any():
+                        events = events.taken(np.argsort(times, kind="stable"))
             except MemoryError as error:
                 raise capacity_error(self._device(), error) from error
             self._waiting = [events] if events.number else []
             self._sorted = events
         return self._sorted
-
-    def _ordered(self, events: Events) -> Events:
-        """Return events in the order of time; positions and steps ascend."""
-        if self._options.mode != TIME:
-            return events
-        times = times_of(events.time)
-        return events.taken(np.argsort(times, kind="stable")) if (times[1:] < times[:-1]).any() else events
 
     def _change(self, ring: AnyRing, events: Events, end: int) -> tuple[Change, np.ndarray]:
         """Slide the ring by these events; return the change, and the ids whose names are forgotten."""
@@ -229,15 +251,17 @@ class Contents:
         assert self.ring is not None
         return self.ring.held()
 
-    def told(self, due: Due) -> tuple[Any, ...]:
-        """Return what the first process tells others of a slide that it has just closed: a small message."""
-        if self.names is None:  # nobody else asks which edges are fresh
-            return (*due[:-3], tuple(Head.of(due.change._replace(fresh=None))), None, due.took)
-        return (*due[:-3], tuple(Head.of(due.change)), self.names.news(), due.took)
+    def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
+        """Return what the first process tells others at each chunk, and slide that it has just closed."""
+        if isinstance(due, Due):  # without names nobody else asks which edges are fresh
+            fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
+            due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)
+        return due, self.late.count, skipped, self.has_unit
 
-    def heard(self, told: Any, late: int, skipped: int, has_unit: bool) -> Any:
-        """Return what another process was told; note how many events are late, ``skipped`` more, and kinds of times."""
-        self.late.count, self.bad.count, self.intake.has_unit = late, self.bad.count + skipped, has_unit
+    def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
+        """Return what another process was told, and note the rest of it; ``skipped`` events were known."""
+        self.bad.count += all_skipped - skipped
+        self.late.count, self.intake.has_unit = late, has_unit
         if not isinstance(told, tuple):
             return told
         due = Due(*told)
@@ -253,6 +277,7 @@ class Contents:
 
     def save(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the state between two slides, as JSON and arrays."""
+        self._was_valid()
         intake = self.intake
         dtype, attributes = intake.weight_dtype, intake.attributes.dtype
         about = {

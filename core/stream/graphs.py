@@ -258,13 +258,13 @@ class VertexColumn:
         self._put(graph, np.setdiff1d(came, graph.deleted_vertices))
 
     def _put(self, graph: Graph, vertices: Array) -> None:
-        if graph.names is not None:
-            vertices = vertices[graph.names.has(vertices)]
+        names = graph.names
+        vertices = vertices if names is None else vertices[names.has(vertices)]
         if not len(vertices):
             return
-        given = vertices if graph.names is None else graph.names.values_of(vertices)
-        if graph.names is not None and graph.names.dtype != self._keys.dtype:
-            raise ParameterError(f"vertices: names are {graph.names.dtype}, those of the frame {self._keys.dtype}")
+        if names is not None and names.dtype != self._keys.dtype:
+            raise ParameterError(f"vertices: names are {names.dtype}, those of the frame {self._keys.dtype}")
+        given = vertices if names is None else names.values_of(vertices)
         found = self._keys.find(given.astype(np.int64) if isinstance(given, np.ndarray) else given)
         known = found >= 0
         graph.columns.put(self.name, vertices[known], self._values[found[known]])

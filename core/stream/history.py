@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 KEPT = 10_000  #: rows
 MEASURED = 16  #: bytes are asked for in each so many slides: it takes host time, and on CUDA waits for the device
 TOTALS = ("slides", "events", "seconds")
+FACTS = ("end", "events", "late", "lag", "edges")
 
 
 class History:
@@ -26,7 +27,7 @@ class History:
     """
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._rows: deque[dict[str, Any]] = deque(maxlen=kept)
+        self._rows: deque[tuple[tuple[Any, ...], dict[str, int], dict[str, float]]] = deque(maxlen=kept)
         self.slides, self.events, self.seconds = 0, 0, 0.0
         self._memory: dict[str, int] = {}  # what the newest rows say
 
@@ -34,8 +35,8 @@ class History:
         """Add the row of the newest slide; ``num_edges`` is the number of edges at its end."""
         if self.slides % MEASURED == 0 or not self._memory:
             self._memory = {f"{part}_bytes": size for part, size in slide.memory.items()}
-        facts = {"end": slide.end, "events": slide.events, "late": slide.late, "lag": slide.lag}
-        self._rows.append({**facts, "edges": num_edges, **self._memory, **slide.took})
+        facts = slide.end, slide.events, slide.late, slide.lag, num_edges
+        self._rows.append((facts, self._memory, slide.took))
         self.slides, self.events = self.slides + 1, self.events + slide.events
         self.seconds += slide.took["total"]
 
@@ -44,8 +45,8 @@ class History:
         return Frame(self._columns())
 
     def _columns(self) -> dict[str, np.ndarray]:
-        names = self._rows[-1] if self._rows else ("end", "events")
-        return {name: np.array([row[name] for row in self._rows]) for name in names}
+        rows = [dict(zip(FACTS, facts, strict=True)) | memory | took for facts, memory, took in self._rows]
+        return {name: np.array([row[name] for row in rows]) for name in (rows[-1] if rows else FACTS[:2])}
 
     def save(self) -> dict[str, np.ndarray]:
         """Return columns and totals as arrays."""
@@ -57,4 +58,5 @@ class History:
         for name in TOTALS:
             setattr(self, name, saved.pop(f"totals.{name}").item())
         columns = [[*part] if part.dtype.kind == "M" else part.tolist() for part in saved.values()]
-        self._rows.extend(dict(zip(saved, row, strict=True)) for row in zip(*columns, strict=True))
+        rows = (dict(zip(saved, row, strict=True)) for row in zip(*columns, strict=True))
+        self._rows.extend((tuple(map(row.pop, FACTS)), {}, row) for row in rows)

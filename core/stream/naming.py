@@ -7,7 +7,7 @@ next one on. Late, waiting and cancelled events and deletions create no name.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,18 +23,6 @@ from suricate.windows.events import Events
 from suricate.windows.ring import Change
 
 UNKNOWN, LISTED, UNSEEN = -1, -2, -3  #: in place of an id: no name; listed in this slide; not listed
-
-
-class Named(NamedTuple):
-    """The events of a slide, with ids in place of tokens; events at unknown names are left out.
-
-    ``cancelled``: number of insertions between new names that a deletion or a set of the same slide removed;
-    ``unmatched``: number of deletions and sets at unknown names.
-    """
-
-    events: Events
-    cancelled: int
-    unmatched: int
 
 
 @kernel
@@ -115,8 +103,13 @@ class VertexNames:
         """Return the names of the sources and of the destinations of events that hold tokens."""
         return self._tokens[events.src].tolist(), self._tokens[events.dst].tolist()
 
-    def named(self, events: Events) -> Named:
-        """Replace the tokens of a closing slide's events by vertex ids."""
+    def named(self, events: Events) -> tuple[Events, int, int]:
+        """Replace the tokens of a closing slide's events by vertex ids; events at unknown names are left out.
+
+        Returns:
+            The events; the number of insertions between new names that a deletion or a set of the same slide removed;
+                that of deletions and sets at unknown names.
+        """
         lives, misses = self._survivors(events)
         if self._tokens.num_ids > len(self._ids):
             self._ids = np.full(2 * self._tokens.num_ids, UNSEEN, np.int64)
@@ -137,7 +130,7 @@ class VertexNames:
             cancelled = int(np.count_nonzero(~known & (events.kind >= 0)))
             unmatched = int(np.count_nonzero(misses[~known]))
         kept = events._replace(src=src.astype(np.uint32), dst=dst.astype(np.uint32))
-        return Named(kept if known.all() else kept.taken(known), cancelled, unmatched)
+        return kept if known.all() else kept.taken(known), cancelled, unmatched
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
         """Return which events insert something that no later event of the slide takes, and :func:`cancel`'s misses."""

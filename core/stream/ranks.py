@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,28 +24,16 @@ if TYPE_CHECKING:
     from suricate.stream.graphs import Graphs
 
 
-class Head(NamedTuple):
-    """A change without its lists: their lengths, whether new edges have weights, and the fields of ``Change``."""
+class Head(Change):
+    """A change without its lists: in place of ``gone`` and ``new`` their lengths, of ``value`` whether it has any."""
 
-    lost: int
-    gained: int
-    weighted: bool
-    left: int
-    taken: int
-    unmatched: int
-    top: int
-    fresh: np.ndarray | None
-    attributes: Any
+    __slots__ = ()
 
     @classmethod
     def of(cls, change: Change) -> Head:
         """Return what a change has besides its arrays of edges."""
-        counts = len(change.gone[0]), len(change.new[0]), change.value is not None
-        return cls(*counts, change.left, change.taken, change.unmatched, change.top, change.fresh, change.attributes)
-
-    def change(self, gone: Array, new: Array, value: Array | None) -> Change:
-        """Return the change that has this head and these arrays of edges."""
-        return Change(gone, new, value, self.fresh, self.left, self.taken, self.unmatched, self.top, self.attributes)
+        (gone, _), (new, _), value, *others = change
+        return cls(len(gone), len(new), value is not None, *others)  # type: ignore[arg-type]
 
 
 class Ranks:
@@ -117,7 +105,7 @@ class Ranks:
             with graph.exclusive():
                 xp = np if graph.edge_table is not None else graph.device.xp
                 memory, lists = _memory_for(head, graphs.weight_dtype, xp)
-                if isinstance(found, Change):
+                if found is not head:
                     _write(lists, graphs.fitted(found), xp)
         except MemoryError as error:
             problem = capacity_error(graph.device, error)
@@ -129,7 +117,8 @@ class Ranks:
                 bounds = np.full(comm.size + 1, len(memory))
                 bounds[0] = 0
                 comm.share(memory, bounds, agreed=True)
-        return head.change(*lists)
+        gone, new, value = lists
+        return Change(*head)._replace(gone=gone, new=new, value=value)
 
     def alike(self) -> AbstractContextManager[None]:
         """Return a context: an exception inside it on any process is raised on all at its end."""
@@ -141,14 +130,14 @@ class Ranks:
             each.mute()
 
 
-def _memory_for(head: Head, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
+def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
     """Return memory for lists, ``uint8[n]``, and the lists in it: ends of gone and of new edges, and weights."""
-    dtype = dtype if head.weighted else None
-    begin, end = 8 * head.lost, 8 * (head.lost + head.gained)
-    memory = xp.empty(end + (0 if dtype is None else head.gained * dtype.itemsize), np.uint8)
+    lost, gained, dtype = head.gone, head.new, dtype if head.value else None
+    begin, end = 8 * lost, 8 * (lost + gained)
+    memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)
     gone, new = memory[:begin].view(np.uint32), memory[begin:end].view(np.uint32)
     value = None if dtype is None else memory[end:].view(dtype)
-    return memory, (gone.reshape(2, head.lost), new.reshape(2, head.gained), value)
+    return memory, (gone.reshape(2, lost), new.reshape(2, gained), value)
 
 
 def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:

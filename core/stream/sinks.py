@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Sink:
-    """Base of sinks: takes tables (dicts of columns, or frames) and discards them.
+    """Takes tables (dicts of columns, or frames), and passes their columns to a function; base of other sinks.
+
+    Args:
+        job: whose slides the tables are of. call: gets the end of the window and the columns; without it they go.
 
     Attributes:
         target: the name of its file or folder; empty for a function.
@@ -30,8 +33,8 @@ class Sink:
 
     target = ""
 
-    def __init__(self, job: Window) -> None:
-        self._job = job
+    def __init__(self, job: Window, call: Callable[[Any, dict[str, np.ndarray]], Any] = lambda end, columns: None):
+        self._job, self._call = job, call
 
     def write(self, table: Any) -> None:
         """Write a table of the current slide.
@@ -48,7 +51,7 @@ class Sink:
             self._put(self._job.current.end, columns_of_table(table))
 
     def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
-        pass
+        self._call(end, columns)
 
     def save(self) -> Any:
         """Write everything to disk; return the state that a continued job passes to :func:`make_sink`."""
@@ -67,15 +70,6 @@ def columns_of_table(table: Any) -> dict[str, np.ndarray]:
     if len({len(column) for column in columns.values()}) > 1:
         raise ShapeError(f"columns differ in length: { {name: len(column) for name, column in columns.items()} }")
     return columns
-
-
-class _Callable(Sink):
-    def __init__(self, job: Window, fn: Callable[[Any, dict[str, np.ndarray]], Any]) -> None:
-        super().__init__(job)
-        self._fn = fn
-
-    def _put(self, end: Any, columns: dict[str, np.ndarray]) -> None:
-        self._fn(end, columns)
 
 
 class _File(Sink):
@@ -156,7 +150,7 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
     but is not in ``saved``.
     """
     if callable(target):
-        return _Callable(job, target)
+        return Sink(job, target)
     path = as_path(target)
     kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
     if path.suffix not in kinds:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from suricate.base.errors import RequirementError
-from suricate.graph import Graph, inspection
+from suricate.graph import Graph
 from suricate.graph.delta import Delta
+from suricate.graph.inspection import bytes_of
 from suricate.io.sources.times import moment
 
 if TYPE_CHECKING:
@@ -54,12 +55,8 @@ class Slide:
     def memory(self) -> dict[str, int]:
         """Bytes by part: ``graph`` and, if there is one, ``symmetric`` on the device; ``window``: the events."""
         self._demand_current()
-        graph = sum(allocated for _, allocated in inspection.parts_of(self._job.graph).values())
-        found = {"graph": graph, "window": self._job.bytes_on_host}
-        twin = self._job.graphs.twin
-        if twin is not None:
-            found["symmetric"] = sum(allocated for _, allocated in inspection.parts_of(twin.graph).values())
-        return found
+        found, twin = {"graph": bytes_of(self._job.graph), "window": self._job.bytes_on_host}, self._job.graphs.twin
+        return found if twin is None else found | {"symmetric": bytes_of(twin.graph)}
 
     def _demand_current(self) -> None:
         if self._job.current is not self:

@@ -10,11 +10,12 @@ import numpy as np
 
 from suricate import plugins
 from suricate.base.errors import ParameterError, RequirementError
-from suricate.base.parameters import shown
+from suricate.base.parameters import integer
 from suricate.graph import Graph, naming
 from suricate.graph.edge_columns.weighing import track_from, weighing
 from suricate.graph.frames import fields_of, of_fields
 from suricate.graph.tracker import Tracker
+from suricate.intake.arrays import is_cuda_array, on_host
 from suricate.plugins.algorithm import Algorithm
 from suricate.stream.naming import VertexNames
 
@@ -26,14 +27,11 @@ class JobTracker:
     """
 
     def __init__(self, algorithm: Any, params: dict[str, Any], every: int, symmetric: bool = False) -> None:
-        if isinstance(every, bool) or not isinstance(every, numbers.Integral) or every < 1:
-            raise ParameterError(f"every must be a number of slides of at least 1, got {shown(every)}")
         self.kind: type[Algorithm] = plugins.algorithm(algorithm) if isinstance(algorithm, str) else algorithm
         self.kind.demand_names({name: value for name, value in params.items() if name != "weight"})  # a column, too
-        self._given: dict[str, Any] = params
-        self._params: dict[str, Any] = params  # the same with ids in place of names
+        self._given = self._params = params  # the latter with ids in place of names
         self.symmetric: bool = symmetric  #: whether it is of the undirected twin of the graph
-        self.every: int = int(every)
+        self.every: int = integer("every", every, low=1)
         self.slides: int = 0  #: that it has seen
         self._tracker: Tracker | None = None
         self._result: Any = None
@@ -62,10 +60,8 @@ class JobTracker:
         self._graph = graph
         self.begun = True
         if self.every == 1:
-            if state:
-                self._tracker = track_from(graph, self.kind, self._params, state)
-            else:
-                self._tracker = graph.track(self.kind, **self._params)
+            kind, params = self.kind, self._params
+            self._tracker = track_from(graph, kind, params, state) if state else graph.track(kind, **params)
             return
         seen, params = weighing(graph, self.kind, self._params)
         missing = self.kind.requires.missing(seen)
@@ -83,18 +79,13 @@ class JobTracker:
         """The state of an algorithm whose result depends on history, in host memory; empty for other algorithms."""
         if self._tracker is None or self._tracker.stale:
             return {}
-        found = self._tracker.algorithm.state() or {}
-        return {name: part if isinstance(part, np.ndarray) else self._graph.device.to_numpy(part)
-                for name, part in found.items()}  # fmt: skip
+        return {name: on_host(part) for name, part in (self._tracker.algorithm.state() or {}).items()}
 
     @property
     def kept(self) -> dict[str, np.ndarray]:
         """The fields of a result that is older than the newest slide, for a checkpoint; else empty."""
-        if self._result is None:
-            return {}
-        device, parts = self._graph.device, fields_of(self._result).items()
-        return {name: device.to_numpy(part) if isinstance(part, device.xp.ndarray) else np.asarray(part)
-                for name, part in parts}  # fmt: skip
+        parts = {} if self._result is None else fields_of(self._result)
+        return {name: on_host(part) if is_cuda_array(part) else np.asarray(part) for name, part in parts.items()}
 
     def load(self, slides: int, fields: dict[str, np.ndarray]) -> None:
         """Continue after ``slides`` slides, with the fields of the result of an earlier one."""

@@ -19,7 +19,7 @@ from suricate.base.parameters import flag, shown
 from suricate.graph import Graph
 from suricate.graph.frames import Frame
 from suricate.intake.names import Names
-from suricate.io.sources.refusals import take_held
+from suricate.io.sources.refusals import with_held
 from suricate.io.sources.source import MARK, Sorted, as_source
 from suricate.state.attributes import TEXT
 from suricate.state.edge_table import checked_kinds
@@ -391,9 +391,7 @@ class Window:
 
     def _keep(self, *, at_once: bool) -> None:
         """Write a checkpoint if it is time, or at once; none while a slide waits to be applied."""
-        if self._checkpoints is None or self._pending is not None:
-            return
-        if at_once or self._checkpoints.is_due(self.slides):
+        if self._checkpoints and self._pending is None and (at_once or self._checkpoints.is_due(self.slides)):
             self._checkpoints.save(self, self.slides)
 
     # -- the loop ------------------------------------------------------------------------------------------------------
@@ -401,12 +399,11 @@ class Window:
     def _run(self) -> Generator[Slide, None, None]:
         if self._pending is not None:
             yield self._apply(self._pending)
-        closing = self._closing()
+        read = partial(next, self._closing(), ENDED)
         while True:
-            due = self._ranks.first(partial(next, closing, ENDED), self._told)
+            due = self._ranks.first(read, lambda found: self.contents.told(found, self.skipped))
             if not self._ranks.is_first:
-                told, late, skipped, has_unit = due
-                due = self.contents.heard(told, late, skipped - self.skipped, has_unit)
+                due = self.contents.heard(self.skipped, *due)
             if due == ENDED:
                 return
             if due is not None:
@@ -414,28 +411,22 @@ class Window:
             elif self._ranks.any(self._stop.is_set()):
                 return
 
-    def _told(self, due: Due | str | None) -> tuple[Any, ...]:
-        """Return what the first process tells others at each chunk and slide."""
-        told = self.contents.told(due) if isinstance(due, Due) else due
-        return told, self.late, self.skipped, self.has_unit
-
     def _closing(self) -> Iterator[Due | None]:
         """Read, and yield the slides that close; None after a chunk that closes none."""
         yield from self._close(0.0)
-        refusals = self._source.refusals
+        refusals, prefetch = self._source.refusals, self._options.prefetch
         if self._reader is None:
-            self._reader = self._source.read(self._position)
-            if self._reads_ahead:
-                self._reader = ReadAhead(self._reader, refusals)
+            self._reader = with_held(self._source.read(self._position), refusals)
+            if self._options.order is None and (self._source.reads_ahead if prefetch is None else prefetch > 0):
+                self._reader = ReadAhead(self._reader)
         begin = time.perf_counter()
         while (found := next_of(self._reader, self._background)) is not None:
-            held = self._reader.held if isinstance(self._reader, ReadAhead) else take_held(refusals)
-            position, chunk = found
+            (position, chunk), held = found
             if chunk is MARK:
                 self.contents.mark()
             elif len(chunk["src"]):  # lists without entries have no type
                 self.contents.take(chunk)
-            for each, rows in zip(refusals, held, strict=True) if refusals else ():
+            for each, rows in zip(refusals, held, strict=True):
                 each.put(len(rows), rows)
             self._position, last = position, self.contents.rule.last
             yield from self._close(time.perf_counter() - begin)
@@ -445,12 +436,6 @@ class Window:
         if self._options.at_end == "close":
             self.contents.rule.finish()
             yield from self._close(time.perf_counter() - begin)
-
-    @property
-    def _reads_ahead(self) -> bool:
-        if self._options.order is not None:
-            return False
-        return self._source.reads_ahead if self._options.prefetch is None else self._options.prefetch > 0
 
     def _close(self, spent: float) -> Iterator[Due]:
         """Yield the slides that are due; ``spent``: seconds of reading."""

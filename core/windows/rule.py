@@ -138,20 +138,17 @@ class Rule:
             self._limit = self.grid.after(newest)
 
     @property
-    def may_close(self) -> bool:
-        """Whether a slide may be due that has not closed."""
-        return self._due > (NEVER if self.last is None else self.last)
-
-    @property
-    def _due(self) -> int:
-        """The newest end that may close."""
+    def due(self) -> int | None:
+        """The newest end that may close, None if it has closed."""
         due = int(self.state[_CLOSED]) if self.state[_STARTED] else NEVER
-        return due if self._limit is None else max(due, self._limit)
+        due = due if self._limit is None else max(due, self._limit)
+        return due if due > (NEVER if self.last is None else self.last) else None
 
-    def next_end(self, entering: int | None, leaving: int | None) -> int | None:
+    def next_end(self, due: int, entering: int | None, leaving: int | None) -> int | None:
         """Return the end of the slide that closes next, None if none is due.
 
         Args:
+            due: the newest end that may close.
             entering: the oldest time of an event that has not entered, or None.
             leaving: the oldest time of an event in the window, or None.
         """
@@ -161,7 +158,7 @@ class Rule:
         if self._every and self.last is not None and (entering is None or self.last < entering):
             entering = self.last
         end = None if entering is None else self.grid.after(entering)
-        return None if end is None or end > self._due else end
+        return None if end is None or end > due else end
 
     def is_partial(self, end: int) -> bool:
         """Return whether a slide closes only because the source has ended, with events possibly missing."""

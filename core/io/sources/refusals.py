@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,9 +71,10 @@ class Refusals:
             cut_to(self._path, size)
 
 
-def take_held(refusals: Sequence[Refusals]) -> list[list[list[str]]]:
-    """Return the rows held by each of ``refusals``, and clear them."""
-    found = [each.held for each in refusals]
-    for each in refusals:
-        each.held = []
-    return found
+def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
+    """Yield chunks, each with the rows that each of ``refusals`` holds by then, and clear these."""
+    for chunk in chunks:
+        held = [each.held for each in refusals]
+        for each in refusals:
+            each.held = []
+        yield chunk, held

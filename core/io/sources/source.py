@@ -117,7 +117,9 @@ class Chunks(Function):
             raise RequirementError(
                 f"this source cannot go on from chunk {position}: st.source takes a function of a position"
             )
-        yield from ((number, chunk) for number, chunk in enumerate(self._chunks, 1) if number > (position or 0))
+        for number, chunk in enumerate(self._chunks, 1):
+            if number > (position or 0):
+                yield number, chunk
 
 
 class Sorted(Source):

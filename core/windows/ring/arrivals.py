@@ -3,7 +3,8 @@
 A stream of its own copies two columns from the host to a buffer, those in pageable memory through pinned memory,
 which threads fill (``suricate.cuda.host_copies``), and looks for the largest id, for which the host waits;
 the graph's stream then takes the ids out of the buffer. There are two buffers in turn: one is written again when the
-ids of two chunks before have been taken out. Kernels: ``arrivals.cu``.
+ids of two chunks before have been taken out. Ids that are on the device are copied and checked by one launch, for which
+the host waits when it needs to know (:meth:`Arrivals.are_valid`). Kernels: ``arrivals.cu``.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Arrivals:
         self._stream = device.xp.cuda.Stream(non_blocking=True)
         self._buffers, self._copies = [_Buffer(device), _Buffer(device)], HostCopies(device)
         self._arriving, self._given = _Check(device), _Check(device)  # of ids in the buffers, and on the device
+        self._asked = False  # whether the latter has not said whether ids are valid
         device.synchronize()  # what had the memory of the buffers before may be under way in another stream
 
     @property
@@ -58,14 +60,16 @@ class Arrivals:
         return sum(each.size for each in self._buffers) + self._copies.memory
 
     def take(self, src: Any, dst: Any) -> tuple[Array, Array] | None:
-        """Return two columns of ids as ``uint32`` arrays on the device; waits until they are copied and checked.
+        """Return two columns of ids as ``uint32`` arrays on the device; waits until those of the host are there.
 
         Args:
-            src, dst: arrays of one length, on the host or on the device; they may be changed afterwards.
+            src, dst: arrays of one length, on the host or on the device; they may be changed afterwards, those on the
+                device once :meth:`are_valid` was asked, as it must be before the next call.
 
         Returns:
-            None if they are few, of an unsupported kind, or contain invalid ids, which :func:`checked_ids` then
-            reports; or if the device lacks the memory: ids wait on the host, and a slide that fails is made again.
+            None if they are few, of an unsupported kind, or contain invalid ids on the host, which
+            :func:`checked_ids` then reports; or if the device lacks the memory: ids wait on the host, and a slide that
+            fails is made again.
         """
         kinds = np.ndarray, self._xp.ndarray
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
@@ -78,6 +82,11 @@ class Arrivals:
         except MemoryError:
             return None
 
+    def are_valid(self) -> bool:
+        """Wait until what :meth:`take` returned last is checked; return whether all of it are ids of vertices."""
+        asked, self._asked = self._asked, False
+        return not asked or self._given.found_valid()
+
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
         """Take columns from the host."""
         buffer = self._buffers[0]
@@ -86,7 +95,7 @@ class Arrivals:
             ends = buffer.columns(src, self._stream)
             try:
                 self._copies((src, dst), ends, self._stream)
-                valid = self._arriving(ends)
+                valid = self._arriving(ends).found_valid()
             except BaseException:
                 self._stream.synchronize()  # the caller may change what would still be read
                 raise
@@ -98,10 +107,12 @@ class Arrivals:
         self._buffers.reverse()
         return ids
 
-    def _kept(self, src: Array, dst: Array) -> tuple[Array, Array] | None:
+    def _kept(self, src: Array, dst: Array) -> tuple[Array, Array]:
         """Take columns that are on the device."""
         memory, ids = self._new_ids(len(src))
-        return ids if self._given((src, dst), memory) else None
+        self._given((src, dst), memory)
+        self._asked = True
+        return ids
 
     def _new_ids(self, number: int) -> tuple[int, tuple[Array, Array]]:
         """Return the address of memory for two columns of ids, and these."""
@@ -117,15 +128,19 @@ class _Check:
         self._largest, self._done = device.xp.zeros(1, np.uint64), device.xp.zeros(1, np.uint32)
         self._words = self._largest.data.ptr, self._done.data.ptr, self._answer.address
 
-    def __call__(self, ends: tuple[Array, Array], ids: int = 0) -> bool:
-        """Return whether all are; waits for the current stream. ``ids``: an address where they are written, or 0."""
+    def __call__(self, ends: tuple[Array, Array], ids: int = 0) -> _Check:
+        """Ask about columns, in the current stream. ``ids``: an address where they are written, or 0."""
         src, dst = ends
         number, dtype, answer = src.size, src.dtype, self._answer
         if dtype not in self._kernels:
             self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)
         launch = self._kernels[dtype]
         launch(_blocks_for(number), src.data.ptr, dst.data.ptr, number, ids, *self._words, answer.next())
-        return bool(answer.read()[0] < MAX_VERTICES)
+        return self
+
+    def found_valid(self) -> bool:
+        """Wait for the answer; return whether all were ids."""
+        return bool(self._answer.read()[0] < MAX_VERTICES)
 
 
 def _launch(name: str, number: int, src: Array, *others: Any) -> None:

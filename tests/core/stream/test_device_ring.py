@@ -104,22 +104,50 @@ def test_counts_of_events_equal_those_on_the_host(
 
 
 @pytest.mark.parametrize("on_device", [True, False])
+@pytest.mark.parametrize("slide", [1, 4])
 @pytest.mark.parametrize(("dtype", "bad"), [("int64", -1), ("int32", -1), ("uint32", 2**32 - 1), ("uint64", 2**40)])
 def test_ids_that_are_none_are_found_on_the_device(
-    dtype: str, bad: int, on_device: bool, monkeypatch: pytest.MonkeyPatch
+    dtype: str, bad: int, on_device: bool, slide: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Positions count valid events only, and each chunk is asked about, whether it closes slides or not."""
     monkeypatch.setattr(arrivals, "LEAST", 2)
     xp = resolve_device("cuda").xp if on_device else np
 
     def chunks() -> Iterator[dict[str, Any]]:
-        for first in ([0, 1, 2], [1, bad, 0]):
+        for first in ([0, 1, 2], [1, bad, 0], [bad, bad, bad]):
             yield {"src": xp.asarray(np.array(first, dtype)), "dst": xp.asarray(np.array([1, 2, 3], dtype))}
 
-    skipping = st.Window(chunks(), size=4, slide=1, on_error="skip", graph={"device": "cuda"})
-    assert [pairs_of(w.graph) for w in skipping][-1] == {(1, 2), (2, 3), (1, 1), (0, 3)}
-    assert skipping.skipped == 1
+    skipping = st.Window(chunks(), size=4, slide=slide, on_error="skip", graph={"device": "cuda"})
+    found = {w.end: pairs_of(w.graph) for w in skipping}
+    assert [*found] == [*range(slide, 6, slide)] + [8] * (slide == 4)
+    assert found[4] == {(0, 1), (1, 2), (2, 3), (1, 1)}
+    assert (slide == 4 and found[8] == {(0, 3)}) or found[5] == {(1, 2), (2, 3), (1, 1), (0, 3)}
+    assert skipping.skipped == 4
     with pytest.raises(VertexRangeError, match=f"src: {bad} is no id of a vertex"):
-        list(st.Window(chunks(), size=4, slide=1, graph={"device": "cuda"}))
+        list(st.Window(chunks(), size=4, slide=slide, graph={"device": "cuda"}))
+
+
+@pytest.mark.parametrize("mode", ["time", "count"])
+def test_chunks_with_invalid_ids_make_the_slides_that_they_make_on_the_host(mode: str) -> None:
+    """Invalid events are no reason to close a slide, late and invalid ones are counted once."""
+    rng = np.random.default_rng(8)
+    src, dst, time = rng.integers(0, 9, 300), rng.integers(0, 9, 300), np.arange(300) + rng.integers(-6, 6, 300)
+    src[rng.random(300) < 0.1] = -1
+    time[src < 0] += rng.integers(0, 60, np.count_nonzero(src < 0))  # they would make others late
+
+    def slides(device: str, xp: Any) -> list[Any]:
+        chunks = (
+            {"time": time[at : at + 7], "src": xp.asarray(src[at : at + 7]), "dst": xp.asarray(dst[at : at + 7])}
+            for at in range(0, 300, 7)
+        )
+        size, slide = ("30", "10") if mode == "time" else (30, 10)
+        job = st.Window(chunks, size=size, slide=slide, on_error="skip", graph={"device": device, "num_vertices": 9})
+        return [(w.end, pairs_of(w.graph), w.events, w.left, w.late, w.skipped) for w in job]
+
+    found = slides("cpu", np)
+    assert slides("cuda", resolve_device("cuda").xp) == found
+    assert (found[-1][4] > 9) == (mode == "time")
+    assert found[-1][5] > 9
 
 
 def test_a_job_goes_on_from_a_checkpoint_of_either_device(tmp_path: Path) -> None:
