@@ -91,7 +91,7 @@ def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts
     if graph.ingest is not None and graph.partition is not None:
         counted = graph.partition.count_parts([part if isinstance(part, EdgeList) else None for part in parts])
         counts = [counted.of(half) if size else [] for half, size in enumerate(sizes)]
-        graph.ingest.refresh(wait=False)  # the counts have come behind the checks
+        graph.ingest.refresh(wait=not any(sizes))  # the counts have come behind the checks
         graph.ingest.raise_pending()
     return list(zip(kinds, sizes, counts, strict=True))
 

@@ -2,7 +2,7 @@
 //
 // Macros: WEIGHT_T  unsigned integer of the size of a weight, WEIGHTED 1 if there are weights; BOTH 1: a second store holds the
 //         edges by destination.
-#include "suricate.cuh"
+#include "lists.cuh"
 
 constexpr uint32_t THREADS = 256, ITEMS = 4, TILE = THREADS * ITEMS, WARP = 32, WARPS = THREADS / WARP;
 
@@ -28,7 +28,7 @@ template <class T> __device__ __forceinline__ void add_of_block(T* sums, T out, 
 }
 
 // Warp per 32 edges, grid-stride: count the edges of what a rank passes that each rank holds by source, and by destination. A lane
-// counts those of one rank. Atomics: in shared memory, and two per block and rank. Barriers of the block.
+// counts those of one rank. The last block tells the host. Atomics: in shared memory, and two per block and rank; one per block. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(THREADS) count_parts(const __grid_constant__ Parts a) {
     __shared__ uint32_t sums[2][WARP];
     const uint32_t lane = threadIdx.x % WARP;
@@ -57,6 +57,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) count_parts(const __grid_c
         }
         __syncthreads();
     }
+    if (!is_last_block(a.done)) return;
+    for (uint32_t k = 0; k < 2 * a.ranks; k++) {
+        a.answers[k] = fresh(a.counts[k]);
+        a.counts[k] = 0;
+    }
+    __threadfence_system();
+    if (a.number) answer_call(a.answer, a.number);
 }
 
 // Block of THREADS: count the edges of its part of the batch that the rank holds by source and by destination, and add them up.

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.types import EdgeList
-from suricate.cuda.pinned import PinnedCounters
+from suricate.cuda.launch import raise_fault
+from suricate.cuda.pinned import Answer, PinnedCounters
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 from suricate.intake.arrays import picked
@@ -44,7 +45,11 @@ PARTS = Struct("Parts", {
     "src": "const uint32_t*",  # [n], what this rank passes
     "dst": "const uint32_t*",
     "bounds": "const uint32_t*",  # [ranks + 1], where the ranges of the owners begin and end
-    "counts": "uint32_t*",  # [2][ranks], 0 at first: edges that each holds by source, and by destination
+    "counts": "uint32_t*",  # [2][ranks], 0 before and behind: edges that each holds by source, and by destination
+    "done": "uint32_t*",  # 0 before and behind
+    "answers": "unsigned long long*",  # [2][ranks], of the host: the counts
+    "answer": "unsigned long long*",  # of the host: gets the number of the call, unless that is 0
+    "number": "unsigned long long",
     "n": "long long",
     "ranks": "uint32_t",
 })  # fmt: skip
@@ -60,6 +65,8 @@ REPORT = Struct("Report", {
 })  # fmt: skip
 THREADS, TILE, MAX_BLOCKS = 256, 1024, 2048
 MOST = 1 << 32  #: edges of a batch whose places are words
+WORD, ANSWER_WORD = 4, 8  #: bytes of a count on a device, and of one that has come
+PATIENCE = 1024  #: polls after which the host looks whether the device has failed
 NO_PLACES = (0,) * 7  #: the fields of ``OWN`` that a count does not need: ``at``, and the columns for both stores
 
 
@@ -98,8 +105,10 @@ class PartCounts:
     """
 
     def __init__(self, device: Device, ranks: int) -> None:
-        self._device, self._ranks = device, ranks
-        self._arriving = PinnedCounters(device, 4 * ranks, np.uint32)
+        self._device, self._ranks, self._polls = device, ranks, 0
+        self._counts = device.xp.zeros(2 * ranks + 1, np.uint32)
+        self._answer = Answer(device, 4 * ranks)
+        self._number = 0  # of the call that is to be answered
         self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
 
     def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
@@ -107,21 +116,37 @@ class PartCounts:
         xp, ranks = self._device.xp, self._ranks
         if self._bounds[0] is not bounds:
             self._bounds = bounds, xp.asarray(bounds.astype(np.uint32))
-        counts = xp.zeros(4 * ranks, np.uint32)
-        for k, part in enumerate(parts):
-            if part is not None and len(part.src):
-                size, own = len(part.src), _address(counts) + 2 * ranks * k * counts.itemsize
-                given = _address(part.src), _address(part.dst), _address(self._bounds[1]), own, size, ranks
-                _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), given)
-        self._arriving.copy_from(counts)
+        given = [(half, part) for half, part in enumerate(parts) if part is not None and len(part.src)]
+        self._number = self._answer.next() if given else 0
+        if len(given) < len(parts):
+            self._answer.array[1:] = 0
+        counts, answer, each = _address(self._counts), self._answer.address, 2 * ranks
+        for half, part in given:
+            size, number = len(part.src), self._number if half == given[-1][0] else 0
+            arrays = _address(part.src), _address(part.dst), _address(self._bounds[1]), counts, counts + WORD * each
+            answers = answer + ANSWER_WORD * (1 + half * each)
+            values = *arrays, answers, answer, number, size, ranks
+            _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
 
     def has_arrived(self) -> bool:
-        """Return whether the counts have been copied to the host; does not wait."""
-        return self._arriving.has_arrived()
+        """Return whether the counts have come to the host; does not wait.
+
+        Raises:
+            RuntimeError: the device has failed.
+        """
+        if not self._number:
+            return True
+        if self._answer.words[0] == self._number:
+            self._answer.busy = False
+            return True
+        self._polls += 1
+        if self._polls % PATIENCE == 0:
+            raise_fault(self._device)
+        return False
 
     def of(self, half: int) -> list[int]:
         """Return the edges of a half that each rank holds by source, then those that each holds by destination."""
-        found: list[int] = self._arriving.array.reshape(2, -1)[half].tolist()
+        found: list[int] = self._answer.array[1:].reshape(2, -1)[half].tolist()
         return found
 
 
