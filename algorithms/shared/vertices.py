@@ -112,12 +112,9 @@ class Sources:
 
     def frontier(self, graph: Graph) -> Frontier:
         """Return the sources on the device of ``graph``."""
-        xp = graph.device.xp
         if self._vertices is None:
-            ids = xp.empty(1, np.uint32)
-            ids.fill(np.uint32(self._source))
-        else:
-            ids = xp.asarray(self._vertices.ids, np.uint32)
+            return Frontier.of_vertex(graph, self._source)
+        ids = graph.device.xp.asarray(self._vertices.ids, np.uint32)
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
     def argument(self, graph: Graph) -> Any:

@@ -116,6 +116,17 @@ class Frontier:
         return frontier
 
     @classmethod
+    def of_vertex(cls, graph: Graph, vertex: int) -> Frontier:
+        """Return the frontier of one vertex of ``graph``, which is not checked; launches nothing."""
+        device, xp, host = graph.device, graph.device.xp, np.array([vertex], np.uint32)
+        if not device.is_cuda:
+            return cls(device, host, num_vertices=graph.num_vertices)
+        ids = xp.empty(1, np.uint32)
+        runtime, stream = xp.cuda.runtime, xp.cuda.get_current_stream()
+        runtime.memcpyAsync(ids.data.ptr, host.ctypes.data, host.nbytes, runtime.memcpyHostToDevice, stream.ptr)
+        return cls(device, ids, num_vertices=graph.num_vertices)
+
+    @classmethod
     def from_vertices(cls, graph: Graph, vertices: Any) -> Frontier:
         """Return the frontier of ``vertices`` (ids in any order, repeats allowed), held in ascending order.
 

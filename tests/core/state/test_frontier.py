@@ -39,6 +39,8 @@ def test_from_vertices_takes_arrays_of_the_device(device):
 
 def test_one_vertex_and_none(device):
     assert members(Frontier.from_vertices(graph_of(device, 8), [7])) == [7]
+    for vertex in (0, 7):
+        assert members(Frontier.of_vertex(graph_of(device, 8), vertex)) == [vertex]
     empty = Frontier.from_vertices(graph_of(device, 8), [])
     assert len(empty) == 0
     assert empty.vertices.dtype == np.uint32
