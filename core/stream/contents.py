@@ -112,7 +112,7 @@ class Contents:
         A device checks them while the host finds out which slide closes (see :meth:`_was_valid`).
         """
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
-        before = self.intake.position, self.rule.state.copy(), [*self._waiting]
+        before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
         with self._place.current():
             events = self.intake.events(chunk, arrivals)
             if self.ring is None:

@@ -107,20 +107,20 @@ class Graphs:
         """
         graph = self.graph
         assert graph is not None
-        before, top = graph.version, int(change.top)
+        before, top, size = graph.version, int(change.top), graph.num_vertices
         if self._names is not None:
             reserved = self._reserve()
             top = max(top, int(reserved.max())) if len(reserved) else top
             free = np.union1d(free, self._names.idle()).astype(np.uint32)
-        coming = Coming(max(top + 1 - graph.num_vertices, 0), free)
-        needed = coming if coming.more or len(free) or graph.partition is not None else None
+        grows = top >= size or len(free) or graph.partition is not None
+        coming = Coming(max(top + 1 - size, 0), free) if grows else None
         gone: Any = ValidEdges(change.gone[0], change.gone[1])
         new: Any = ValidEdges(change.new[0], change.new[1], self._values(change))
         if graph.partition is None:
             gone, new = gone if len(gone.src) else None, new if len(new.src) else None
         elif graph.self_loops == "allow" and graph.edge_table is None:
             gone, new = graph.partition.known(gone), graph.partition.known(new)
-        delta = graph._update(gone, new, (1, 2), needed, disjoint=True)
+        delta = graph._update(gone, new, (1, 2), coming, disjoint=True)
         if self._names is not None:
             graph.names = self._names.names
             self._names.note_idle()

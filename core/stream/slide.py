@@ -33,8 +33,8 @@ class Slide:
     def __init__(self, job: Window, due: Due, delta: Delta, took: dict[str, float]) -> None:
         unit, change = job.has_unit, due.change
         self._job, self._delta = job, delta
-        self.end = moment(due.end, has_unit=unit)
-        self.start = None if due.start is None else moment(due.start, has_unit=unit)
+        self.end = moment(due.end, has_unit=True) if unit else due.end
+        self.start = moment(due.start, has_unit=True) if unit and due.start is not None else due.start
         self.events, self.left, self.taken, self.unmatched = due.entered, change.left, change.taken, change.unmatched
         self.late, self.skipped, self.partial, self.lag = job.late, job.skipped, due.partial, due.lag
         self.took = took

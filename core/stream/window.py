@@ -188,7 +188,7 @@ class Window:
     @property
     def skipped(self) -> int:
         """The number of events that were invalid or too far ahead, and of malformed rows of files."""
-        return self.contents.bad.count + sum(each.count for each in self._source.refusals)
+        return self.contents.bad.count + sum([each.count for each in self._source.refusals])
 
     @property
     def history(self) -> Frame:

@@ -65,6 +65,14 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
 
 
 @kernel
+def take_positions(first, last, origin, slide, state):
+    """Take events at the positions from ``first`` to ``last``, behind all earlier ones; each raises the watermark."""
+    state[_OLDEST], state[_NEWEST] = min(state[_OLDEST], first), last
+    state[_WATERMARK] = last + 1
+    advance(state, origin, slide)
+
+
+@kernel
 def raise_watermark(watermark, origin, slide, state):
     """Raise the watermark to ``watermark`` if it is lower."""
     state[_WATERMARK] = max(state[_WATERMARK], watermark)
@@ -114,8 +122,8 @@ class Rule:
     def judge(self, time: np.ndarray | range) -> np.ndarray | None:
         """Return the verdict of each event, ``uint8[n]``; None: all are taken."""
         grid = self.grid.origin, self.grid.slide
-        if self.delay < 0 and len(time):  # positions: all are in time, so the first and the last one say everything
-            judge(np.array((time[0], time[-1])), self.delay, -1, *grid, self.state, np.empty(2, np.uint8))
+        if self.delay < 0 and len(time):
+            take_positions(time[0], time[-1], *grid, self.state)
             return None
         verdict = np.empty(len(time), np.uint8)
         judge(times_of(time), self.delay, self.ahead, *grid, self.state, verdict)
