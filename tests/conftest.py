@@ -12,7 +12,9 @@ import importlib.util
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from unittest import mock
 
 import emulated_cuda
 import pytest
@@ -22,6 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from suricate.base.devices import Device, cuda_device_count, resolve_device
 from suricate.cpu import threads
+from suricate.edgefn import bounds
 from suricate.plugins import backends
 from suricate.store import Store
 
@@ -93,6 +96,16 @@ def few_objects_to_collect() -> None:
     """Spare the collections of a module what was there before it: each took the benchmark's tests half a second."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def fewer_checks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Spare the compiled part of the quick tier functions whose indices are checked, beside those that are not."""
+    if tiers.checks_indices(request.node):
+        yield
+    else:
+        with mock.patch.object(bounds, "checking", nullcontext):
+            yield
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -43,6 +43,7 @@ def chosen(items: list[pytest.Item], named: str = "tests", **options: Any) -> li
 
 
 LARGE = item("tests/algorithms/test_a.py::test_large", "compiled")
+INTERPRETED = item("tests/test_b.py::test_ranks", "interpreted")
 SUITE = [
     *(one for number in range(40) for one in on_backends(f"tests/core/test_{number}.py::test_it")),
     *on_backends("tests/core/operators/test_a.py::TestA::test_one"),
@@ -50,6 +51,7 @@ SUITE = [
     *on_backends("tests/algorithms/test_a.py::test_one"),
     LARGE,
     item("tests/test_b.py::test_emulated", "slow"),
+    INTERPRETED,
     item("tests/test_b.py::test_for_minutes", "soak"),
 ]
 
@@ -100,7 +102,7 @@ def test_a_kit_of_algorithms_runs_in_every_kind_on_the_default_backend_and_in_on
 
 
 def test_what_shows_less_of_a_kit_of_algorithms_runs_in_a_directed_and_an_undirected_kind() -> None:
-    kinds, others, elsewhere = split(chosen(of_kit("test_compute")))
+    kinds, others, elsewhere = split(tiers.quick_parts(of_kit("test_compute"))[0])
     assert sorted(kind.directed for kind in kinds) == [False, True]
     assert (others, elsewhere) == ([], [])
 
@@ -109,8 +111,18 @@ def test_tests_of_a_kit_share_what_is_compiled() -> None:
     names = ("test_compute", "test_update", "test_mismatch", "test_every_change")
     runs = [chosen(of_kit(name), compiled_part=True) for name in names]
     assert [len(each) for each in runs] == [1] * 4
-    assert len({params_of(each[0])["variant"] for each in runs}) == 1
+    (kind,) = {params_of(each[0])["variant"] for each in runs}
+    assert kind.weight_dtype is None
     assert chosen(of_kit("test_by_operators"), compiled_part=True) == []
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_indices_are_checked_but_where_a_kit_is_compiled_once_more(compiled: bool) -> None:
+    params = {"variant": VARIANTS[0], "params": {}}
+    elsewhere = item("tests/core/kernels/test_a.py::TestA::test_update", **params)
+    for one, is_checked in ((of_kit("test_update")[0], not compiled), (elsewhere, True)):
+        one.config = cast("pytest.Config", SimpleNamespace(option=SimpleNamespace(compiled_part=compiled)))
+        assert tiers.checks_indices(one) is is_checked
 
 
 def test_on_cuda_a_kit_of_algorithms_has_weights_of_one_type() -> None:
@@ -190,7 +202,7 @@ def test_shares_cover_what_the_quick_tier_leaves_out_without_overlap() -> None:
     assert 1 < len(shares) <= tiers.SHARES
     together = [each for share in shares for each in share]
     rest = set(map(id, SUITE[:-1])) - set(map(id, chosen(SUITE)))
-    assert sorted(together) == sorted(rest)
+    assert sorted(together) == sorted({*rest, id(INTERPRETED)}), "compiled, it is left out"
 
 
 def test_plain_and_compiled_parts_make_the_quick_tier(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ FIRST = (  #: what takes longest, and is not to begin when other workers have no
     "test_threads_with_streams_of_their_own",
 )  # fmt: skip
 PRUNED = pytest.StashKey[dict[str, set[str]]]()  #: names of the tests of functions whose parameters prune() has seen
-SHARES = 12  #: parts of what the quick tier leaves out; a commit picks one
+SHARES = 12  #: parts of what the quick tier leaves out, or does not compile; a commit picks one
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -83,6 +83,14 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if id(item) in kept]
+
+
+def checks_indices(item: pytest.Item) -> bool:
+    """Return whether the kit of algorithms checks indices: where it is compiled once more, it does without.
+
+    Every function would be compiled twice, and in plain Python indices are checked.
+    """
+    return not (_is_of_kit(item) and _is_plain(item) and item.config.option.compiled_part)
 
 
 def long_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -141,7 +149,7 @@ def _selected(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.It
     named = _are_named(config)
     items = [item for item in items if named or not item.get_closest_marker("soak")]
     if commit is not None:
-        quick = set(map(id, quick_items(items)))
+        quick = {id(item) for item in quick_items(items) if not item.get_closest_marker("interpreted")}
         turn = stable_hash(commit) % SHARES
         return [item for item in items if id(item) not in quick and stable_hash(_unit(item)) % SHARES == turn]
     if tier == "all" or named:
@@ -283,10 +291,11 @@ def quick_parts(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[p
     """Return the tests of the quick tier that run as plain Python, and those that run compiled."""
     plain, compiled = [], []
     for group in _by_function(_with_few_long([item for item in items if not _is_slow(item)])):
-        few = _few(_by_turns(_in_turn(group)))
+        kinds = _by_turns(_in_turn(group))
+        few = _few(kinds)
         if _is_plain(group[0]):
             plain += few if _is_of_kit(group[0]) else _alternating(few)
-            compiled += _one_of_each(_on_default(few) or few, _file) if _is_compiled_too(group[0]) else []
+            compiled += _compiled_once(kinds if _is_of_kit(group[0]) else few) if _is_compiled_too(group[0]) else []
         else:
             compiled += few
     return plain, compiled
@@ -302,6 +311,18 @@ def _is_compiled_too(item: pytest.Item) -> bool:
     if _is_of_kit(item):
         return "weighted" not in _params(item) and _function(item) != "test_by_operators"
     return not item.nodeid.startswith("tests/algorithms/")
+
+
+def _compiled_once(group: list[pytest.Item]) -> list[pytest.Item]:
+    """Return what is compiled of a test that runs as plain Python; of a kit without weights, if there are such graphs.
+
+    So the tests of all algorithms share what stores compile.
+    """
+    items = _on_default(group) or group
+    if _is_of_kit(group[0]):
+        items = [item for item in items if _value(item, "params") == _value(items[0], "params")]
+        items = [item for item in items if _weight_of(item) is None] or items
+    return _one_of_each(items, _file)
 
 
 def _with_few_long(items: list[pytest.Item]) -> list[pytest.Item]:
