@@ -307,7 +307,7 @@ def test_steps_go_on_until_the_tolerance(
     assert tracker.algorithm.iterations > 1000
 
 
-@pytest.mark.by_turns("method")
+@pytest.mark.by_turns("options")
 @pytest.mark.parametrize("options", [{}, {"in_edges": True}], ids=str)
 @pytest.mark.parametrize("method", ["auto", "static", "nd", "df", "dfp"])
 def test_too_few_steps_are_an_error_and_a_tracker_recovers(

@@ -25,7 +25,7 @@ from suricate.bench.scaling.model import Model
 from suricate.bench.scaling.workloads import Compute
 from suricate.errors import CapacityError
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.interpreted  # compiled loops have other tests
 OPTIONS = ("--suite", "scaling", "--graph", "rmat:6:4", "--device", "cpu", "--batch", "16", "--repeats", "1")
 
 

@@ -186,6 +186,7 @@ print(su.neighbor_reduce(g, foreign.target).tolist(), foreign.doubled(2))
 """
 
 
+@pytest.mark.slow
 def test_everything_works_where_nothing_can_be_written(tmp_path):
     drops = ["setpriv", "--bounding-set=-dac_override,-dac_read_search,-fowner"] if os.geteuid() == 0 else []
     if drops and shutil.which("setpriv") is None:

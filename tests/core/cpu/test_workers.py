@@ -57,6 +57,7 @@ def run_script(tmp_path: Path, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_what_a_graph_needs_is_compiled_by_another_process(tmp_path):
     assert run_script(tmp_path, "wait") == ["[False, False] 0", "0"]
 

@@ -38,6 +38,7 @@ def mode(values: np.ndarray) -> Any:
     return found[count.argmax()]
 
 
+@pytest.mark.compiled
 @pytest.mark.by_turns
 @pytest.mark.parametrize("distinct", [2, 3, 300, N])
 @pytest.mark.parametrize("dtype", ["int64", "uint32", "float64", "float32"])

@@ -47,6 +47,7 @@ def graph(backend, device):
     return graph
 
 
+@pytest.mark.compiled
 @pytest.mark.by_turns
 def test_scratch_is_bounded_and_reported(graph):
     for call in calls(graph):

@@ -106,6 +106,7 @@ def test_searches_are_those_of_one_graph(given: Any, ranks: int, options: dict[s
     assert bool(pulls[0]) == options.get("in_edges", True)
 
 
+@pytest.mark.slow
 def test_a_search_on_a_weighted_graph_pulls() -> None:
     """Its offers do not depend on weights, which those of ``propagate`` may."""
     pulls = compare(skewed(), 2, {"directed": False, "weight_dtype": "float32"}, "cpu")

@@ -129,6 +129,8 @@ def far(u: Any, v: Any, w: Any, amount: Any, age: Any) -> Any:
     return amount[w] * (age[v] + 1)
 
 
+@pytest.mark.interpreted
+@pytest.mark.by_turns("directed")
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("directed", [True, False])
 def test_operators_and_algorithms_read_columns_as_on_one_graph(directed: bool, ranks: int) -> None:

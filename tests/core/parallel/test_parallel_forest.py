@@ -94,6 +94,7 @@ def follow(
     assert all(tracker.updates.computed == 1 for tracker in trackers if least > 0)
 
 
+@pytest.mark.interpreted
 @pytest.mark.by_turns("dtype", "least", "directed", "in_edges")
 @pytest.mark.parametrize(("kind", "ranks"), [("grid", 3), ("hub", 2)])
 @pytest.mark.parametrize(("directed", "in_edges"), [(True, True), (True, False), (False, False)])

@@ -108,6 +108,7 @@ def test_vertices_come_and_go() -> None:
     run(job, 3)
 
 
+@pytest.mark.by_turns
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranges_are_cut_again_when_a_rank_holds_too_much(ranks: int) -> None:
     """A stream that starts without vertices: all new ones are the last rank's, until ranges are cut."""

@@ -314,6 +314,7 @@ def allowed(v, step, g, other, reached):
     return (other[v], v) not in g
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_functions_ask_as_on_one_process(ranks: int, slices: int) -> None:
     expected = [plain(value) for value in questions(made(None, in_edges=True))]

@@ -35,6 +35,7 @@ def served(folder: Path, which: str, **plan: Any) -> dict[str, int]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 def test_jobs_killed_at_random_points_end_as_one_run(tmp_path: Path) -> None:
     found = served(tmp_path, "few", random=10, share=0.5, calls=[0, 0])
     assert found["kills"] >= 10
