@@ -47,7 +47,7 @@ class HostCopies:
         """
         pieces: list[Piece] = []
         for array, target in zip(arrays, targets, strict=True):
-            if self._is_pinned(array) or not self._buffers():
+            if self.is_pinned(array) or not self._buffers():
                 target.set(array, stream=stream)
             else:
                 pieces += _pieces(array.view(np.uint8), target.data.ptr)
@@ -55,7 +55,8 @@ class HostCopies:
             numbers = count()
             threads.run(self._fill, [(lane, pieces, numbers, stream) for lane in self._buffers()])
 
-    def _is_pinned(self, array: np.ndarray) -> bool:
+    def is_pinned(self, array: np.ndarray) -> bool:
+        """Return whether an array of the host lies in memory that the device can read."""
         runtime = self._xp.cuda.runtime
         return runtime.pointerGetAttributes(array.ctypes.data).type != runtime.memoryTypeUnregistered
 

@@ -117,11 +117,11 @@ class Contents:
             events = self.intake.events(chunk, arrivals)
             if self.ring is None:
                 self._begin()
-            verdict = self.rule.judge(events.time)
             self._doubted = None if arrivals is None else (arrivals, chunk, *before)
+            if (self._waiting or self._options.mode == TIME) and not self._was_valid():
+                return  # to sort and join what waits may fail
+            verdict = self.rule.judge(events.time)
             if verdict is not None:
-                if not self._was_valid():
-                    return
                 events = self._in_time(events, verdict)
         if len(events.time):
             self._waiting.append(events)

@@ -3,8 +3,9 @@
 A stream of its own copies two columns from the host to a buffer, those in pageable memory through pinned memory,
 which threads fill (``suricate.cuda.host_copies``), and looks for the largest id, for which the host waits;
 the graph's stream then takes the ids out of the buffer. There are two buffers in turn: one is written again when the
-ids of two chunks before have been taken out. Ids that are on the device are copied and checked by one launch, for which
-the host waits when it needs to know (:meth:`Arrivals.are_valid`). Kernels: ``arrivals.cu``.
+ids of two chunks before have been taken out. Ids that are on the device, or few in pinned memory, are copied and
+checked by one launch, for which the host waits when it needs to know (:meth:`Arrivals.are_valid`). Kernels:
+``arrivals.cu``.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from suricate.cuda.pinned import Answer
 from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
-LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time
+LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time,
+LEAST_PINNED = 1 << 13  #: unless they are in pinned memory, from which a kernel reads so many
 DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 
@@ -63,8 +65,8 @@ class Arrivals:
         """Return two columns of ids as ``uint32`` arrays on the device; waits until those of the host are there.
 
         Args:
-            src, dst: arrays of one length, on the host or on the device; they may be changed afterwards, those on the
-                device once :meth:`are_valid` was asked, as it must be before the next call.
+            src, dst: arrays of one length, on the host or on the device; they may be changed once :meth:`are_valid`
+                was asked, as it must be before the next call.
 
         Returns:
             None if they are few, of an unsupported kind, or contain invalid ids on the host, which
@@ -74,13 +76,19 @@ class Arrivals:
         kinds = np.ndarray, self._xp.ndarray
         if type(src) not in kinds or type(dst) is not type(src) or src.dtype != dst.dtype or len(src) != len(dst):
             return None
-        on_host = type(src) is np.ndarray
-        if len(src) < (LEAST if on_host else 1) or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
+        on_host, number = type(src) is np.ndarray, len(src)
+        if not number or src.dtype not in DTYPES or not (is_flat(src) and is_flat(dst)):
             return None
         try:
-            return self._copied(src, dst) if on_host else self._kept(src, dst)
+            if on_host and number >= LEAST:
+                return self._copied(src, dst)
+            if not on_host:
+                return self._kept(src, src.data.ptr, dst.data.ptr)
+            if number >= LEAST_PINNED and self._copies.is_pinned(src) and self._copies.is_pinned(dst):
+                return self._kept(src, src.ctypes.data, dst.ctypes.data)
         except MemoryError:
-            return None
+            pass
+        return None
 
     def are_valid(self) -> bool:
         """Wait until what :meth:`take` returned last is checked; return whether all of it are ids of vertices."""
@@ -95,7 +103,7 @@ class Arrivals:
             ends = buffer.columns(src, self._stream)
             try:
                 self._copies((src, dst), ends, self._stream)
-                valid = self._arriving(ends).found_valid()
+                valid = self._arriving(src.dtype, len(src), *(each.data.ptr for each in ends)).found_valid()
             except BaseException:
                 self._stream.synchronize()  # the caller may change what would still be read
                 raise
@@ -107,10 +115,10 @@ class Arrivals:
         self._buffers.reverse()
         return ids
 
-    def _kept(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Take columns that are on the device."""
-        memory, ids = self._new_ids(len(src))
-        self._given((src, dst), memory)
+    def _kept(self, like: Array, src: int, dst: int) -> tuple[Array, Array]:
+        """Take columns like one array, at two addresses that kernels can read."""
+        memory, ids = self._new_ids(len(like))
+        self._given(like.dtype, len(like), src, dst, memory)
         self._asked = True
         return ids
 
@@ -128,14 +136,12 @@ class _Check:
         self._largest, self._done = device.xp.zeros(1, np.uint64), device.xp.zeros(1, np.uint32)
         self._words = self._largest.data.ptr, self._done.data.ptr, self._answer.address
 
-    def __call__(self, ends: tuple[Array, Array], ids: int = 0) -> _Check:
-        """Ask about columns, in the current stream. ``ids``: an address where they are written, or 0."""
-        src, dst = ends
-        number, dtype, answer = src.size, src.dtype, self._answer
+    def __call__(self, dtype: np.dtype, number: int, src: int, dst: int, ids: int = 0) -> _Check:
+        """Ask about columns at two addresses, in the current stream; ``ids``: where to write them, or 0."""
         if dtype not in self._kernels:
             self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)
         launch = self._kernels[dtype]
-        launch(_blocks_for(number), src.data.ptr, dst.data.ptr, number, ids, *self._words, answer.next())
+        launch(_blocks_for(number), src, dst, number, ids, *self._words, self._answer.next())
         return self
 
     def found_valid(self) -> bool:

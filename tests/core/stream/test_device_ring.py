@@ -38,6 +38,13 @@ def chunks_of(events: list[Event], cut: int, *, kinds: bool = False) -> list[dic
     return columns if kinds else [{name: each[name] for name in ("time", "src", "dst")} for each in columns]
 
 
+def pinned(array: np.ndarray) -> np.ndarray:
+    memory = resolve_device("cuda").xp.cuda.alloc_pinned_memory(array.nbytes)
+    found = np.frombuffer(memory, array.dtype, len(array))
+    found[:] = array
+    return found
+
+
 def pairs_of(graph: su.Graph) -> set[tuple[int, int]]:
     src, dst, _ = graph.edges()
     return set(zip(src.tolist(), dst.tolist(), strict=True))
@@ -76,31 +83,37 @@ def test_slides_are_those_of_the_rule(events, cut, size, slide, lateness, direct
 
 
 @pytest.mark.parametrize("directed", [True, False])
-@pytest.mark.parametrize("on_device", [True, False])
+@pytest.mark.parametrize("memory", ["device", "pinned", "host"])
 @pytest.mark.parametrize("dtypes", [("int64", "int64"), ("uint32", "int64"), ("int32", "uint32")])
 def test_counts_of_events_equal_those_on_the_host(
-    directed: bool, on_device: bool, dtypes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    directed: bool, memory: str, dtypes: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table is made again and the ring grows many times; hubs and repeated pairs; ids on the device, too."""
     monkeypatch.setattr(device_ring, "LEAST", 4)
     monkeypatch.setattr(device_ring, "_FEW_BLOCKS", 1 if directed else 1 << 10)  # threads handle several events each
-    monkeypatch.setattr(arrivals, "LEAST", 100)  # the last chunk has fewer
+    monkeypatch.setattr(arrivals, "LEAST", 100 if memory == "host" else 2**17)  # the last chunk has fewer
+    monkeypatch.setattr(arrivals, "LEAST_PINNED", 100)
     monkeypatch.setattr(host_copies, "PIECE", 256)
     rng = np.random.default_rng(3)
     src, dst = ((rng.integers(0, 90, 4000) * rng.integers(0, 2, 4000)).astype(dtype) for dtype in dtypes)
-    xp = resolve_device("cuda").xp if on_device else np
+    xp, read = resolve_device("cuda").xp, list[int]()
+    keep = arrivals.Arrivals._kept
+    monkeypatch.setattr(arrivals.Arrivals, "_kept", lambda *args: (read.append(len(args[1])), keep(*args))[1])
+    move = {"device": xp.asarray, "pinned": pinned, "host": np.asarray}[memory]
 
-    def slides(device: str, xp: Any) -> list[Any]:
-        parts = (
-            {"src": xp.asarray(src[at : at + 333]), "dst": xp.asarray(dst[at : at + 333])} for at in range(0, 4000, 333)
-        )
+    def slides(device: str, move: Any) -> list[Any]:
+        parts = ({"src": move(src[at : at + 333]), "dst": move(dst[at : at + 333])} for at in range(0, 4000, 333))
         job = st.Window(parts, size=1000, slide=150, graph={"device": device, "directed": directed})
         return [
             (w.end, pairs_of(w.graph), w.events, w.left, len(w.delta.inserted.src), len(w.delta.deleted.src))
             for w in job
         ]
 
-    assert slides("cuda", xp) == slides("cpu", np)
+    assert slides("cuda", move) == slides("cpu", np.asarray)
+    if memory == "host" or dtypes[0] != dtypes[1]:
+        assert not read
+    else:
+        assert read == [333] * 11 + [4] * (memory == "device")
 
 
 @pytest.mark.parametrize("on_device", [True, False])
