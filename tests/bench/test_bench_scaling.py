@@ -74,6 +74,7 @@ def fill(path: Path, monkeypatch: pytest.MonkeyPatch, ranks: str, graph: str, ki
     return CliRunner().invoke(bench, ["--suite", "scaling", "--device", "cpu", *options, "--output", str(path)])
 
 
+@pytest.mark.by_turns("graph")
 @pytest.mark.parametrize("graph", ["rmat:10:99", "uniform:256:65000"])
 @pytest.mark.parametrize("ranks", ["1", "2"])
 def test_a_graph_is_filled_until_a_slice_does_not_fit(

@@ -95,7 +95,7 @@ def follow(
 
 
 @pytest.mark.interpreted
-@pytest.mark.by_turns("dtype", "least", "directed", "in_edges")
+@pytest.mark.by_turns("dtype", "least")
 @pytest.mark.parametrize(("kind", "ranks"), [("grid", 3), ("hub", 2)])
 @pytest.mark.parametrize(("directed", "in_edges"), [(True, True), (True, False), (False, False)])
 @pytest.mark.parametrize(("dtype", "least"), [(None, 1), ("int32", 1), ("float64", 0), ("int32", 0)])

@@ -315,6 +315,7 @@ def allowed(v, step, g, other, reached):
 
 
 @pytest.mark.interpreted
+@pytest.mark.by_turns("slices")
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_functions_ask_as_on_one_process(ranks: int, slices: int) -> None:
     expected = [plain(value) for value in questions(made(None, in_edges=True))]
