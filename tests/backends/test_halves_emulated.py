@@ -85,7 +85,7 @@ def test_both_halves_or_nothing(device: Any, kind: type, options: dict[str, Any]
         else:
             assert edges(updater.into) == {(v, u): weight for (u, v), weight in out.items()}
 
-    def compare_asked(halves: Any) -> Delta:
+    def settle(halves: Any) -> Delta:
         delta = updater.apply(*halves, parts=(1, 2))
         updater.raise_pending()
         return delta
