@@ -220,6 +220,7 @@ def test_whole_passes_come_when_small_batches_have_left_much_to_be_told(tol: flo
 
 
 @pytest.mark.compiled
+@pytest.mark.by_turns
 @pytest.mark.parametrize(("tol", "touched"), [(1e-2, 6), (1e-6, None)])
 def test_batches_within_the_tolerance_are_local_on_the_cpu(tol: float, touched: int | None) -> None:
     """Their neighbours' neighbours would be too many of the graph, but these are not reached."""

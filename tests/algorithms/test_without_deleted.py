@@ -110,7 +110,7 @@ ITERATED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.by_turns("name")
+@pytest.mark.by_turns("repairs")
 @pytest.mark.parametrize("repairs", [False, True], ids=["recomputed", "repaired"])
 @pytest.mark.parametrize("name", ITERATED)
 def test_iterations_are_those_without_deleted_vertices(

@@ -177,6 +177,7 @@ TOGETHER = (  # edits that do not recompile the same functions, since a process 
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", TOGETHER, ids="-".join)
 def test_changed_lines_run_and_nothing_else_is_compiled(warm, kinds):
     folder, before = warm

@@ -30,6 +30,7 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
+@pytest.mark.slow
 def test_planted_rings_are_found_and_nothing_else(tmp_path: Path) -> None:
     size = "--days", "30", "--per-day", "300", "--accounts", "2000"
     lines = run("payments.py", tmp_path / "killed", *size, "--kill-after", "13")
