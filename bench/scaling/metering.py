@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from suricate.base.devices import Array, Device
+from suricate.comm.protocol import Asking
 from suricate.parallel import Comm
 
 
@@ -85,17 +86,9 @@ class Metered(Comm):
         """Wait for the device."""
         self.inner.wait(is_done)
 
-    def same_soon(self, values: Mapping[str, Any]) -> None:
+    def asking(self, values: Mapping[str, Any]) -> Asking:
         """Have the next meeting compare values."""
-        self.inner.same_soon(values)
-
-    def compare_asked(self, name: str = "same") -> None:
-        """Compare them now, unless a meeting has."""
-        self.inner.compare_asked(name)
-
-    def forget_asked(self) -> None:
-        """Compare them no longer."""
-        self.inner.forget_asked()
+        return self.inner.asking(values)
 
     def place(self, device: Any) -> Any:
         """Return the device of this rank."""

@@ -18,7 +18,7 @@ import numpy as np
 from suricate.base.devices import Array, module_of
 from suricate.base.errors import CommunicationError, DeviceError
 from suricate.comm.messages import limit
-from suricate.comm.protocol import Comm, call_site, is_on_device
+from suricate.comm.protocol import Asking, Comm, call_site, is_on_device
 
 BUS_ID = "PCI bus"
 AT_ONCE = 0.01  #: seconds of a wait before the limit is looked up
@@ -154,17 +154,9 @@ class NCCLComm(Comm):
                 self.abort(reason)
                 raise CommunicationError(reason)
 
-    def same_soon(self, values: Mapping[str, Any]) -> None:
-        """Have the next meeting compare values."""
-        self.host.same_soon(values)
-
-    def compare_asked(self, name: str = "same") -> None:
-        """Compare them now, unless a meeting has."""
-        self.host.compare_asked(name)
-
-    def forget_asked(self) -> None:
-        """Compare them no longer."""
-        self.host.forget_asked()
+    def asking(self, values: Mapping[str, Any]) -> Asking:
+        """Have the meetings of hosts compare values."""
+        return self.host.asking(values)
 
     def place(self, device: Any) -> Any:
         """Return the GPU of this rank, unless ``device`` is another one or the CPU."""

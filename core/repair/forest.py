@@ -74,7 +74,7 @@ class Forest:
         uniform: bool = False,
     ) -> None:
         last = words.layout.fields[-1]
-        if last.name != "parent" or last.dtype.char != "I" or words.layout.num_keys == len(words.layout.fields):
+        if last.name != "parent" or last.dtype != "uint32" or words.layout.num_keys == len(words.layout.fields):
             raise ParameterError("the words of a forest end with the payload 'parent' of uint32")
         self.words, self.offer, self.restart, self.args, self.uniform = words, offer, restart, args, uniform
         self._order: tuple[float, float] | None = None  # of the last computation

@@ -63,7 +63,7 @@ def words(
 
 def _layout(keys: Mapping[str, Any], payload: Mapping[str, Any]) -> Layout:
     for argument, part in (("keys", keys), ("payload", payload)):
-        if type(part) is not dict and not isinstance(part, Mapping):
+        if not isinstance(part, Mapping):
             raise ParameterError(f"{argument} must be a dictionary of names and dtypes, got {shown(part)}")
     try:
         return _layout_of(tuple(keys.items()), tuple(payload.items()))
