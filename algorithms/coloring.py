@@ -93,7 +93,7 @@ def rivals(degree, tries):
 
 
 def widest(degree, tries):
-    """Return the last of the places at which a vertex may begin to look.
+    """Return the last bit of its window (of ``WINDOW`` colours) from which a vertex may search for a free colour.
 
     Powers of two divide exactly, so both devices round alike, with fused multiplications and without.
     """
@@ -121,7 +121,7 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
 
 def publish_try(v, word, window, tries, chosen, following, key, degree):
-    """Make the word and window that ``v`` chose those that its neighbours see."""
+    """Copy the colour and window that ``v`` chose to ``word`` and ``window``, which its neighbours read."""
     word[v] = np.int64(chosen[v]) << ORDER | word[v] & (1 << ORDER) - 1
     window[v] = following[v]
 
@@ -164,7 +164,7 @@ def choose(v, found, colour, window, moved, chosen, following, key):
 
 
 def publish(v, colour, window, moved, chosen, following, key):
-    """Make the colour and window that ``v`` chose those that its neighbours see; note whether it moved."""
+    """Copy the colour and window that ``v`` chose to the arrays its neighbours read; set ``moved``."""
     moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
     window[v] = following[v]

@@ -69,7 +69,7 @@ def count_triangles(i, u, v, x, near, arcs, counts):
 
 
 def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change what the corners of a triangle have opposite to them, if no other changed pair of it comes first."""
+    """Change the counts of opposite arcs at the corners of a triangle, once: at the first of its changed pairs."""
     if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
         atomic.add(counts, x // 2, arcs[i])
         atomic.add(counts, u // 2, sign[i] * (2 if (v, x + 1) in near else 1))
@@ -77,7 +77,7 @@ def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
 
 
 def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change the directed triangles at the corners of three neighbours, if no other changed pair comes first."""
+    """Change the directed triangles at three corners, once: at the first of the changed pairs among them."""
     if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
         atomic.add(counts, x // 2, ways)
@@ -149,7 +149,10 @@ class DirectedTriangles(Algorithm):
         self._change(changed, low, high, after)
 
     def _change(self, changed: EdgeSet, low: Array, high: Array, arcs: Array) -> None:
-        """Add the triangles with changed pairs, ``arcs`` of each; subtract them if it is negative."""
+        """Add the triangles that contain a pair ``(low[i], high[i])``, or subtract them if ``arcs[i]`` is negative.
+
+        ``arcs`` (int64) is plus or minus the number of arcs between the pair; ``changed`` has all pairs.
+        """
         sign = (arcs > 0) * np.int64(1) - (arcs < 0) * np.int64(1)
         change = change_opposite if self.definition == "ldbc" else change_triangles
         args = (self._near, changed, arcs, sign, self._triangles)

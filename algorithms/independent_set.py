@@ -61,7 +61,7 @@ def decide(v, taken, member, decided, key):
 
 
 def publish(v, member, decided, key):
-    """Make the decision about ``v`` what its neighbours see in ``member``."""
+    """Copy the decision about ``v`` to ``member``, which its neighbours read."""
     member[v] = decided[v]
 
 

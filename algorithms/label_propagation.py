@@ -83,7 +83,7 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Make the label that ``v`` has taken, as its rank, the one that neighbours see."""
+    """Copy the label that ``v`` has taken, as its rank, to ``rank``, which its neighbours read."""
     rank[v] = taken[v]
 
 

@@ -97,7 +97,7 @@ class Scenario:
         return self.housekeeper.bloated()
 
     def tidy(self, batch: int) -> None:
-        """Have the next repeat, of ``batch`` edges, meet the same condition; nothing is compacted for that."""
+        """Restore this scenario's condition for the next repeat of ``batch`` edges, without compacting."""
         if self.drifted():
             self.rebuild()
             self.reserve(batch)

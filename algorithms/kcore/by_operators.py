@@ -44,7 +44,7 @@ def fall(v, value, core, fresh):
 
 
 def publish(v, core, fresh):
-    """Make the new core number of ``v``, ``fresh[v]``, the current one."""
+    """Copy the new core number of ``v`` from ``fresh`` to ``core``."""
     core[v] = fresh[v]
 
 

@@ -308,7 +308,7 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _most_steps(self) -> int:
-        """Steps of a loop over what a batch affects, at most."""
+        """Return the most steps of one launch of the loop over the vertices that a batch affects."""
         progress = Progress(self.alpha, self.max_iter)
         return min(progress.limit, progress.at_once)
 

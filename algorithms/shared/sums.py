@@ -71,11 +71,11 @@ class Weighting:
             )
 
     def applies(self, graph: Graph) -> bool:
-        """Return whether sums over edges of ``graph`` are weighted: it has weights, and they were not refused."""
+        """Return whether sums over edges of ``graph`` are weighted: it has weights, and ``weighted`` is not False."""
         return graph.weight_dtype is not None and self.asked is not False
 
     def is_float(self, graph: Graph) -> bool:
-        """Return whether edge weights count that may be very large or very small."""
+        """Return whether sums use floating-point weights, which may be very large or very small."""
         return self.applies(graph) and graph.weight_dtype is not None and graph.weight_dtype.kind == "f"
 
     def rescale(self, graph: Graph) -> bool:
@@ -85,7 +85,7 @@ class Weighting:
         return self.scale != before
 
     def bytes_per_edge(self, graph: Graph) -> int:
-        """Return the bytes of weight that each edge is read with."""
+        """Return the bytes of weight that a sum reads per edge; 0 if it is unweighted."""
         return graph.weight_dtype.itemsize if self.applies(graph) and graph.weight_dtype is not None else 0
 
     def sum_over_out(self, graph: Graph, x: Array, out: Array) -> None:

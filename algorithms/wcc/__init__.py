@@ -259,7 +259,7 @@ class WCC(Algorithm):
         return graph.connected_components(mode="weak").membership
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the edges that Afforest cannot do without, and of a label read and written per vertex."""
+        """Return the bytes that Afforest must move: per vertex sampled ids, an offset, and a label read and written."""
         return graph.num_vertices * (SAMPLED * ID_BYTES + OFFSET_BYTES + 2 * ID_BYTES)
 
 

@@ -129,7 +129,7 @@ class _Run:
         self._launch("find_hub", *self._views, self._part(0, 0))
 
     def reach(self, number: int) -> None:
-        """Reach the hub of all processes and its neighbours, then those of what is reached."""
+        """Mark the hub of all processes and its neighbours as reached (0), later the neighbours of reached vertices."""
         name = "reach_further" if number else "start_at_hub"
         self._launch(name, *self._views, self._part(number, number + 1))
 
@@ -141,9 +141,9 @@ class _Run:
         return reached, left
 
     def unite(self, left: int) -> int:
-        """Unite what was reached, and the vertices of this process that were not, of which all have ``left``.
+        """Unite the reached vertices, and along its edges those that this process owns and that were not reached.
 
-        Returns the bytes of each process's list of unions, which hook no other roots than these and the first one.
+        ``left``: the number of vertices not reached. Returns the bytes of each process's list of unions.
         """
         size = self._size(left)
         own, last = self.unions[self._comm.rank * size :], self._part(ROUNDS + 1, ROUNDS + 1)
@@ -153,7 +153,7 @@ class _Run:
         return size
 
     def take(self, unions: Array, size: int) -> None:
-        """Unite what the others have united."""
+        """Apply the unions of the other processes, from their lists of ``size`` bytes."""
         self._launch("take_unions", self._part(ROUNDS + 1, ROUNDS + 1), self._parent, unions, np.uint64(size))
 
     def _size(self, left: int) -> int:
@@ -167,7 +167,7 @@ class _Run:
 
 
 def _program(view: StoreView) -> Program:
-    """Return the program over a view, whose launches need no barrier of all blocks."""
+    """Return the program over a view, compiled without grid-wide barriers, which its launches do not need."""
     return _without_barriers(program_over(view, SOURCE, lambda _: PRELUDE))
 
 

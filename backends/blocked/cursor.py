@@ -13,7 +13,7 @@ from suricate.cursors.contiguous import key, later, weight  # noqa: F401 - of th
 
 @inner
 def ahead(g, u):
-    """Ask for the first block of ``u``."""
+    """Prefetch the first block of ``u``."""
     prefetch(g.dst, min(np.int64(g.head[u]) << g.shift, len(g.dst) - 1))
 
 

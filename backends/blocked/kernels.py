@@ -25,7 +25,7 @@ class BlockedKernels(Protocol):
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in kinds and slots (-1 for what is not stored), and the ranks of a ``kind`` unless it is ``LOOKUP``."""
+        """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored); unless ``kind`` is ``LOOKUP`` rank the batch."""
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> Plan:
         """Return the :class:`Plan` of an insertion."""

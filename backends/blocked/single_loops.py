@@ -57,14 +57,14 @@ def delete_edge(g, u, v, before, i):
 
 @inner
 def fetch_far(g, u):
-    """Ask for the words of a vertex."""
+    """Prefetch the words of a vertex."""
     prefetch(g.head, np.int64(u))
     prefetch(g.degree, np.int64(u))
 
 
 @inner
 def fetch(g, u, v):
-    """Ask for the first block of a vertex."""
+    """Prefetch the first block of a vertex."""
     c = g.head[u]
     if c != NO_BLOCK:
         prefetch(g.dst, np.int64(c) << g.shift)

@@ -63,7 +63,7 @@ def locate(g, keys, count, slot):
 
 @kernel
 def find(g, src, dst, found, weight, keys, order, slot):
-    """Look a batch up, ``weight`` as bits; return whether it was taken."""
+    """Look up the edges of a batch, ``weight`` as bits; return whether it was taken."""
     if sort(src, dst, keys, order) >= TABLE_FROM:
         return False
     locate(g, keys, len(src), slot)

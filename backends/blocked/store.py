@@ -426,7 +426,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().copy_to(device)
 
     def _drop_copy(self) -> None:
-        """Give the mirror up."""
+        """Drop the copy on the host, after the device has its changes."""
         if self._copy is not None:
             self._on_device()
             self._copy = None

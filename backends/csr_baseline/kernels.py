@@ -32,4 +32,4 @@ class CpuKernels(CsrKernels, Protocol):
         """Fill in kinds and slots (the first, in the order of all edges, not below the edge), and count a kind."""
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """Look edges up in the order given; ``weight`` is written where they are stored."""
+        """Look up edges in the order given; ``weight`` is written where they are stored."""

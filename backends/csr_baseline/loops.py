@@ -11,7 +11,10 @@ from suricate.primitives.located import ABSENT, PRESENT
 
 @kernel
 def cut_merge(slot, places, cuts):
-    """Write how many entries of a batch are among the first ``places[i]`` of what a merge with the old edges passes."""
+    """Write to ``cuts[i]`` how many entries of the batch are among the first ``places[i]`` of a merge with old edges.
+
+    ``slot`` (ascending): the number of old edges before each entry.
+    """
     for i in range(len(places)):
         low, high = 0, len(slot)
         while low < high:
@@ -92,7 +95,7 @@ def remove(graph, keys, kind, slot, part):
 
 @kernel
 def find_edges(offsets, dst, weight, query_src, query_dst, found, result, first, last):
-    """Look the edges ``first`` to ``last`` up; copy the weight of those that are there."""
+    """Look up the edges ``first`` to ``last``; copy the weight of those that are there."""
     for i in range(first, last):
         u, v = query_src[i], query_dst[i]
         end = offsets[u + 1]

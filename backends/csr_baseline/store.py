@@ -238,7 +238,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return outcome
 
     def _upload(self, host: CsrStore, target: Graph) -> None:
-        """Let a copy of the host's graph take the place of the present one."""
+        """Copy the host's graph to ``target`` on the device, and make that the store's arrays."""
         count = host.num_edges
         for mine, theirs in zip(target, host.pool.graph, strict=True):
             length = len(theirs) if mine is target.offsets else min(count, len(theirs))

@@ -124,7 +124,7 @@ class GpmaCuda:
         self._launch("gpma.cu", "clear_edges", size, self._packed(graph), np.uint32(size), *arguments)
 
     def clear_batch(self, graph: Graph, batch: DeviceBatch) -> None:
-        """Turn the edges of a batch into gaps; check and copy it in the same launch unless that is done."""
+        """Turn the edges of a batch into gaps; the launch validates and copies it if ``unchecked`` is set."""
         if batch.unchecked is None:
             src, dst, status, before = map(np.uint64, (batch.src, batch.dst, batch.status, batch.before))
             self._clear(graph, batch.size, src, dst, np.uint64(batch.guard), status, before)

@@ -21,7 +21,7 @@ def degree(g, u):
 
 @inner
 def ahead(g, u):
-    """Ask for the first edges of ``u``."""
+    """Prefetch the first edges of ``u``."""
     prefetch(g.dst, g.guard[np.uint64(u)] + 1)
 
 

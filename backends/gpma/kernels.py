@@ -20,7 +20,7 @@ class GpmaKernels(Protocol):
         """Fill in kinds, slots and ranks: the slot of an absent edge is the place behind the last one below it."""
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """Look edges up in the order given; ``weight`` is written where they are stored."""
+        """Look up edges in the order given; ``weight`` is written where they are stored."""
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Any:
         """Return what :meth:`insert` needs, in place the segments that the absent entries rebalance."""

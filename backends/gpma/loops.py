@@ -112,7 +112,7 @@ def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
 
 @kernel
 def find_edges(g, src, dst, found, result, begin, end):
-    """Look every edge up; copy the weight of those that are there."""
+    """Look up every edge; copy the weight of those that are there."""
     for i in range(begin, end):
         at, _ = search(g, np.int64(src[i]), dst[i])
         found[i] = at >= 0

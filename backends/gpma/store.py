@@ -207,7 +207,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return outcome
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`BatchStore.apply`; a lazy deletion is not sorted."""
+        """See :meth:`BatchStore.apply`. Deletions on CUDA are not sorted, unless they are strict: they leave gaps."""
         if self._strict or not isinstance(delete, DeviceBatch):
             return super().apply(delete, insert)
         if insert is None:

@@ -33,7 +33,7 @@ class HornetKernels(Protocol):
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in kinds and slots, and the ranks of a ``kind`` unless that is ``LOOKUP``."""
+        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` rank the batch."""
 
     def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> Plan:
         """Return the :class:`Plan` of an insertion."""
@@ -56,7 +56,7 @@ class HornetKernels(Protocol):
         """
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the entries that are present, migrate what became small, and report; see :meth:`insert`."""
+        """Delete the ``PRESENT`` entries, move vertices to smaller blocks as planned; report. See :meth:`insert`."""
 
     def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
         """Free the blocks of distinct ``vertices`` (uint32[k])."""

@@ -286,7 +286,7 @@ class CpuKernels:
         return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete the edges of a batch, and write what became of each to ``outcome``."""
+        """Delete the edges of a batch, and write the status of each to ``outcome``."""
         parts = self._cut(slabs, batch, outcome, NO_SCRATCH)
         calls = [(slabs, part.src, part.dst, part.ring, part.status, part.before) for part in parts]
         threads.run(loops.delete_edges, calls)

@@ -275,7 +275,7 @@ class CudaKernels:
     def insert_batch(
         self, batch: DeviceBatch, prepared: tuple[LaunchPlan, ScratchBuffer], reservation: Reservation
     ) -> None:
-        """Insert a batch, which the launch checks unless that is done."""
+        """Insert a batch; the launch validates it if ``batch.unchecked`` is set."""
         (plan, scratch), unchecked = prepared, batch.unchecked
         words = INSERTION.values(
             src=batch.src, dst=batch.dst, weight=batch.weight, guard=batch.guard if unchecked is None else 0,
@@ -302,7 +302,7 @@ class CudaKernels:
         return self._plan(slabs, "erase", None if unchecked is None else unchecked.variant, batch.size)
 
     def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: LaunchPlan) -> None:
-        """Delete a batch, which the launch checks unless that is done."""
+        """Delete a batch; the launch validates it if ``batch.unchecked`` is set."""
         plan, unchecked = prepared, batch.unchecked
         words = DELETION.values(
             src=batch.src, dst=batch.dst, guard=batch.guard if unchecked is None else 0, status=batch.status,
@@ -313,7 +313,7 @@ class CudaKernels:
         batch.unchecked, batch.done = None, True
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Look a batch up."""
+        """Look up the edges of a batch."""
         edges = len(src)
         plan = self._plan(slabs, "find", None, edges)
         words = QUERY.values(

@@ -114,7 +114,7 @@ def first(g, u, k):
 
 @inner
 def ahead(g, u):
-    """Ask for the head slab of ``u``'s first bucket."""
+    """Prefetch the head slab of ``u``'s first bucket."""
     word = g.vertex[head_place(u)]
     base = min(first_slab(word), len(g.owner) - 1) * g.words
     prefetch(g.pool, base)

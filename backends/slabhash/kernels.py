@@ -83,7 +83,7 @@ class Kernels(Protocol):
         """
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete the edges of a batch, and write what became of each to ``outcome``."""
+        """Delete the edges of a batch, and write the status of each to ``outcome``."""
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
         """Write to ``found`` (bool[n]) which edges are stored, and their weights to ``weight``, if given."""
@@ -162,13 +162,13 @@ class FusedKernels(Kernels, Protocol):
         """Return what :meth:`insert_batch` needs; raises ``CapacityError``."""
 
     def insert_batch(self, batch: DeviceBatch, prepared: Any, reservation: Reservation) -> None:
-        """Insert a batch, which the launch checks unless that is done."""
+        """Insert a batch; the launch validates it if ``batch.unchecked`` is set."""
 
     def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
         """Return what :meth:`delete_batch` needs."""
 
     def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: Any) -> None:
-        """Delete a batch, which the launch checks unless that is done."""
+        """Delete a batch; the launch validates it if ``batch.unchecked`` is set."""
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
         """Check a batch and look it up; invalid edges are not found."""

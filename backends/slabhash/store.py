@@ -232,7 +232,7 @@ class SlabHashStore(Store):
         return outcome
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Look a batch up in the launch that checks it; see :meth:`suricate.store.Store.query`."""
+        """Look up an unvalidated batch in the launch that validates it; see :meth:`suricate.store.Store.query`."""
         if isinstance(edges, EdgeList):
             return None
         found, weight = self._answer(edges.size)
@@ -272,7 +272,7 @@ class SlabHashStore(Store):
     # -- traversal -----------------------------------------------------------------------------------------------------
 
     def view(self) -> StoreView:
-        """Return the arrays for kernels, the same view while they stay; see ``cursor.py`` and ``cursor.cuh``."""
+        """Return the arrays for kernels, the same object until they are replaced; see ``cursor.py``, ``cursor.cuh``."""
         held = self.pool.view
         if held is None or held.num_vertices != self.num_vertices:
             held = self.pool.view = self._new_view()

@@ -257,7 +257,7 @@ class Supply:
         self.read()
 
     def _trim(self, edges: int) -> None:
-        """Free slabs after the deletion of ``edges`` edges: as many as that pays for are looked at.
+        """Free empty slabs after the deletion of ``edges`` edges; the number of slabs visited is proportional to it.
 
         On CUDA nothing waits, so what is free by now becomes known later.
         """

@@ -131,7 +131,7 @@ def _kind(row: Row) -> str:
 
 
 def _beside(row: Row, rows: Rows, ranks: int) -> Rows:
-    """Return the rows of so many ranks on the same backend and device, those of the same file last."""
+    """Return the rows with ``ranks`` ranks on the backend and device of ``row``, those of the same file last."""
     found = [
         other for other in rows
         if (other["backend"], other["device"]) == (row["backend"], row["device"])

@@ -30,7 +30,7 @@ class Spent:
 
 
 class Metered(Comm):
-    """Does what ``inner`` does; while :attr:`is_timing`, ranks meet ahead of every collective, so that waits show."""
+    """Wraps ``inner``; while :attr:`is_timing`, a barrier before every collective measures waiting by itself."""
 
     def __init__(self, inner: Comm, device: Device) -> None:
         self.inner, self.rank, self.size, self._device = inner, inner.rank, inner.size, device
@@ -87,7 +87,7 @@ class Metered(Comm):
         self.inner.wait(is_done)
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """Have the next meeting compare values."""
+        """See :meth:`Comm.asking`."""
         return self.inner.asking(values)
 
     def place(self, device: Any) -> Any:

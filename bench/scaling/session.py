@@ -99,7 +99,7 @@ class Session:
         self.model = Model()
 
     def run(self, inputs: Sequence[tuple[str, DrawnInput]]) -> bool:
-        """Measure everything on each input, which has a detail for its rows; return whether a row failed."""
+        """Measure all workloads on each ``(detail, input)``; return whether a row failed. ``detail``: text in rows."""
         if self.results is not None:
             facts = [data.describe() for _, data in inputs]
             self.results.append(environment(self.run_id, self.device, self.plan.seed, facts, None))

@@ -56,13 +56,13 @@ class FromFile(FixtureTask):
         self.least_repeats = 3
 
     def setup(self) -> None:
-        """Write the file."""
+        """Write all events of the input to a file in a temporary folder."""
         self.folder = tempfile.TemporaryDirectory()
         self.stream = stream_of(self.fixture)
         self.path = self.write(Path(self.folder.name))
 
     def write(self, folder: Path) -> Path:
-        """Write all events; return the file."""
+        """Write all events to a file in ``folder``; return its path."""
         raise NotImplementedError
 
     def new_job(self) -> st.Window:
@@ -92,7 +92,7 @@ class FromFile(FixtureTask):
         return self.device.to_numpy(src), self.device.to_numpy(dst)
 
     def finish(self) -> None:
-        """Remove the file."""
+        """Remove the temporary folder."""
         self.folder.cleanup()
 
     def extra(self) -> dict[str, Any]:

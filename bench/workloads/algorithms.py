@@ -27,7 +27,7 @@ from suricate.plugins.algorithm import Algorithm
 
 
 class Subject:
-    """An algorithm with the parameters that it is benchmarked with on one input; ``variant`` names further ones."""
+    """An algorithm and its parameters for the benchmark on one input; ``variant`` names a set of further parameters."""
 
     def __init__(self, fixture: Fixture, name: str, variant: str | None = None) -> None:
         if fixture.silent:
@@ -42,7 +42,7 @@ class Subject:
 
     @property
     def form(self) -> dict[str, bool]:
-        """Of the graphs and models that the algorithm is measured on: unweighted and directed unless it needs more."""
+        """Whether graphs and models are weighted (if the algorithm needs it) and directed (if it allows it)."""
         return {"weighted": self.weighted, "directed": self.directed}
 
     @property
@@ -132,11 +132,11 @@ class Batched(FixtureTask):
 
     @property
     def form(self) -> dict[str, bool]:
-        """Of the graph: what the algorithm needs; unweighted and directed without one."""
+        """Whether the graph is weighted and directed: as the algorithm needs; without one unweighted and directed."""
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:
-        """Make a graph with all edges of the input, and the sources of batches."""
+        """Make a graph with all edges of the input, and the generators of batches."""
         self.draw_from()
         self.graph = self.new_graph()
         self.housekeeper = Housekeeper(self.graph)
@@ -148,7 +148,7 @@ class Batched(FixtureTask):
         return graph
 
     def draw_from(self) -> None:
-        """Make the sources of batches."""
+        """Make the generators of the insertions and deletions of each batch."""
         assert self.batch is not None
         form, deletions = self.form, int(self.batch * DELETION_SHARES[self.kind])
         self.items, self.input_model = self.batch, self.fixture.model(**form)

@@ -22,7 +22,7 @@ PAIRS = {"insert": "uniform", "delete": "existing", "query": "mixed", "churn": "
 
 
 class Operation(FixtureTask):
-    """Base of insert, delete and query: one batch against the shared graph, which is afterwards what it was."""
+    """Base of insert, delete and query: one batch on the shared graph, whose edges are restored afterwards."""
 
     def __init__(self, fixture: Fixture, batch: int, pairs: str | None = None, scenario: str = "fresh") -> None:
         super().__init__(fixture, batch)

@@ -112,7 +112,7 @@ class SchemeTask(FixtureTask):
             self.call(self.other, self.scheme, discarded=True)
 
     def action(self, drawn: Pass) -> Any:
-        """Make the pass."""
+        """Run the operator once over the graph."""
         try:
             return self.call(drawn.frontier, self.scheme)
         except RequirementError as error:
@@ -133,7 +133,7 @@ class SchemeTask(FixtureTask):
         return ends_of(self.model.plus(drawn.new))
 
     def restore(self, drawn: Pass, result: Any) -> None:
-        """Take out what was inserted since the mark."""
+        """Delete the edges inserted since the mark."""
         if len(drawn.new):
             self.graph.delete_edges(*self.fixture.upload(*ends_of(drawn.new))[:2])
             self.housekeeper.tidy(self.start.size)

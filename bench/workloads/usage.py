@@ -17,7 +17,7 @@ from suricate.graph.delta import Batch
 
 
 class Round(NamedTuple):
-    """What is asked for, and what is inserted and deleted after that."""
+    """A batch of queries, and the batches that are inserted and deleted after it."""
 
     asked: HostBatch
     insert: HostBatch
@@ -66,7 +66,7 @@ class ReadsAndWrites(FixtureTask):
         return HostBatch(self.fixture, drawn.src[new], drawn.dst[new], self.written_pairs.rng, self.fixture.weighted)
 
     def _questions(self, before: HostBatch) -> HostBatch:
-        """Return pairs in random order: half of them edges of the input, up to a quarter of the round before."""
+        """Return pairs to query, shuffled: half are edges of the input, up to a quarter from the batch ``before``."""
         known, other, own = self.known.draw("existing"), self.other.draw("uniform"), self.asked // 4
         order = self.other.rng.permutation(self.asked)
         src, dst = (

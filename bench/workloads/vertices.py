@@ -109,7 +109,7 @@ class KeptCurrentWithout(KeptCurrent):
         super().setup()
 
     def draw_from(self) -> None:
-        """Make the source of vertices."""
+        """Make the generator of vertices."""
         assert self.batch is not None
         self.items = self.batch
         values = [np.ravel(value) for value in self.subject.params.values()]

@@ -196,7 +196,7 @@ def _folders() -> list[Path]:
 
 @cache
 def can_write(folder: Path) -> bool:
-    """Return whether files can be written to a folder, which is made if it is new; tried, not asked."""
+    """Return whether files can be written to a folder, by writing one; makes the folder if it is missing."""
     import tempfile
 
     try:
@@ -222,7 +222,7 @@ def _is_trusted(folder: Path) -> bool:
 
 
 def _look(folder: Path) -> None:
-    """Count an entry that was written to a folder; prune it if that is due."""
+    """Count an entry written to ``folder``; prune it once a day, and after ``LOOK_AFTER`` entries of this process."""
     global _written
     with _lock:
         _written += 1

@@ -95,7 +95,7 @@ class BackendError(SuricateError, RuntimeError):
 
 
 class CommunicationError(SuricateError, RuntimeError):
-    """Ranks of one job have gone different ways, or one of them has ended or does not answer."""
+    """Ranks of one job called different collectives, or one of them has ended or does not answer."""
 
 
 class FileFormatError(SuricateError, ValueError):

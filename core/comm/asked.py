@@ -1,6 +1,6 @@
-"""What all ranks must ask for alike, an algorithm and its parameters: the next meeting compares it, whichever it is.
+"""Checks that all ranks pass the same values (an algorithm, its parameters) as part of the next collective.
 
-So it costs no meeting of its own where another one follows before ranks depend on each other.
+So the check costs no collective of its own where another one follows before ranks depend on each other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Texts = dict[str, tuple[Any, str]]  # by name: what is equal for equal values, a
 
 
 class Asked:
-    """Values by name, which all ranks must pass alike."""
+    """Named values that must be equal on all ranks, and a digest of them."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values, self._digests = values, {name: digest_of(value) for name, value in values.items()}
@@ -31,26 +31,26 @@ class Asked:
 
 
 class AskingComm(Comm):
-    """Communication whose meetings compare what was passed to :meth:`same_soon`, in :meth:`gather`."""
+    """Communication whose :meth:`gather` also compares the values that ranks have passed to :meth:`same_soon`."""
 
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """As :meth:`same`, but the next meeting raises."""
+        """As :meth:`same`, but the next collective compares the values and raises."""
         self.compare_asked()
         self._asked = Asked(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Meet, unless a meeting has compared what was asked for."""
+        """Compare the values of :meth:`same_soon` by a collective now, unless one has already done so."""
         if self._asked is not None:
             self.gather(name, None)
 
     def forget_asked(self) -> None:
-        """Compare no longer what was asked for."""
+        """Drop the values of :meth:`same_soon` without comparing them."""
         self._asked = None
 
     def take_asked(self) -> Asked | None:
-        """Return what this meeting compares; the next one does not."""
+        """Return the values that this collective compares, or None, and drop them."""
         asked, self._asked = self._asked, None
         return asked
 

@@ -172,7 +172,7 @@ class NCCLComm(Comm):
         return stream
 
     def _forms(self, name: str, array: Array) -> list[tuple[tuple[int, ...], str]]:
-        """Return shapes and dtypes of the arrays of all ranks, which have come to the same collective."""
+        """Return shapes and dtypes of the arrays that all ranks pass to this collective, in rank order."""
         return self.host.gather(f"{name} on devices", (array.shape, array.dtype.str))
 
     def _bytes_of_all(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> list[Array]:

@@ -160,18 +160,18 @@ class Comm(ABC):
         demand_same(self.gather("same", {name: (digest_of(value), shown(value)) for name, value in values.items()}))
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """As :meth:`same`, but an engine may leave it to the next :meth:`gather` to compare the values, and to raise.
+        """As :meth:`same`, but implementations may compare the values, and raise, in the next :meth:`gather`.
 
         Collectives that need no meeting, as all is ``agreed``, must come behind one. See :meth:`asking`.
         """
         self.same(values)
 
     def compare_asked(self, name: str = "same") -> None:
-        """Compare what was passed to :meth:`same_soon`, if no meeting has done so; ``name``: of the meeting."""
+        """Compare the values of :meth:`same_soon` now, by a collective ``name``, unless one has already done so."""
         return
 
     def forget_asked(self) -> None:
-        """Have no meeting compare what was passed to :meth:`same_soon`."""
+        """Drop the values of :meth:`same_soon` without comparing them."""
         return
 
     def asking(self, values: Mapping[str, Any]) -> Asking:

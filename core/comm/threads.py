@@ -24,7 +24,7 @@ MOST_RANKS = 64
 
 
 class Meeting:
-    """Where the ranks of one job meet."""
+    """The state that the threads of one job share, through which they run collectives."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -73,7 +73,7 @@ class Meeting:
             return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
-        """Return the values of all ranks, which must have come to the same collective."""
+        """Return the values of all ranks; raises ``CommunicationError`` if they are at different collectives."""
         parts, self.differ = [self.deposited[rank] for rank in range(self.size)], None
         try:
             error = apart(

@@ -94,7 +94,7 @@ def _options() -> Iterator[str]:
 
 
 class _Walk:
-    """Feeds a digest with what is reached from a function; what was met before counts by its number."""
+    """Feeds a digest with all objects reachable from a function; an object seen before is added by its number."""
 
     def __init__(self) -> None:
         self.digest = hashlib.sha256()
@@ -163,7 +163,7 @@ class _Walk:
             self._unknown(value)
 
     def _module(self, module: types.ModuleType, names: _Names | None) -> None:
-        """Add of a module what a function with these names may take from it."""
+        """Add a module's name, and the attributes of it that a function which uses ``names`` can read (None: all)."""
         self.add("module", module.__name__)
         if module.__name__.partition(".")[0] in STABLE:
             return

@@ -66,7 +66,7 @@ def degree(g, u):
 
 @inner
 def ahead(g, u):
-    """Ask for the first edges of ``u``."""
+    """Prefetch the first edges of ``u``."""
     prefetch(g.dst, g.begin[u])
     if len(g.weight):
         prefetch(g.weight, g.begin[u])

@@ -26,7 +26,7 @@ def list_degrees(g, vertices, degrees, low, high):
 
 @kernel
 def find_edges(g, src, dst, found, weights, low, high):
-    """Look edges up; write whether each is there, and its weight if it is."""
+    """Look up edges; write whether each is there, and its weight if it is."""
     for i in range(low, high):
         slot = find(g, src[i], dst[i])
         found[i] = slot >= 0

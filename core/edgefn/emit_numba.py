@@ -86,7 +86,7 @@ def _numba_word(words: WordsRef, index: str) -> str:
 
 
 def _numba_after(node: Node) -> str:
-    """Return the expression with what is stored first in its place: here no other thread writes meanwhile."""
+    """Return the expression with stored values put in place of locals: here no other thread writes meanwhile."""
     by: dict[int, Node] = {}
     for one in node.value:
         by[one.local] = replaced(one.value, by)

@@ -462,7 +462,7 @@ class Updater:
         return self.ingest.prepare(src, dst, weight, part)
 
     def _validated(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return a batch on the CPU as the store of out-edges takes it, checked copies or valid; None without edges."""
+        """Return validated arcs on the CPU for the store of out-edges, both of an undirected edge; None without any."""
         arrays = edges if type(edges) is ValidEdges else self._arrays(edges, part, inserting=inserting)
         batch = None if arrays is None else self._checked(arrays, part, inserting=inserting)
         return both_arcs(np, batch) if self._symmetric and batch is not None else batch

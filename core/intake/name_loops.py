@@ -249,7 +249,7 @@ def compact(words, named, heap, into):
 
 @kernel
 def repoint(table, words):
-    """Copy the current word of each entry's id to the table."""
+    """Set the second word of every occupied entry of the hash table to ``words[id]``, after :func:`compact`."""
     for slot in range(len(table)):
         if table[slot, 0] != 0:
             table[slot, 1] = words[np.int64(table[slot, 0] & _LENGTH)]

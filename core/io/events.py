@@ -222,7 +222,7 @@ class _StepReader:
         return line + files.newlines(piece)
 
     def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Take what the next chunk has."""
+        """Append the columns of a parsed chunk and act on its marks; raises its error."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():

@@ -81,7 +81,7 @@ class Converted:
     # -- graphs of suricate --------------------------------------------------------------------------------------------
 
     def add(self, attribute: Any, arcs: Arcs) -> None:
-        """Make the graph that is weighted by an attribute."""
+        """Build the graph weighted by an attribute, and keep it."""
         self.whole[attribute] = arcs.whole
         made = self._answers[attribute, False] = Answers(self._made(arcs))
         if arcs.weight is None:

@@ -213,15 +213,15 @@ class Rounds:
         return Propagated.of(steps, steps * n, left_out or not n)
 
     def _can_be_undone(self) -> bool:
-        """Return whether a round over all vertices writes nothing but what it exchanges; asked where that helps."""
+        """Return whether a round over all vertices can be undone: on CUDA, if it writes only exchanged arrays."""
         return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
 
     def _own_parts(self) -> list[Array]:
-        """Return the ranges of this rank of what the next round is to overwrite."""
+        """Return this rank's ranges of the arrays that the next round overwrites."""
         return [self.asking.call.values[b][self.part.low : self.part.high] for _, b in self.pairs]
 
     def _keep(self) -> None:
-        """Keep what a round is to overwrite."""
+        """Copy the values that a round overwrites."""
         self._kept = self._kept or [self.part.xp.empty_like(own) for own in self._own_parts()]
         for kept, own in zip(self._kept, self._own_parts(), strict=True):
             kept[:] = own

@@ -72,7 +72,7 @@ def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[in
 
 
 def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
-    """Return what is wrong with edges that a launch has checked, once; else ``error``, met behind that launch."""
+    """Return the pending error of edges that a launch has checked, if there is one, else ``error``, raised after it."""
     try:
         if graph.ingest is not None:
             graph.ingest.raise_pending()
@@ -97,7 +97,7 @@ def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
-    """Return the part of this rank as what can be gathered: valid ids, or names, and weights of the graph's dtype."""
+    """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype."""
     if edges is None or (edges[0] is None and edges[1] is None):
         return None
     src, dst, weight = edges
@@ -121,7 +121,10 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
 
 
 def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
-    """Return copies; what is wrong with them is pending, unless self-loops are dropped."""
+    """Return validated copies on the device; None if dropping self-loops leaves no edge.
+
+    Errors are left to ``ingest.raise_pending()``, except where self-loops are dropped: that waits, and raises at once.
+    """
     if inserting and self_loops == "drop":
         return ingest.without_loops(edges, part)
     return ingest.checked(edges, part, inserting=inserting, loops=ingest.loops if inserting else 0, wait=False)

@@ -143,7 +143,7 @@ class Half:
 
 
 class Batch:
-    """A batch on this rank: its halves, and what became of it on all ranks.
+    """A batch on this rank: its halves (deletion, insertion), and their results on all ranks.
 
     Args:
         part, stores, removed, added: see :func:`change`.

@@ -63,7 +63,7 @@ class Results:
         return self._words[: self._counted].reshape(self._shape)
 
     def status(self, half: int) -> Array:
-        """Return ``uint8[size]``: what became of each edge of a half."""
+        """Return the status of each edge of a half, ``uint8[size]``."""
         begin, size = self._begins[half][1], self._sizes[half] or 0
         return self._words[begin:].view(np.uint8)[:size]
 

@@ -97,11 +97,11 @@ def programs() -> list[Program]:
 
 
 class PartCounts:
-    """Counts, of the edges that this rank passes, those that each rank holds; for one graph on CUDA.
+    """Counts on CUDA how many edges of this rank's part of a batch each rank owns, by source and by destination.
 
     Args:
         device: the device.
-        ranks: their number.
+        ranks: the number of ranks.
     """
 
     def __init__(self, device: Device, ranks: int) -> None:
@@ -112,7 +112,10 @@ class PartCounts:
         self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
 
     def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
-        """Queue the counts of a deletion and an insertion; ``bounds``: of the ranges of the owners, on the host."""
+        """Queue the counting of a deletion and an insertion (None: no edges).
+
+        ``bounds`` (NumPy, ``[ranks + 1]``) are the first vertices of the ranks' ranges, and the end of the last.
+        """
         xp, ranks = self._device.xp, self._ranks
         if self._bounds[0] is not bounds:
             self._bounds = bounds, xp.asarray(bounds.astype(np.uint32))
@@ -129,7 +132,7 @@ class PartCounts:
             _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
 
     def has_arrived(self) -> bool:
-        """Return whether the counts have come to the host; does not wait.
+        """Return whether the counts have arrived on the host; does not wait.
 
         Raises:
             RuntimeError: the device has failed.
@@ -145,7 +148,10 @@ class PartCounts:
         return False
 
     def of(self, half: int) -> list[int]:
-        """Return the edges of a half that each rank holds by source, then those that each holds by destination."""
+        """Return ``2 * ranks`` counts, of edges per owner of the source, then of the destination.
+
+        ``half``: the position of the batch among the ``parts`` of :meth:`begin`.
+        """
         found: list[int] = self._answer.array[1:].reshape(2, -1)[half].tolist()
         return found
 

@@ -83,13 +83,13 @@ class PartitionedStore(Store):
         return self._held
 
     def note(self, arcs: int, loops: int, own: int) -> None:
-        """Count arcs of all ranks that came, or went if negative, self-loops among them, and those of this rank."""
+        """Add a change to the counts (negative: deletions): arcs and self-loops of all ranks, arcs of this rank."""
         self._count += arcs
         self._loops += loops
         self._held = None if self._held is None else self._held + own
 
     def moved(self) -> None:
-        """Note that rows have come from other ranks, or gone there."""
+        """Drop the count of this rank's arcs, after rows were moved between ranks: it is read when needed."""
         self._held = None
 
     def delete_vertices(self, vertices: Array) -> None:
@@ -160,7 +160,7 @@ class PartitionedStore(Store):
         return EdgeList(self.part.comm.joined(edges.src), self.part.comm.joined(edges.dst), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Look edges up on the ranks that hold them; all ranks pass the same and get the whole answer."""
+        """Look up edges on the ranks that hold them; all ranks pass the same and get the whole answer."""
         self.part.comm.same({"src": src, "dst": dst})
         at, mine = self._mine(EdgeList(src, dst))
         found, weight = self.local.find(mine.src, mine.dst)

@@ -251,7 +251,7 @@ def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: f
 
 
 def _named(what: str, asked: Any, names: Iterable[str]) -> str:
-    """Return the name that is asked for, or that alone begins so."""
+    """Return the name that equals ``asked``, or the only one that begins with it."""
     names = list(names)
     found = [name for name in names if isinstance(asked, str) and asked and name.startswith(asked)]
     if asked in names:
@@ -287,7 +287,7 @@ def _map_of(kind: str, path: str | Path | None) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return a map, its cells as dictionaries."""
+    """Return the crossover map in a JSON file, with its cells as dictionaries; raises ``FileFormatError``."""
     try:
         found = json.loads(path.read_text())
         if found["format"] != FORMAT:

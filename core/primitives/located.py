@@ -66,7 +66,10 @@ class LocatedBatch:
 
 
 class BatchKernels(Protocol):
-    """What ``cpu.py`` and ``cuda.py`` do with a located batch; weights are bit patterns, ``weight`` those by slot."""
+    """Steps on a located batch that both devices have (``cpu.py``, ``cuda.py``).
+
+    Weights are bit patterns: ``weight`` has those of the store, by slot, ``batch_weight`` those of the batch.
+    """
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
         """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; the CPU only counts them."""

@@ -39,12 +39,12 @@ def delete_edge(s, u, v, before, i):
 
 @inner
 def fetch(s, u, v):
-    """Ask for the memory of an edge."""
+    """Prefetch the memory of an edge."""
 
 
 @inner
 def fetch_far(s, u):
-    """Ask for the memory of a vertex."""
+    """Prefetch the memory of a vertex."""
 
 
 @inner

@@ -73,7 +73,7 @@ class Pieces:
         return None if tracker is None else tracker._kept
 
     def _step(self) -> Step | str:
-        """Return the step of the algorithm, whose result is made current first, or why no event can be compiled."""
+        """Bring the result up to date; return the algorithm's step per event, or why no compiled loop is possible."""
         store = self.graph.store()
         if self.graph.edge_table is not None or self.graph.partition is not None:
             return PARTED if self.graph.edge_table is None else COLUMNS
@@ -151,7 +151,7 @@ class _Piece:
         )  # fmt: skip
 
     def _prepared(self, made: int) -> Prepared | str:
-        """Get memory for the rest of the piece, and return what the loop takes; or why it cannot run."""
+        """Reserve memory for the rest of the piece; return the arguments of the loop, or why it cannot run."""
         from suricate.replaying.loops import loop_over
 
         graph, stores = self.graph, self.graph._stores

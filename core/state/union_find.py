@@ -64,7 +64,7 @@ class UnionFind:
     def union_arcs(self, arcs: ArcList) -> int:
         """Unite both ends of every arc of a list; the arcs are not checked, and nothing waits for the device.
 
-        Returns by how many the number of sets has fallen; 0 on CUDA, where the host does not know.
+        Returns the decrease of the number of sets; 0 on CUDA, where the host does not know it.
         """
         return self._unite(arcs.src, arcs.dst, arcs.status, arcs.wanted, arcs.size)
 

@@ -52,7 +52,7 @@ def unite_by(parent, u, v, alone):
 def unite_pairs(parent, src, dst, status, wanted, begin, end):
     """Unite the pairs from ``begin`` to ``end`` (exclusive) whose ``status`` is ``wanted`` (an empty ``status``: all).
 
-    Returns by how many the number of sets has fallen.
+    Returns the decrease of the number of sets.
     """
     united = 0
     for i in range(begin, end):

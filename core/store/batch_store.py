@@ -149,7 +149,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return partial(self._apply_batches, batches, first, located[1:])
 
     def _sorted_batch(self, batch: DeviceBatch) -> tuple[Array, Array, int, int]:
-        """Return keys and order of a batch, its guard and its kind; checks and copies it unless that is done."""
+        """Return keys and order of a batch, its guard and its kind; validates and copies it if it is unchecked."""
         assert self.sorter is not None
         kind = ABSENT if batch.operation == "insert" else PRESENT
         if batch.unchecked is not None:
@@ -224,10 +224,9 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return found, weight
 
     def amounts_to_reserve(self, num_edges: int) -> tuple[int, ...]:
-        """Return for how many edges :meth:`reserve_edges` should try to reserve memory, the most first.
+        """Return the numbers to try with :meth:`reserve_edges`, the largest first, for a batch of ``num_edges``.
 
-        On CUDA each call of it waits for exact counters. So a small batch reserves for later batches, too, until when
-        the host's bounds suffice.
+        On CUDA every such call waits for exact counters, so small batches reserve memory for later ones as well.
         """
         ahead = self.device.is_cuda and num_edges <= SMALL_BATCH
         return (BATCHES_AHEAD * num_edges, num_edges) if ahead else (num_edges,)

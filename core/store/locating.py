@@ -86,7 +86,7 @@ def locate_runs(g, keys, kind, slot, table, degree, scan, match_row):
 
 @inner
 def place_of(v, table):
-    """Return the first place of destination ``v`` in a table, whose length is a power of two."""
+    """Return the first slot to probe for destination ``v`` in a hash table whose length is a power of two."""
     return np.int64(
         ((np.uint64(v) * np.uint64(0x9E3779B1)) & np.uint64(0xFFFFFFFF)) * np.uint64(len(table)) >> np.uint64(32)
     )

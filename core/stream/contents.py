@@ -252,14 +252,17 @@ class Contents:
         return self.ring.held()
 
     def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
-        """Return what the first process tells others at each chunk, and slide that it has just closed."""
+        """Return the message of the first process to the others, after each chunk and each slide it has closed."""
         if isinstance(due, Due):  # without names nobody else asks which edges are fresh
             fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
             due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)
         return due, self.late.count, skipped, self.has_unit
 
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
-        """Return what another process was told, and note the rest of it; ``skipped`` events were known."""
+        """Take over the counts in a message of :meth:`told`; return the slide in it, if there is one.
+
+        ``skipped``: the number of skipped events that this process had counted before.
+        """
         self.bad.count += all_skipped - skipped
         self.late.count, self.intake.has_unit = late, has_unit
         if not isinstance(told, tuple):

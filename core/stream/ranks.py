@@ -31,7 +31,7 @@ class Head(Change):
 
     @classmethod
     def of(cls, change: Change) -> Head:
-        """Return what a change has besides its arrays of edges."""
+        """Return the head of a change: all but its arrays of edges."""
         (gone, _), (new, _), value, *others = change
         return cls(len(gone), len(new), value is not None, *others)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ class Ranks:
     def _together(
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
-        """Return what :meth:`first` does, and the flags of all processes; they meet once."""
+        """Return the result of :meth:`first`, and the flags of all processes, by one collective."""
         assert self._comm is not None
         found, said, problem = None, None, None
         try:

@@ -377,7 +377,7 @@ class Window:
             raise
 
     def _go_on(self) -> None:
-        """Make the graph of the checkpoint from which the job goes on, once."""
+        """Restore the graph of the checkpoint that the job continues from, once."""
         if self._saved is None or not self._saved[1]:
             return
         about, arrays = self._saved
@@ -470,7 +470,7 @@ class Window:
         return self.current
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Make the graph that a job had when its checkpoint was taken, and bring its trackers there."""
+        """Restore the graph that a job had at its checkpoint, and the trackers of this job on it."""
         self._make_graph()
         held = self._ranks.change(self._ranks.first(self.contents.held, Head.of), self.graphs)
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]

@@ -462,7 +462,7 @@ def delete_edges(g, src, dst, heads, status, before):
 
 @kernel
 def find_edges(g, src, dst, heads, found, result, first, last):
-    """Look the edges from ``first`` to ``last`` up; copy their weights. ``heads`` is as for ``fetch``."""
+    """Look up the edges from ``first`` to ``last``; copy their weights. ``heads`` is as for ``fetch``."""
     size = g.weight_words
     for i in range(first - FAR, last):
         fetch(g, src, dst, first, heads, i)

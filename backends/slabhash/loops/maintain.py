@@ -107,7 +107,7 @@ def heads_of(g, v):
 
 @inner
 def ask_for_head(g, v):
-    """Ask for the first slab of ``v``."""
+    """Prefetch the first slab of ``v``."""
     head = g.vertex[head_place(v)]
     if head != KEY_EMPTY:
         fetch_slab(g, first_slab(head))
@@ -160,9 +160,10 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
 
 @kernel
 def count_moves(old, plan, left, first, last):
-    """Return an upper bound of the slabs, besides heads, that the edges of vertices ``[first, last)`` need in ``plan``.
+    """Return the slabs, besides heads, that edges from vertices ``[first, last)`` of ``old`` need in layout ``plan``.
 
-    ``left`` is scratch, uint8[heads], zero before: 1 plus the number of free slots of a chain.
+    The number is an upper bound. ``left`` (uint8[heads of ``plan``]) must be zero; for chains with edges it is set to 1
+    plus the number of free slots in the last slab.
     """
     need = np.int64(0)
     for u in range(first, last):

@@ -89,7 +89,7 @@ class Crossing(Batched):
         self.update_s = cache.get(self.graph_form, {}).get(self.batch)
 
     def begin(self) -> None:
-        """Make what the cell does not share; raise ``Over`` if a smaller batch was over the limit."""
+        """Make the objects of this cell alone; raise ``Over`` if a smaller batch was over the limit."""
         smaller = self.fixture.cache.get(("over", self.backend, self.use))
         if smaller is not None:
             raise Over(f"batches of {smaller} edges are over the limit")
@@ -102,7 +102,7 @@ class Crossing(Batched):
             self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
 
     def draw_from(self) -> None:
-        """Make the source of batches."""
+        """Make the generator of batches."""
         assert self.batch is not None
         if self.batch > power_near(self.fixture.data.edges_given):
             raise Skipped("the batch is larger than the graph")
@@ -137,11 +137,11 @@ class Crossing(Batched):
         return None
 
     def answer(self, result: Any) -> Any:
-        """Return what the algorithm says, given what the action returned."""
+        """Return the algorithm's answer, from the result of the action."""
         return self.tracker.result
 
     def check(self, batch: Drawn, result: Any) -> None:
-        """Verify the content, and what the use gave."""
+        """Verify the edges of the graph, and the answer."""
         xp, change = self.device.xp, self.placed.change(batch)
         if self.large:
             check_digest(self.graph, change)
@@ -156,7 +156,7 @@ class Crossing(Batched):
             expect(xp.allclose(result, self.placed.product(change), rtol=1e-4), "crossover: the product is wrong")
 
     def restore(self, batch: Any, result: Any) -> None:
-        """Take back what the batch changed; :meth:`finish` verifies that nothing of it is left."""
+        """Undo the batch; :meth:`finish` verifies that the edges are those from before."""
         self.graph.apply(inverse(self.delta, self.device.xp))
         self.housekeeper.tidy(self.items)
 

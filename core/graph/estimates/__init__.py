@@ -182,10 +182,10 @@ def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _some(hubs: np.ndarray, share: float) -> np.ndarray:
-    """Return degrees of some of the hubs, which have about this share of their edges.
+    """Return a sample of the degrees ``hubs`` (int64, ascending) that has about ``share`` of their sum.
 
-    A degree above that of a sample becomes several of a half, a quarter and so on, as many as add up to it: what rounds
-    to powers of two rounds them alike.
+    A degree above ``SAMPLE`` is halved until it fits, and counts as that many vertices: stores that round sizes to
+    powers of two round the halves like the whole.
     """
     halvings = np.ceil(np.log2(np.maximum(hubs / SAMPLE, 1))).astype(np.int64)
     ends = np.cumsum(1 << halvings)

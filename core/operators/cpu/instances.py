@@ -205,7 +205,7 @@ def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
 
 
 def _asking(read: dict[int, int]) -> Iterator[str]:
-    """Yield ``far`` and ``ask`` for the arguments at some positions, whose entries have so many bytes."""
+    """Yield the source of ``far`` and ``ask``, which prefetch; ``read``: bytes per entry by position of an argument."""
     sizes = [f"{size} * len(a{position}) > {FAR}" for position, size in read.items()]
     yield f"@inner\ndef far(g, *args):\n    return {' or '.join(sizes) or 'False'}"
     lines = [f"prefetch(a{position}, min(np.int64(v), len(a{position}) - 1))" for position in read]

@@ -31,7 +31,10 @@ def measure(g, h, num_vertices, vertices, everything, count, block, work):
 
 @inner
 def edges_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``count`` vertices; counting stops above ``enough``."""
+    """Return the number of edges of ``frontier[:count]``, or of vertices below ``count`` if ``everything``.
+
+    ``g`` and, if both directions are walked, ``h`` are views. Counting stops above ``enough``.
+    """
     edges = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else frontier[i]

@@ -84,7 +84,7 @@ class Prepared:
         return graph.workspace.moves == self._moves and (view is self._view() or self._walks(view))
 
     def _walks(self, view: StoreView) -> bool:
-        """Let the kernels walk ``view``; return whether they can."""
+        """Pass ``view`` to the compiled kernels; return False if they were compiled for another kind of view."""
         walk = walk_of(view)
         if walk.prelude != self.walk.prelude:
             return False

@@ -79,7 +79,7 @@ class Rows:
         return xp.concatenate(comm.exchange(found))
 
     def _part(self, asked: Array) -> Array:
-        """Return what another rank asked for."""
+        """Return the keys of the part of a row, or of the rows, that another rank has requested with ``asked``."""
         if not len(asked):
             return asked
         begin, most = asked[:2].tolist()

@@ -68,7 +68,10 @@ class Near(NamedTuple):
         return rounds, pushed, self._gather(math.inf)[0] if left else 0
 
     def _gather(self, limit: float) -> tuple[int, int, float]:
-        """Write what has keys up to ``limit`` to ``queue``; return how much, how much is left, its least key."""
+        """Write the pending vertices with keys up to ``limit`` to ``queue``.
+
+        Returns their number, the number of pending vertices left, and the least key of those.
+        """
         size = len(self.tree)
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))
         given = self.tree, self.stamps.array, self.step, limit, self.queue

@@ -140,7 +140,7 @@ class Levels:
 
     @property
     def exchanged(self) -> Array:
-        """``uint64[]``: what the level has reached, bits and counts, of which ranks exchange the sums."""
+        """``uint64[]``, to be summed over ranks: the vertices that the level has reached, as bits, and counts."""
         begin = self._number % BUFFERS * self._width
         found: Array = self._all[begin : begin + self._bits + self._sent]
         return found
@@ -185,7 +185,7 @@ class Levels:
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
 
     def list_frontier(self) -> None:
-        """Go on by lists from what the last level has reached, behind :meth:`begin`."""
+        """List the vertices that the last level reached, and go on by lists; call after :meth:`begin`."""
         self._state.data.memset_async(0, self._state.nbytes)
         self._go_by_lists("list_frontier")
 
@@ -207,7 +207,7 @@ class Levels:
         self._launch("take_listed", *self._views, *given, np.uint64(number))
 
     def has_come(self, ago: int) -> bool:
-        """Return whether the host knows if levels have stopped at the one that is so many before the last."""
+        """Return whether the host has the answer of :meth:`stopped` for the level ``ago`` before the last queued."""
         number = self._progress.number - ago
         return number < self._first or self._progress.has_come(number)
 
@@ -217,12 +217,12 @@ class Levels:
         return number >= self._first and self._progress.stopped_at(number)
 
     def stopped(self, ago: int) -> by_list.Stopped:
-        """Return where levels have stopped, so many before the last that was queued."""
+        """Return where levels have stopped, as of the level ``ago`` before the last queued one."""
         self._progress.busy = False
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
     def spread(self, ago: int) -> None:
-        """Have the frontier at which levels have stopped as what a level has reached."""
+        """Write the listed frontier at which levels have stopped to the bits of a level."""
         self._number += 1
         lists = self._lists[(self._progress.number - ago) % 2]
         self._launch("spread_list", self._level, lists, self._memory, self._tree)
@@ -230,7 +230,7 @@ class Levels:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin the next level, ahead of what computes it: what the last one has reached counts as visited."""
+        """Begin the next level, before the launches that compute it: vertices that the last one reached are visited."""
         self._number += 1
         self._launch("begin_level", self._level, self._tree)
 
@@ -240,7 +240,7 @@ class Levels:
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
-        """Push from this rank's part of the frontier: its section of ``offers`` has what it offers."""
+        """Push from this rank's part of the frontier; write its offers to other ranks to its section of ``offers``."""
         self._launch("list_own", self._level, self._memory)
         for name in ("push_level", "push_rest"):
             self._launch(name, self._views[0], self._level, self._memory, self._tree, *self._values)

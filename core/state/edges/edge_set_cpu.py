@@ -95,9 +95,10 @@ def _fill_rows(source, row, rows, src, status, wanted):
 
 @kernel
 def _net_change(table, removed_status, removed_old, src, dst, status, weight, old):
-    """Take arcs that were removed and are ``NEW`` again out of both halves; ``REPLACED`` if the weight differs.
+    """Mark arcs that were both removed and inserted ``UNCHANGED`` in both lists; ``REPLACED`` if the weight differs.
 
-    ``table`` has the removed arcs. Weights are bits; ``weight`` is empty where there are none.
+    ``table`` maps removed arcs to their places in ``removed_status`` and ``removed_old``; the other arrays describe the
+    inserted arcs. Weights are bit patterns; ``weight`` is empty on an unweighted graph.
     """
     for i in range(len(src)):
         if status[i] != NEW:

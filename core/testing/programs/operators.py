@@ -68,7 +68,7 @@ def from_source(u, v, w, x, factor, total):
 
 
 def relax(v, value, x, factor, total):
-    """Note how large a value is; wake the neighbours if it is."""
+    """Write the size of a value; activate the neighbours if it is large."""
     total.add(value)
     return 3 if value > factor else 0
 

@@ -157,7 +157,7 @@ class Ring:
         return Change(pairs_gone, (new[0, differs], new[1, differs]), values, fresh[differs] == 1, *counts, columns)
 
     def _reserve(self, more: int) -> None:
-        """Make space for so many further events, and as many new pairs."""
+        """Make space for ``more`` further events, and for as many new pairs."""
         wanted = len(self) + more
         if wanted > len(self._kept.time):
             self._place_events(self._events(), 1 << (wanted - 1).bit_length())

@@ -252,7 +252,7 @@ class DeviceRing:
 
 
 def _blocks_for(events: int) -> int:
-    """Return how many blocks share so many events: few events are one per thread, more of them a tile per block."""
+    """Return the number of blocks for ``events`` events: one event per thread if there are few, else a tile a block."""
     return max(min(-(-events // _BLOCK), _FEW_BLOCKS), min(-(-events // _TILE), _MAX_BLOCKS))
 
 

@@ -155,7 +155,7 @@ def unlink(kept, pairs, pair, at, mask):
 
 @inner
 def overflows(total, number):
-    """Return whether a sum leaves int64, which is asked first: the compiler takes for granted that sums do not."""
+    """Return whether ``total + number`` overflows int64; checked beforehand, as the compiler assumes no overflow."""
     return total > LARGEST - number if number > 0 else total < SMALLEST - number
 
 

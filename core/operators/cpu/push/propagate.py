@@ -1,7 +1,7 @@
-"""CPU template of ``propagate``: all offers of a step, then the second phase if there is one, then the next step.
+"""CPU template of ``propagate``: pushes along all edges of the frontier, then ``then`` if it is given; next step.
 
-Without a second phase vertices may see values of the same step. The vertices of each step are appended to ``layers`` if
-that has any places: layer ``i`` ends at ``ends[i + 1]``.
+Without ``then`` vertices may see values of the same step. The frontier of each step is appended to ``layers`` if that
+is not empty: layer ``i`` ends at ``ends[i + 1]``.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
     Args:
         views: the data of both views, and the number of vertices.
         vertices: the frontier, ``Listed``.
-        target: the array of values, the stamps, and ``step``: step ``i`` stamps with ``step + i``.
-        number: number of the last step made before.
-        max_steps: the greatest number of a step.
-        share: a step with more edges is left to several threads, unless this is ``MANY``.
-        queue, buffer: ``uint32[num_vertices]``; ``buffer`` may hold the frontier.
-        kept: ``layers`` and ``ends``, see above.
-        args: the arguments of the functions.
+        target: the array of values, a stamp per vertex, and ``step``: vertices reached in step ``i`` get the stamp
+            ``step + i``.
+        number: the number of steps done before.
+        max_steps: return after the step of this number.
+        share: return before a step with more edges, for several threads to do; ``MANY``: no limit.
+        queue, buffer: scratch, ``uint32[num_vertices]``; ``buffer`` may hold the frontier.
+        kept: ``layers`` and ``ends``, see the head of the file.
+        args: the arguments of the edge function and of ``then``.
 
     Returns:
-        The number of the last step, the number of vertices that pushed, and the size of the frontier left, -1 if a
-        layer did not fit.
+        The number of the last step, the number of vertices that pushed, and the size of the remaining frontier, -1 if
+        ``layers`` was too short.
     """
     g, h, num_vertices = views
     frontier, everything, count = vertices

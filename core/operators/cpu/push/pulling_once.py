@@ -46,9 +46,9 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
 
 @inner
 def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
-    """Stamp the vertices of ``queue[begin:end]`` that ``then`` keeps with ``joined``, the others with ``refused``.
+    """Call ``then`` for the vertices ``queue[begin:end]``; stamp them ``joined`` where it is true, else ``refused``.
 
-    The former are moved to the front; returns the index behind the last one.
+    Moves those that joined to the front of the range; returns the index behind the last of them.
     """
     at = begin
     for i in range(begin, end):

@@ -53,7 +53,7 @@ def by_host() -> None:
 
 
 def outer_flag() -> Array | None:
-    """Return the flag of the loop whose calls are being made in this thread, if there is one."""
+    """Return the device flag that stops the enclosing ``iterate`` of this thread, or None outside of one."""
     return getattr(_local, "flag", None)
 
 
@@ -205,7 +205,7 @@ class Recording:
 
     @contextmanager
     def _inside(self) -> Iterator[None]:
-        """Make the flag that of the loop around what runs now."""
+        """Make this loop's flag the one that :func:`outer_flag` returns, inside the ``with`` block."""
         outer, _local.flag = outer_flag(), self.flag
         try:
             yield
