@@ -218,7 +218,7 @@ class SSSP(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """Return what follows single events, for ``su.replay``: the step of the forest."""
+        """See :meth:`Algorithm.event_step`: the step of the forest."""
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
@@ -361,7 +361,11 @@ def _usable(mean: float) -> float:
 def _with_parents(
     src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, sources: np.ndarray, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
-    """Return the result for distances ``d``: the parent has the fewest hops of those that explain it, then least id."""
+    """Return the result for distances ``d`` (inf: unreached).
+
+    Of the predecessors on shortest paths the parent is the one with the fewest hops over edges of weight 0, then the
+    least id; ``AMBIGUOUS`` if several of them explain a floating-point distance.
+    """
     if is_float:
         d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
     reached = np.isfinite(d[src]) & np.isfinite(d[dst])

@@ -74,12 +74,12 @@ def is_candidate(v, state):
 
 
 def holds(u, v, w, core, state, left):
-    """Count ``u`` if it may be above the number of ``v`` after the round."""
+    """Return 1 if the neighbour ``u`` counts for ``v``: its core number is at least that of ``v``; else 0."""
     return 1 if u != v and core[u] >= core[v] else 0
 
 
 def lacks(v, value, core, state, left):
-    """Drop ``v`` if the neighbours that are left are too few for its number."""
+    """Set the state of ``v``; return whether it is dropped: ``value`` neighbours are too few for a higher number."""
     left[v] = value
     few = value <= core[v]
     state[v] = DROPPED if few else CANDIDATE

@@ -229,9 +229,9 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
 
 @inner
 def seek(g, core, place, later, listed, work, count):
-    """List the candidates: the seeds, and each vertex with too many after it once the candidates before it are removed.
+    """Append to the ``count`` seeds in ``listed`` all other candidates: vertices whose number may rise with theirs.
 
-    Returns their number, and the rest of ``work``. ``later`` is then right for all other vertices.
+    Returns the length of the list, and ``work`` less the degrees visited (negative: given up).
     """
     i = 0
     while i < count and work >= 0:

@@ -204,7 +204,10 @@ class PageRank(WholePasses):
         return "nd" if method in LOCAL and needs_passes else method
 
     def _is_local(self, graph: Graph, edges: tuple[Any, ...]) -> bool:
-        """Return whether what ``edges`` change is likely to fade near by; the CPU sees whether it is within ``tol``."""
+        """Return whether the change of ranks by ``edges`` is likely to fade below ``tol`` near these edges.
+
+        Estimated from their number; on the CPU also from the rank that they move, if sums are unweighted.
+        """
         n, arcs, size = graph.num_vertices, graph.most_arcs, sum(part.size for part in edges)
         bound = self.tol * (n if self.norm == "linf" else 1)
         if is_near(n, arcs, size, steps_until(bound, max(size, 1) / max(arcs, 1))):

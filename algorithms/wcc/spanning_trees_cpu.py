@@ -139,7 +139,7 @@ def smallest_of(state, c):
 
 @inner
 def renumber(state, x, number):
-    """Give ``x`` a number, and list it as long as there is room."""
+    """Give ``x`` a number, and append it to the list unless that is full."""
     state.node[x, COMPONENT] = number
     count = state.counts[CHANGED]
     if count < len(state.changed):
@@ -149,7 +149,7 @@ def renumber(state, x, number):
 
 @inner
 def list_stale(state, c):
-    """List component ``c``, of which all labels may differ."""
+    """List component ``c`` as stale (labels of its vertices are to be set), if the list is not full; at most once."""
     count = state.counts[STALE]
     if state.part[c, LISTED] == 0 and count < len(state.stale):
         state.part[c, LISTED] = 1

@@ -274,7 +274,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def known(self) -> np.ndarray:
-        """Return the exact counters; on CUDA waits for the device, unless the mirror is ahead."""
+        """Return the exact counters; on CUDA waits for the device, unless the copy on the host is the newer one."""
         if self._copy is not None and self._copy[0].ahead == HOST:
             self.counters.take(self._copy[1].pool["counters"])
             return self.counters.values

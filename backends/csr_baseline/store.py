@@ -177,7 +177,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return sorter.sort(src, dst, self.num_vertices)
 
     def _rebuild_for(self, inserts: int) -> Rebuild | None:
-        """Reserve memory for both halves of a batch; None if there may be too little for the bounds."""
+        """Reserve memory for both halves of a batch, by upper bounds; None if that would exceed the limit."""
         self.poll()
         bound = self.edge_bound()
         try:

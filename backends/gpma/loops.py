@@ -312,7 +312,7 @@ def count_changes(g, entries, keys, by, first, last):
 
 @inner
 def owner_of(g, slot):
-    """Return the number of guards before a slot: that of the leaf's first entry and those since."""
+    """Return the owner of a slot: the number of guards before it, as known for its leaf, plus those in the leaf."""
     leaf = np.uint64(slot) >> np.uint64(LEAF_BITS)
     guards = g.guards[leaf] & ((np.uint32(1) << np.uint32(slot & (LEAF - 1))) - np.uint32(1))
     owner = g.owner[leaf]

@@ -196,7 +196,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self._replace(reservation.new)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.delete`; a lazy one needs no order."""
+        """See :meth:`suricate.store.Store.delete`; unless deletion is strict the batch is not sorted."""
         if self._strict:
             return super().delete(src, dst, guard=guard)
         with out_of_memory(self.name):

@@ -262,7 +262,7 @@ class Ledger:
         return at_the_end + self.in_advance(edges) + heavy + denied
 
     def is_large(self, edges: int) -> bool:
-        """Return whether a batch has more edges than there is storage in use for, so that all is sized again first."""
+        """Return whether a batch has more edges than the slabs in use have slots; buckets are then resized first."""
         return self.hashing and edges > (self.capacity - self.free) * self.keys
 
     def demand(self, edges: int) -> Demand | None:

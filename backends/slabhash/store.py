@@ -263,7 +263,7 @@ class SlabHashStore(Store):
             self.supply.free_vertices(vertices)
 
     def resize(self, num_vertices: int) -> None:
-        """Grow to ``num_vertices``, whose slabs come with their edges; or shrink, and free the slabs of the others."""
+        """Change the number of vertices: new ones get slabs with their first edges, slabs of removed ones are freed."""
         if num_vertices < self.num_vertices:
             self.delete_vertices(self.device.xp.arange(num_vertices, self.num_vertices, dtype=np.uint32))
         self.supply.resize(num_vertices)

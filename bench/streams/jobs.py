@@ -221,7 +221,7 @@ class JobAlone(FixtureTask):
 
 
 class LongJob(FixtureTask):
-    """Events whose names come and go through a window: rate and bytes over time."""
+    """A long stream through a window, with names that appear and are forgotten: its rate and bytes over time."""
 
     workload = "long job"
     does = "many events with names that come and go through a window of a job; rate and bytes over time"

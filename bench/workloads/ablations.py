@@ -151,7 +151,7 @@ class PathsByScheme(Ablation):
 
 
 class TrianglesByMethod(Ablation):
-    """Each triangle by the common neighbours of both ends of every arc, undirected: six times."""
+    """Counts the common neighbours of both ends of every arc of an undirected graph: each triangle six times."""
 
     workload = "triangle count by method"
     does = "counts the common neighbours of both ends of every arc, by one method of intersect"

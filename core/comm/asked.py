@@ -59,7 +59,7 @@ def apart(ways: Sequence[str], asked: Sequence[Texts | None]) -> CommunicationEr
     """Return an error if ranks are at different collectives; ``ways``: name and call site of each.
 
     Raises:
-        ParameterError: they are since they ask for different things.
+        ParameterError: they are because the values they passed to ``same_soon`` differ.
     """
     text = ways_apart([*ways])
     if text is None or None not in asked:

@@ -46,7 +46,7 @@ class MPIComm(AskingComm):
         self._watch = Watch(MPI.COMM_WORLD.Dup())
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Exchange a message, then what it has no room for."""
+        """Exchange a message of fixed size, then the bytes that do not fit into it."""
         if is_array(value) and not isinstance(value, np.ndarray):
             tell(BY_HOST)
             xp = module_of(value)

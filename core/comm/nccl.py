@@ -70,7 +70,7 @@ class NCCLComm(Comm):
         return self._received(array, forms).view(array.dtype).reshape((rows, *array.shape[1:]))
 
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """Return columns of all ranks, in one group, without a comparison on the host ahead."""
+        """See :meth:`Comm.joined_columns`: in one NCCL group, without comparing lengths on the host."""
         if not is_on_device(columns[0]):
             return self.host.joined_columns(columns, sizes)
         ends = list(accumulate(sizes, initial=0))
@@ -103,7 +103,7 @@ class NCCLComm(Comm):
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """Return the largest of the bytes of all ranks, of which all but one are 0."""
+        """See :meth:`Comm.merged`: the maximum of each byte, as all but one rank have 0."""
         if not is_on_device(array):
             return self.host.merged(array)
         if not agreed:
@@ -135,7 +135,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
-        """Receive the ranges of the others in their places."""
+        """See :meth:`Comm.share`."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return
@@ -146,7 +146,7 @@ class NCCLComm(Comm):
         self._exchange(array.data.ptr, [min(end, size) * width for end in bounds.tolist()])
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Ask until it is done, or ranks have waited long enough for each other: then the job ends."""
+        """Poll ``is_done`` until it returns True; end the job after the time limit for other ranks."""
         begin, most = time.monotonic(), AT_ONCE
         while not is_done():
             if time.monotonic() - begin > most and time.monotonic() - begin > (most := limit()):
@@ -155,7 +155,7 @@ class NCCLComm(Comm):
                 raise CommunicationError(reason)
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """Have the meetings of hosts compare values."""
+        """See :meth:`Comm.asking`; the collectives of the host compare the values."""
         return self.host.asking(values)
 
     def place(self, device: Any) -> Any:
@@ -222,5 +222,5 @@ class NCCLComm(Comm):
 
 
 def _ends(forms: list[tuple[tuple[int, ...], str]]) -> list[int]:
-    """Return where the bytes of each rank begin and end, one behind the other."""
+    """Return ``size + 1`` offsets of the bytes of each rank in one buffer, in rank order."""
     return list(accumulate((prod(shape) * np.dtype(dtype).itemsize for shape, dtype in forms), initial=0))

@@ -33,7 +33,7 @@ PACKAGE = str(Path(__file__).parents[1])
 class Comm(ABC):
     """Communication among ``size`` ranks, of which this is number ``rank``.
 
-    Pass it to ``Graph(..., comm=comm)``. An engine implements :meth:`gather` and :meth:`abort`.
+    Pass it to ``Graph(..., comm=comm)``. A subclass must implement :meth:`gather` and :meth:`abort`.
     """
 
     rank: int = 0
@@ -102,8 +102,8 @@ class Comm(ABC):
     def add(self, array: Array, *, agreed: bool = False) -> None:
         """Set each place of ``array`` (``uint64``, one length on all ranks) to its sum over all ranks.
 
-        ``agreed``: all ranks know by what they have exchanged before that all others come to this call with as many
-        numbers, so that an engine that only queues it need not compare that on the host.
+        ``agreed``: earlier exchanges imply that all ranks make this call with the same length, so that an
+        implementation that only queues it (NCCL) need not compare that on the host.
         """
         total, *others = self.gather(f"add {array.dtype}", array)
         for other in others:
@@ -120,10 +120,9 @@ class Comm(ABC):
             array[begin : begin + len(part)] = part
 
     def wait(self, is_done: Callable[[], bool]) -> None:
-        """Wait until ``is_done()``, which asks whether a device has made the collectives that were queued on it.
+        """Wait until ``is_done()``, which polls whether a device has run the collectives queued on it.
 
-        With an engine that only queues collectives, such as NCCL, a wait longer than the limit for other ranks ends
-        the job.
+        If collectives are only queued (NCCL), a wait longer than the time limit for other ranks ends the job.
         """
         while not is_done():
             pass
@@ -162,7 +161,7 @@ class Comm(ABC):
     def same_soon(self, values: Mapping[str, Any]) -> None:
         """As :meth:`same`, but implementations may compare the values, and raise, in the next :meth:`gather`.
 
-        Collectives that need no meeting, as all is ``agreed``, must come behind one. See :meth:`asking`.
+        Do not call collectives that are ``agreed`` before it: these do not compare. See :meth:`asking`.
         """
         self.same(values)
 
@@ -175,7 +174,10 @@ class Comm(ABC):
         return
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """Return a context at whose first meeting, or end, ``ParameterError`` is raised unless ranks pass the same."""
+        """Return a context that raises ``ParameterError`` unless all ranks pass the same values.
+
+        It raises at the first :meth:`gather` inside the context, or at its end.
+        """
         return Asking(self, values)
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
@@ -286,7 +288,7 @@ def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
 
 
 def digest_of(value: Any) -> Any:
-    """Return what is equal for equal values, also of other processes."""
+    """Return a digest that is equal for equal values, in all processes."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if type(value) is int and -(1 << 63) <= value < 1 << 63:

@@ -48,7 +48,7 @@ class Meeting:
             self.changed.wait_for(lambda: len(self.ended) >= number)
 
     def abort(self, reason: str) -> None:
-        """Have all ranks that wait, or will wait, raise."""
+        """End the job: ranks that wait now or later raise ``CommunicationError`` with ``reason``."""
         with self.changed:
             self.reason = self.reason or reason
             self.changed.notify_all()
@@ -100,7 +100,7 @@ class Meeting:
         raise CommunicationError(self.reason)
 
     def _broken(self) -> str | None:
-        """Return what makes waiting useless."""
+        """Return why waiting is useless (a rank has ended, or the job was aborted), or None."""
         if self.reason is not None:
             return self.reason
         gone = [rank for rank in self.ended if rank not in self.deposited]

@@ -28,7 +28,7 @@ ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes
 
 
 class Watch:
-    """What one process knows of the others.
+    """Watches over the processes of an MPI job: a wait for one that has ended, or is stuck, ends the job.
 
     Args:
         world: the communicator of the notes, used for nothing else.
@@ -72,7 +72,7 @@ class Watch:
                 self._time_out(request)
 
     def abort(self, reason: str) -> None:
-        """Say why, and end all processes of the job."""
+        """Print the reason, and end all processes of the job."""
         print(f"suricate: rank {self._rank}: {reason}", file=sys.stderr, flush=True)
         self._world.Abort(1)
 
@@ -94,7 +94,7 @@ class Watch:
                 {ENDED: self._ended, WAITS: self._waiting}[kind][rank] = number, text
 
     def _time_out(self, request: MPI.Request) -> None:
-        """Tell where this process is, hear where others are, and abort."""
+        """Exchange with the other processes at which collective each is, and abort with a message of it."""
         self._send(WAITS, self._number, self._place)
         end = time.monotonic() + GRACE
         while time.monotonic() < end and not request.Test():
@@ -112,7 +112,7 @@ class Watch:
             self.abort(reason)
 
     def _beat(self) -> None:
-        """Tell others from time to time that this process is busy, if it is."""
+        """Send the others a sign of life from time to time, while this process computes."""
         while True:
             time.sleep(min(limit() / BEATS, 30.0))
             if NOTICE.is_busy:

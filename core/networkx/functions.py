@@ -103,5 +103,5 @@ def named(weight: Any) -> str | None:
 
 
 def absent(value: Any) -> str | None:
-    """Return why a value is not served where only None is; None for None."""
+    """Return None if ``value`` is None, else the reason why the call is left to NetworkX."""
     return None if value is None else "only None is served"

@@ -33,7 +33,7 @@ call the function of the same name in the driver of the graph's device. These si
 ``vertices``
     Of a pull: None (all), ``uint32[k]`` ids in any order with repeats (only without ``then``), a :class:`Start` of
     frontiers (only with ``then``), or :class:`~suricate.operators.results.Layers`. The driver returns the frontier of
-    those for which ``then`` said true, and None without ``then``.
+    those for which ``then`` returns True, and None without ``then``.
 ``layers``
     bool. ``once``: ``""``, ``"final"`` (a value is final after the step in which
     it was first altered) or ``"equal"`` (besides, all offers to a vertex in one step are equal).

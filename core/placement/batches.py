@@ -82,9 +82,9 @@ def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
 
 
 def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts]:
-    """Return what other ranks have to know about the parts of this rank.
+    """Return, for both parts of this rank, their kind, size, and on CUDA the number of edges per owner.
 
-    On a device they are checked and counted by launches, which this waits for; it raises what is wrong with them.
+    On CUDA waits for the launches that check and count the parts; raises the errors that they found.
     """
     kinds = [None if part is None else IDS if isinstance(part, EdgeList) else NAMES for part in parts]
     sizes, counts = [0 if part is None else len(part[0]) for part in parts], list[list[int]]([[], []])
@@ -137,7 +137,7 @@ def _texts(column: Any) -> Any:
 def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
-    """Return the parts of all ranks as one batch; ``facts`` are what is known about each part."""
+    """Return the parts of all ranks as one batch; ``facts``: kind, size and counts of each part, by rank."""
     kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")

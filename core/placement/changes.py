@@ -109,7 +109,7 @@ class Half:
             bits(before)[self.own[0].at] = bits(self.outcomes[0].weight)
 
     def outcome(self, results: Results) -> Outcome:
-        """Return what became of all edges, from merged results; collective where they have columns."""
+        """Return the outcome of all edges, from merged results; collective if edges have columns."""
         table, store, status = self.part.table, self.stores[0], results.status(self.number)
         if table is None:
             return Outcome(status, results.before(self.number))
@@ -299,7 +299,7 @@ class DividedStores(Stores):
 
 
 class DividedUpdater(Updater):
-    """Applies batches to a divided graph; what ranks have gathered is not checked again."""
+    """Applies batches to a divided graph; :class:`GatheredEdges` are not validated again."""
 
     def __init__(self, part: Partition, *given: Any) -> None:
         super().__init__(part.stores, *given)
@@ -316,7 +316,7 @@ class DividedUpdater(Updater):
         return self._change(self._arcs(delete), self._arcs(insert))
 
     def _arcs(self, edges: Any) -> EdgeList | None:
-        """Return gathered edges as the store of out-edges takes them."""
+        """Return the edges of all ranks for the store of out-edges: both arcs of an undirected edge."""
         if edges is None or not self._symmetric:
             return edges
         arcs = GatheredEdges(*both_arcs(self.device.xp, edges))

@@ -24,7 +24,7 @@ WORD = 8  #: bytes
 
 
 class Results:
-    """What became of the edges of a batch, in one array of words, each of which is 0 on all ranks but one.
+    """The outcome of a batch in one array of words: each is 0 on all ranks but the one that writes it.
 
     Call :meth:`clear` before any are written.
 
@@ -59,7 +59,7 @@ class Results:
 
     @property
     def counts(self) -> Array:
-        """``uint64[ranks, halves, stores, 2]``: arcs that came or went, and self-loops among them."""
+        """``uint64[ranks, halves, stores, 2]``: arcs inserted or deleted, and self-loops among them."""
         return self._words[: self._counted].reshape(self._shape)
 
     def status(self, half: int) -> Array:
@@ -76,7 +76,7 @@ class Results:
 
 
 class Tally:
-    """The arcs that came and went with the last batch, on all ranks; they may be on their way from the device.
+    """The numbers of arcs that the last batch inserted and deleted on all ranks, read from the device when needed.
 
     Args:
         results: merged.
@@ -116,6 +116,9 @@ class Tally:
         part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
-        """Return whether by now no rank can hold over ``share`` times the mean, or all ranks hold less than ``few``."""
+        """Return whether surely no rank holds over ``share`` times the mean, or all together hold below ``few`` arcs.
+
+        Decided from bounds, without waiting for the batch.
+        """
         (gone, come), total = self.most, sum(self.before)
         return total + come < few or max(self.before) + come <= share * (total - gone) / len(self.before)

@@ -191,7 +191,7 @@ class Picking:
             self._arriving.copy_from(self._counts[:2])
 
     def wait(self, until: Callable[[Callable[[], bool]], None]) -> None:
-        """Wait until the edges are counted; ``until`` waits until a question is answered by True."""
+        """Wait until the edges are counted, by ``until(is_done)``, see :meth:`Comm.wait`."""
         if self._arriving is not None:
             until(self._arriving.has_arrived)
 

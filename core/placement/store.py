@@ -190,7 +190,7 @@ class PartitionedStore(Store):
         return Adjacency(total, dst, weight)
 
     def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Return a column of the rows of each rank, each row where it belongs."""
+        """Return one column of rows in the order asked for, from the columns that the owners sent."""
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank
@@ -233,7 +233,7 @@ class PartitionedStore(Store):
 
 
 def _places(xp: Any, starts: Array, counts: Array) -> Array:
-    """Return ``counts`` places from each of ``starts`` on, one after the other."""
+    """Return the concatenated ranges ``starts[i]`` to ``starts[i] + counts[i]`` (exclusive), ``int64``."""
     ends = xp.cumsum(counts)
     at = xp.arange(int(ends[-1]) if len(ends) else 0)
     row = xp.searchsorted(ends, at, side="right")

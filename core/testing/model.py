@@ -285,7 +285,7 @@ class ModelledStore:
         self.compare("adjacency()", EdgeList(self.to_device(owner), part.dst, part.weight), table)
 
     def verify_updated(self) -> None:
-        """Compare updated(), and what the updated-edges iterator of the cursor meets, if there is one."""
+        """Compare updated(), and what the updated-edges iterator of the cursor yields, if there is one."""
         assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
         updated = self.store.updated()
         self.compare_updated("updated()", updated)

@@ -100,7 +100,7 @@ _updated_walkers: dict[tuple[str, type, np.dtype | None, str], Callable[..., int
 
 
 def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndarray]) -> tuple[EdgeList, np.ndarray]:
-    """Return the edges and degrees that the cursor of a CPU view meets; ``find`` must agree and not find ``absent``."""
+    """Return the edges and degrees that a CPU view's cursor yields; ``find`` must agree and not find ``absent``."""
     which = (view.cursor, type(view.data), view.weight_dtype)
     if which not in _walkers:
         _walkers[which] = walker(view)
@@ -114,7 +114,7 @@ def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndar
 
 
 def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
-    """Return the edges that the updated-edges iterator of the cursor of a CPU view meets, at most ``num_edges``."""
+    """Return the edges that the updated-edges iterator of the cursor of a CPU view yields, at most ``num_edges``."""
     which = (view.cursor, type(view.data), view.weight_dtype, view.owner_per)
     if which not in _updated_walkers:
         _updated_walkers[which] = updated_walker(view)

@@ -81,7 +81,7 @@ class _Adding(_Unchanged):
 
 
 def _made(function: Any, place: int, change: _Unchanged) -> Function:
-    """Return a function with a parameter more, at ``place``, and a changed body."""
+    """Return ``function`` with a further parameter at position ``place``, and its body rewritten by ``change``."""
     if not isinstance(function, FunctionType):
         raise RequirementError("on a graph of several processes pass a plain function here")
     source = find_source(function)

@@ -195,7 +195,7 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
 
 
 def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
-    """Return by which factor a store of these degrees, which allocates ``size`` bytes, takes more while it grows."""
+    """Return the peak of a store's memory while it grows to ``degrees``, as a multiple of ``size``, its bytes then."""
     low, high = 1.0, 4.0
     if not degrees.any():
         return low

@@ -57,7 +57,7 @@ def map_all(graph: Graph, call: Call) -> None:
 
 
 def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
-    """Return program, grid and first arguments."""
+    """Return program, grid and leading arguments of ``map_vertices`` for all vertices."""
     size = graph.num_vertices
     walk = walk_of(graph.view()) if call.function.needs_view else None
     program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
@@ -75,7 +75,7 @@ class MapOfAll:
         self._launch = _PreparedCall(program.kernel("map_vertices"), (grid, BLOCK), own, call)
 
     def fits(self) -> bool:
-        """Return whether the graph is one of the same kind still."""
+        """Return whether the launch still fits the graph: its kind of view, and its number of vertices."""
         kind = walk_of(self._graph.view()).prelude if self._kind is not None else None
         return kind == self._kind and self._graph.num_vertices == self._size
 
@@ -107,7 +107,7 @@ class Passes:
         return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
 
     def fits(self) -> bool:
-        """Take the views as they are now; return whether the graph is one of the same kind still."""
+        """Pass the current views to the launch; return whether it still fits the graph, as for :class:`MapOfAll`."""
         walks = walks_of(self._graph, self._over)
         for place, (walk, held) in enumerate(zip(walks, self._walks, strict=True)):
             if walk is not held:

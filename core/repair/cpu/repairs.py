@@ -67,7 +67,7 @@ class Repairs:
         return tree
 
     def event_step(self, result: Callable[[Any], Any]) -> Step:
-        """Return the step of ``suricate.replay``; ``result`` makes the result of words."""
+        """See :meth:`Algorithm.event_step`; ``result`` turns words into the algorithm's result."""
         self._bind()
         module = _module_of(self.graph.view("out"), self._call, self._uniform, "forest_events")
         return self._events.step(self.graph, module, self._words, self._violated, self._values, result)

@@ -166,7 +166,7 @@ class EdgeSet:
         return self._view
 
     def _rows_view(self) -> StoreView:
-        """Return the view; its memory, and that of the table if there is none yet, is taken at once."""
+        """Return a view of the set's rows; one allocation serves it, and the hash table if there is none yet."""
         from suricate.state.edges.edge_rows import EdgeRows, rows_view
 
         kernels, size = _kernels(self.device), self.size

@@ -149,7 +149,10 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Write the rows; ``table`` has the sources and their rows, all bits set."""
+    """Group the arcs by source in ``rows``; fill ``table`` (two parts of ``slots``: sources, their rows).
+
+    All bits of both are set before.
+    """
     _fill_rows(table[:slots], table[slots : 2 * slots], rows, src, _given(status), wanted)
 
 

@@ -39,7 +39,7 @@ _AHEAD = 32  # events ahead at which the table is prefetched; their pairs at hal
 
 
 class Kept(NamedTuple):
-    """The ring, arrays of a power of two entries by number of event modulo that."""
+    """The ring of live events: arrays of ``2**k`` entries; event number ``i`` is at ``i % 2**k``."""
 
     time: np.ndarray  #: int64
     pair: np.ndarray  #: uint32

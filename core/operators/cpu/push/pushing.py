@@ -45,7 +45,7 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
 
 @inner
 def second_phase_of(queue, queued, number, *args):
-    """Keep the vertices of the queue for which ``then`` says true in step ``number``; return how many there are."""
+    """Keep the vertices of the queue for which ``then`` returns True in step ``number``; return how many there are."""
     kept = 0
     for i in range(queued):
         v = queue[i]

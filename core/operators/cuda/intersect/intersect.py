@@ -105,7 +105,7 @@ def _pairs(
 
 
 def _nothing(call: Call, out: Array | None) -> None:
-    """Leave the answer of a call that launches nothing."""
+    """Set ``out`` and the accumulators as a call over no pairs does, without a launch."""
     if out is not None:
         out.fill(0)
     for value in call.values:

@@ -131,6 +131,6 @@ class _Loop:
 
 
 def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
-    """Set the turns of scalars after a number of rounds; they come with their turn before and turns per round."""
+    """Set the turns after ``rounds`` rounds of scalars, given as ``(scalar, turn before, turns per round)``."""
     for scalar, before, turns in scalars:
         scalar.turn = (before + rounds * turns) % SLOTS

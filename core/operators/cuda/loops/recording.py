@@ -69,7 +69,7 @@ def _within_operator() -> bool:
 
 
 def _within_view(frame: FrameType | None) -> bool:
-    """Return whether a store of somebody else makes the view that an operator walks."""
+    """Return whether a frame of the stack is the graph's call of ``Store.view``, which may allocate."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
             return True
@@ -216,7 +216,7 @@ class Recording:
         return call._replace(function=guarded(call.function), values=(*call.values, self.flag))
 
     def _replaced(self, given: Any, results: dict[int, Any], exchanged: bool) -> Any:
-        """Return what takes the place of an argument of the first round."""
+        """Return an argument of the first round with frontiers of earlier results and swapped arrays replaced."""
         if type(given) is tuple:
             return tuple(self._replaced(part, results, exchanged) for part in given)
         if isinstance(given, tuple):

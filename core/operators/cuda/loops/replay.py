@@ -97,7 +97,7 @@ class Replay:
         return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
 
     def _in_round(self, number: int, argument: Any) -> Any:
-        """Return what takes the place of an argument of the first round."""
+        """Return an argument for round ``number``: scalars by turn, swapped arrays in odd rounds, others as given."""
         slots = self._slots.get(id(argument))
         if slots is not None:
             packed, turn, turns = slots

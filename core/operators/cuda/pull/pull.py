@@ -64,7 +64,7 @@ def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:
 
 
 class _Pull(NamedTuple):
-    """One call: what all of its launches share."""
+    """The state that all launches of one pull share."""
 
     graph: Graph
     program: Program
@@ -151,7 +151,7 @@ def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme and the pull that meets exactly the edges inserted since the mark."""
+    """Return the scheme and the pull that visits exactly the edges inserted since the mark."""
     source = schemes.updated_source(pull.graph, over, pull.view)
     if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
         return "updated", pull
@@ -167,7 +167,7 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
 
 
 def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
-    """Launch a pull with an epilogue; return the vertices for which it said true."""
+    """Launch a pull with an epilogue, ``then``; return the vertices for which that returns True."""
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
@@ -188,7 +188,7 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Launch a pass over the storage, and then the epilogue for the vertices of a range, which has all rows."""
+    """Launch a pass over the storage, and then the epilogue for the vertices of ``rows``: a range with all edges."""
     graph = pull.graph
     assert pull.dtype is not None
     if pull.out is not None:

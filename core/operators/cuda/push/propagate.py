@@ -46,7 +46,7 @@ _Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values 
 
 
 def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
-    """Push once from ``start``, and then run the second phase; return the vertices for which it said true."""
+    """Push once from ``start``, and then run ``then``; return the vertices for which that returns True."""
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
     _launch(graph, call, start, out, over, memory, 1, "", None, count.address)
@@ -127,7 +127,7 @@ class _Loops:
 
 
 class _Loop:
-    """A launch of ``propagate.cu`` whose arguments stay, but for those that are put in place."""
+    """A prepared launch of ``propagate.cu``: methods replace the arguments that differ from call to call."""
 
     def __init__(
         self,

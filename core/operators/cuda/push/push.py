@@ -95,7 +95,7 @@ class _Push:
 def _updated(
     graph: Graph, over: str, frontier: Frontier | None, arcs: list[ArcList]
 ) -> tuple[str, Frontier | None, list[ArcList]]:
-    """Return scheme, frontier and arcs by which a push meets exactly the edges inserted since the mark."""
+    """Return scheme, frontier and arcs by which a push visits exactly the edges inserted since the mark."""
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
     if source != schemes.LISTED:
