@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from suricate.backends.blocked import loops, small
+from suricate.backends.blocked import loops, small  # noqa: F401 - of these kernels, too
 from suricate.backends.blocked.kernels import Plan
 from suricate.backends.blocked.layout import BLOCKS, EDGES, FREE, LOWEST, USED, VERTICES, Graph, Packet
 from suricate.base.devices import Array
@@ -120,7 +120,6 @@ def _add_up(graph: Graph, owns: list[Graph]) -> None:
             graph.counters[EDGES] += own.counters[EDGES]
 
 
-insert_small, delete_small, find_small = small.insert, small.delete, small.find
 pack, unpack = loops.pack, loops.unpack
 
 

@@ -73,6 +73,8 @@ class CudaPlan(Plan):
 class BlockedCuda:
     """The functions of :class:`BlockedKernels` for one store: a batch is one launch of ``update.cu``."""
 
+    small = None
+
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)
@@ -132,12 +134,6 @@ class BlockedCuda:
         )  # fmt: skip
         kernel.launch(self._blocks, UPDATE_BLOCK)
         return memory, ends - memory.ptr
-
-    def insert_small(self, graph: Graph, *batch: Array) -> bool:
-        """See :meth:`BlockedKernels.insert_small`."""
-        return False
-
-    delete_small = find_small = insert_small
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """See :meth:`BlockedKernels.free_vertices`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Protocol
+from typing import Any, Protocol
 
 from suricate.backends.blocked.layout import Graph, Packet
 from suricate.base.devices import Array
@@ -24,6 +24,8 @@ class BlockedKernels(Protocol):
     Arguments called ``edges`` are an upper bound of the number of edges stored.
     """
 
+    small: Any  #: the module ``small.py``, of loops that insert, delete or find a small batch; CPU only
+
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
         """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored); unless ``kind`` is ``LOOKUP`` rank the batch."""
 
@@ -39,15 +41,6 @@ class BlockedKernels(Protocol):
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
         """Delete the entries that are present, the last edges of a vertex taking their slots, and report."""
-
-    def insert_small(self, graph: Graph, *batch: Array) -> bool:
-        """Insert a small batch in one loop (CPU; see ``small.py``); return whether it was taken."""
-
-    def delete_small(self, graph: Graph, *batch: Array) -> bool:
-        """Delete a small batch in one loop; as :meth:`insert_small`."""
-
-    def find_small(self, graph: Graph, *batch: Array) -> bool:
-        """Look a small batch up in one loop; as :meth:`insert_small`."""
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
         """Free the chains of distinct ``vertices`` (uint32[k])."""

@@ -19,11 +19,10 @@ import numpy as np
 
 from suricate.backends.blocked import check, ledger
 from suricate.backends.blocked.kernels import BlockedKernels, Plan
-from suricate.backends.blocked.layout import COUNTERS, EDGES, FREE, HOST, SMALL, STORE, USED, BlockedView
-from suricate.backends.blocked.options import Options
+from suricate.backends.blocked.layout import BLOCK_EDGES, COUNTERS, EDGES, FREE, HOST, SMALL, STORE, USED, BlockedView
 from suricate.backends.blocked.pool import COMPACT_BYTES, BlockedPool
-from suricate.backends.blocked.single import end_single, single
 from suricate.base.devices import CPU, Array, Device
+from suricate.base.parameters import choice
 from suricate.base.types import EMPTY, EdgeList, Outcome, StoreView
 from suricate.cuda.structs import constants
 from suricate.errors import CapacityError
@@ -33,6 +32,7 @@ from suricate.primitives import out_of_memory
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
 from suricate.store import StoreArguments
 from suricate.store.batch_store import BatchStore
+from suricate.store.single import SingleEdges, reserve_some
 
 if TYPE_CHECKING:
     from suricate.backends.blocked.host_copy import HostCopy
@@ -75,8 +75,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         batches_on: str = "auto",
         **common: Unpack[StoreArguments],
     ) -> None:
-        self._options = Options.checked(block_edges, batches_on)
-        self._capacity = self._options.block_edges
+        self._capacity: int | None = choice("blocked: block_edges", block_edges, (*BLOCK_EDGES, None))
+        self._batches_on: str = choice("blocked: batches_on", batches_on, ("auto", "host", "device"))
         if self._capacity is None and (hints := common.get("degree_hints")) is not None:
             self._capacity = ledger.capacity_for(ledger.expected_degree(on_host(hints)))
         self._copy: tuple[HostCopy, BlockedStore] | None = None  # with the store on the host whose pool it is
@@ -87,7 +87,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def options(self) -> dict[str, Any]:
         """See :meth:`suricate.store.Store.options`; the capacity once it is chosen."""
-        return {"block_edges": self._capacity, "batches_on": self._options.batches_on}
+        return {"block_edges": self._capacity, "batches_on": self._batches_on}
 
     def make_pool(self) -> BlockedPool:
         """See :meth:`BatchStore.make_pool`."""
@@ -108,7 +108,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _takes_host_batch(self, size: int) -> bool:
         """Return whether a batch of ``size`` edges goes to the mirror, which is brought up to date then."""
-        where = self._options.batches_on
+        where = self._batches_on
         if not self.device.is_cuda or where == "device":
             return False
         if where == "auto":
@@ -170,9 +170,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
             return self._apply_on_host(src, dst, weight, guard, inserting=True)
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
             outcome = self._new_outcome(len(src))
-            if self.kernels.insert_small(
-                self.pool.graph, src, dst, self.bits(weight), *self._report(outcome), *scratch
-            ):
+            given = src, dst, self.bits(weight)
+            if self.kernels.small.insert(self.pool.graph, *given, *self._report(outcome), *scratch):
                 return outcome
         self._on_device(changes=True)
         return super().insert(src, dst, weight, guard=guard)
@@ -183,7 +182,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
             return self._apply_on_host(src, dst, None, guard, inserting=False)
         if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
             outcome = self._new_outcome(len(src))
-            if self.kernels.delete_small(self.pool.graph, src, dst, *self._report(outcome), *scratch):
+            if self.kernels.small.delete(self.pool.graph, src, dst, *self._report(outcome), *scratch):
                 return outcome
         self._on_device(changes=True)
         return super().delete(src, dst, guard=guard)
@@ -206,7 +205,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _takes_here(self, size: int) -> bool:
         """Return whether the device takes an unvalidated batch of this size."""
-        by_host, sorter = self._options.batches_on == "host", self.sorter
+        by_host, sorter = self._batches_on == "host", self.sorter
         return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
@@ -224,7 +223,17 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`BatchStore.reads_addresses`."""
         return True
 
-    single, end_single = single, end_single
+    def single(self, num_edges: int) -> SingleEdges | None:
+        """See :meth:`suricate.store.Store.single`; not while insertions are logged."""
+        if self.device.is_cuda or self.has_mark:
+            return None
+        reserve_some(self.reserve, num_edges)
+        graph = self.pool.graph
+        return SingleEdges("suricate.backends.blocked.single_loops", graph, graph.weight.dtype)
+
+    def end_single(self, inserted: int, deleted: int) -> None:
+        """See :meth:`suricate.store.Store.end_single`."""
+        self.known()
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
         """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""
@@ -234,7 +243,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
 
     def _takes(self, src: Array) -> bool:
         """Return whether a batch goes to the mirror: host arrays on CUDA, and all where batches are for the host."""
-        return self.device.is_cuda and (self._options.batches_on == "host" or not self._is_here(src))
+        return self.device.is_cuda and (self._batches_on == "host" or not self._is_here(src))
 
     def _is_here(self, array: Array) -> bool:
         """Return whether an array lies on the store's device."""
@@ -255,7 +264,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
             store = self._on_host(len(src))
             outcome = store.insert(*batch) if inserting else store.delete(*batch[:2])
         except MemoryError:
-            if self._options.batches_on == "host":
+            if self._batches_on == "host":
                 raise
             return self._apply_on_device(batch, inserting=inserting)
         if inserting and self.log is not None:
@@ -300,7 +309,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def reserve_edges(self, num_edges: int) -> None:
         """See :meth:`BatchStore.reserve_edges`."""
         self.plan(num_edges)
-        by_host = self.device.is_cuda and self._options.batches_on == "host"
+        by_host = self.device.is_cuda and self._batches_on == "host"
         if not by_host:
             self._on_device()
             self.poll()
@@ -380,7 +389,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.find`; sorted, so that a long chain is read once."""
         if (scratch := self._scratch(len(src))) is not None:
             found, weight = self.new_answer(len(src))
-            if self.kernels.find_small(self.pool.graph, src, dst, found, self.bits(weight), *scratch):
+            if self.kernels.small.find(self.pool.graph, src, dst, found, self.bits(weight), *scratch):
                 return found, weight
         self._on_device()
         return self.find_sorted(src, dst)

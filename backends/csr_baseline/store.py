@@ -16,9 +16,9 @@ from suricate.backends.csr_baseline.kernels import CsrKernels
 from suricate.backends.csr_baseline.layout import MOST_BOTH, Graph, Rebuild
 from suricate.backends.csr_baseline.pool import CsrPool
 from suricate.base.devices import CPU, Array, Device
-from suricate.base.parameters import shown
+from suricate.base.parameters import choice
 from suricate.base.types import EdgeList, Outcome, StoreView
-from suricate.errors import CapacityError, ParameterError
+from suricate.errors import CapacityError
 from suricate.intake.batches import DeviceBatch
 from suricate.primitives import copy_segments, out_of_memory
 from suricate.primitives.located import ABSENT, LocatedBatch, Report
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from suricate.backends.csr_baseline.kernels import CpuKernels
     from suricate.intake.batches import StoreBatch
     from suricate.store.sorter import Sorter
-
-REBUILDS = ("merge", "upload")
 
 
 class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
@@ -55,10 +53,8 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     kernels: CsrKernels
 
     def __init__(self, num_vertices: int, *, rebuild: str = "merge", **common: Unpack[StoreArguments]) -> None:
-        if rebuild not in REBUILDS:
-            raise ParameterError(f"{self.name}: rebuild is {shown(rebuild)}: pass one of {', '.join(REBUILDS)}")
+        self.rebuild = choice("csr_baseline: rebuild", rebuild, ("merge", "upload"))
         super().__init__(num_vertices, **common)
-        self.rebuild = rebuild
         self._host: CsrStore | None = None
         if rebuild == "upload" and self.device.is_cuda:
             self._host = CsrStore(num_vertices, weight_dtype=self.weight_dtype)

@@ -18,8 +18,9 @@ from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import COUNTERS, EDGES, GUARDS, LEAF, TOUCHED, Graph
 from suricate.backends.gpma.pool import GpmaPool
 from suricate.base.devices import Array, Device
+from suricate.base.parameters import choice
 from suricate.base.types import EdgeList, Outcome, StoreView
-from suricate.errors import CapacityError, ParameterError
+from suricate.errors import CapacityError
 from suricate.intake.batches import DeviceBatch
 from suricate.primitives import out_of_memory
 from suricate.primitives.located import ABSENT, LOOKUP, LocatedBatch, Report
@@ -71,10 +72,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     kernels: GpmaKernels
 
     def __init__(self, num_vertices: int, *, deletion: str = "lazy", **common: Unpack[StoreArguments]) -> None:
-        if not isinstance(deletion, str) or deletion not in DELETION:
-            raise ParameterError(f"gpma: deletion must be 'lazy' or 'strict', got {deletion!r}")
+        self._strict = choice("gpma: deletion", deletion, DELETION) == "strict"
         super().__init__(num_vertices, **common)
-        self._strict = deletion == "strict"
         self._appended: Appended | None = None
         self._append_vertices(0, self.num_vertices)
 

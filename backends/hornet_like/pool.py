@@ -87,10 +87,6 @@ class HornetPool(ArrayManager[PlacedGraph]):
             self.carry_over(first_that_fits(self._new_blocks, int(HEADROOM * demand.slots), demand.slots))
         self.ensure_stacks(demand.blocks)
 
-    def holds(self, demand: Demand) -> bool:
-        """Return whether pool and stacks are large enough for what is demanded."""
-        return demand.slots <= len(self["dst"]) and bool((demand.blocks <= self.stack_sizes).all())
-
     def ensure_stacks(self, blocks: np.ndarray) -> None:
         """Make space for ``blocks`` free blocks per class (int64[CLASSES]); raises ``CapacityError``."""
         held = self.stack_sizes

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from suricate.backends.slabhash.layout import SLAB_BYTES
-from suricate.base.parameters import flag, real
+from suricate.base.parameters import choice, flag, real
 from suricate.errors import ParameterError
 
 IN_FLIGHT = (1, 2, 4)
@@ -36,10 +34,10 @@ class Options:
         """Return the options as plain Python objects."""
         low, high = LOAD_FACTORS
         options = cls(
-            slab_bytes=_choice("slab_bytes", given["slab_bytes"], SLAB_BYTES),
+            slab_bytes=choice("slabhash: slab_bytes", given["slab_bytes"], (*SLAB_BYTES, "auto")),
             load_factor=real("slabhash: load_factor", given["load_factor"], low=low, high=high),
             hashing=flag("slabhash: hashing", given["hashing"]),
-            in_flight=_choice("in_flight", given["in_flight"], IN_FLIGHT),
+            in_flight=choice("slabhash: in_flight", given["in_flight"], (*IN_FLIGHT, "auto")),
             reference=flag("slabhash: reference", given["reference"]),
         )
         if options.reference and options.slab_bytes not in ("auto", REFERENCE_BYTES):
@@ -50,12 +48,3 @@ class Options:
     def edges_in_flight(self) -> int:
         """Edges of a query that a tile works on at a time."""
         return DEFAULT_IN_FLIGHT if self.in_flight == "auto" else int(self.in_flight)
-
-
-def _choice(name: str, value: Any, numbers: tuple[int, ...]) -> int | str:
-    """Return ``"auto"`` or one of ``numbers``."""
-    if isinstance(value, str) and value == "auto":
-        return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value in numbers:
-        return int(value)
-    raise ParameterError(f"slabhash: {name} must be {', '.join(map(str, numbers))} or 'auto', got {value!r}")

@@ -10,31 +10,31 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import FusedKernels, GuardedBatch, Kernels
-from suricate.backends.slabhash.layout import SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
+from suricate.backends.slabhash.layout import DENIED, SLAB_BYTES, Slabs, SlabView, fitting_slab, geometry, macros
 from suricate.backends.slabhash.ledger import BULK_LOAD, FEW, Ledger
 from suricate.backends.slabhash.options import IN_FLIGHT, REFERENCE_BYTES, Options
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool
 from suricate.backends.slabhash.programs import cursor_declarations
-from suricate.backends.slabhash.single import end_single, single
 from suricate.backends.slabhash.supply import Sizing, Supply
 from suricate.base.devices import CPU, Array, Device
 from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList, Outcome, StoreView
 from suricate.errors import CapacityError, DeviceError, ShapeError
 from suricate.intake.batches import HostBatch
 from suricate.store import Store, StoreArguments
+from suricate.store.single import SingleEdges, reserve_some
 
 if TYPE_CHECKING:
     from suricate.intake.batches import StoreBatch
     from suricate.intake.ingest import UnvalidatedBatch
 
 HEADER = Path(__file__).parent / "device" / "cursor.cuh"
-Made = TypeVar("Made")
+KEPT = 64  #: slabs that are not used for rehashing while single edges are inserted
 
 
 class SlabHashStore(Store):
@@ -210,7 +210,24 @@ class SlabHashStore(Store):
             self.supply.insert(GuardedBatch(src, dst, weight, guard), outcome)
         return outcome
 
-    single, end_single = single, end_single
+    def single(self, num_edges: int) -> SingleEdges | None:
+        """See :meth:`suricate.store.Store.single`."""
+        from suricate.backends.slabhash.loops.single import Edges
+
+        if self.device.is_cuda:
+            return None
+        self.plan(num_edges)
+        reserve_some(self.supply.provide_for, num_edges)
+        self.slabs.counters[DENIED] = 0
+        self.supply.read()
+        arrays = Edges(self.slabs, self._options.hashing, self._options.load_factor * self.geometry.keys, KEPT)
+        return SingleEdges("suricate.backends.slabhash.loops.single", arrays, np.dtype(np.uint32))
+
+    def end_single(self, inserted: int, deleted: int) -> None:
+        """See :meth:`suricate.store.Store.end_single`."""
+        self.supply.read()
+        with suppress(CapacityError):
+            self.supply.changed(inserted, deleted)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """Prepare a change on CUDA if enough slabs are free for its worst case; see :meth:`suricate.store.Store.apply`.

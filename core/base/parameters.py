@@ -87,6 +87,15 @@ def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
     return value
 
 
+def choice(label: str, value: Any, choices: Sequence[Any]) -> Any:
+    """Return which of ``choices``, numbers, texts and None, ``value`` is; a bool is no number."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if type(plain) not in set(map(type, choices)) or plain not in choices:
+        *others, last = map(repr, choices)
+        raise ParameterError(f"{label} must be {', '.join(others)} or {last}, got {shown(value)}")
+    return plain
+
+
 def named_dtype(value: Any) -> np.dtype | None:
     """Return the dtype that ``value`` names for NumPy; None if it names none, as None itself."""
     try:

@@ -16,9 +16,12 @@ many per edge; of length 0 on an unweighted store.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from suricate.base.errors import CapacityError
 
 
 class SingleEdges(NamedTuple):
@@ -33,3 +36,12 @@ class SingleEdges(NamedTuple):
     module: str
     arrays: Any
     unit: np.dtype
+
+
+def reserve_some(reserve: Callable[[int], None], num_edges: int) -> None:
+    """Call ``reserve(num_edges)``; where memory is short, for half as many, and so on down to none."""
+    while num_edges:
+        try:
+            return reserve(num_edges)
+        except CapacityError:
+            num_edges //= 2

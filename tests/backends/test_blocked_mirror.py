@@ -195,7 +195,7 @@ def test_the_host_takes_over_when_small_batches_have_cost_as_much() -> None:
 
 @pytest.mark.parametrize("value", ["cpu", None, 1, "HOST"])
 def test_other_places_are_refused(value) -> None:
-    with pytest.raises(ParameterError, match="blocked: batches_on must be auto, host, device"):
+    with pytest.raises(ParameterError, match="blocked: batches_on must be 'auto', 'host' or 'device'"):
         BlockedStore(10, batches_on=value)
 
 

@@ -142,7 +142,7 @@ def test_many_batches_without_waiting(device: Device) -> None:
 
 
 def test_what_rebuild_may_be() -> None:
-    with pytest.raises(ParameterError, match="rebuild is 'copy': pass one of merge, upload"):
+    with pytest.raises(ParameterError, match="rebuild must be 'merge' or 'upload', got 'copy'"):
         CsrStore(5, rebuild="copy")
     assert CsrStore(5, rebuild="upload").copy_to(CPU).rebuild == "upload"
 

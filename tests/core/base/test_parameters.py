@@ -46,6 +46,17 @@ def test_flags() -> None:
             parameters.flag("x", wrong)
 
 
+def test_choices() -> None:
+    for value, plain in ((4, 4), (np.uint8(4), 4), (np.str_("auto"), "auto"), (None, None)):
+        found = parameters.choice("x", value, (1, 4, "auto", None))
+        assert found == plain
+        assert type(found) is type(plain)
+    wrong: Any
+    for wrong in (2, 4.0, True, "Auto", b"auto", [4], np.array([1, 4])):
+        with pytest.raises(ParameterError, match=r"^x must be 1, 4 or 'auto', got "):
+            parameters.choice("x", wrong, (1, 4, "auto"))
+
+
 def test_dtypes() -> None:
     allowed = ("float64", "float32")
     for value in ("float32", np.float32, np.dtype("f4")):
