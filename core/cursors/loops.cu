@@ -1,5 +1,6 @@
 // Generic operations over a cursor: the CUDA twin of loops.py and updated_loops.py. The view's prelude comes before it.
-// Grid-stride loops with 64-bit indices. ``weights`` may be null, as it is on unweighted stores.
+// Grid-stride loops with 64-bit indices; one thread per entry unless the comment says otherwise; nothing synchronises. Atomics only where named.
+// ``weights`` may be null, as it is on unweighted stores. Entries that are listed twice are served twice.
 #include "batch.cuh"
 
 #if WEIGHTED
@@ -10,11 +11,13 @@
 
 constexpr int LANES = 32, TEAM = 8;  // threads that share a vertex, or a bucket
 
+// degrees uint32[num_vertices].
 extern "C" __global__ void list_degrees(View g, long long num_vertices, uint32_t* degrees) {
     for (long long u = wide_thread_id(); u < num_vertices; u += wide_thread_count())
         degrees[u] = degree(g, uint32_t(u));
 }
 
+// Look up the edges src[i] -> dst[i]: found bool[count], weights weight_t[count], unchanged where the edge is not stored.
 extern "C" __global__ void find_edges(View g, long long count, const uint32_t* src, const uint32_t* dst, bool* found,
                                       weight_t* weights) {
     for (long long i = wide_thread_id(); i < count; i += wide_thread_count()) {
@@ -59,7 +62,7 @@ extern "C" __global__ void list_edges(View g, long long count, uint32_t parts, c
 }
 
 #if HAS_UPDATED
-// SCAN_LANES threads per segment. Counts in ``listed`` the edges inserted since the mark, and writes the first ``capacity``.
+// SCAN_LANES threads per segment. Counts in ``listed`` the edges inserted since the mark, one atomic each, and writes the first ``capacity``.
 extern "C" __global__ void list_updated(View g, uint32_t num_vertices, unsigned long long* listed,
                                         unsigned long long capacity, uint32_t* src, uint32_t* dst, weight_t* weights) {
     const long long count = updated_segments(g);

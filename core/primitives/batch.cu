@@ -1,8 +1,8 @@
 // Kernels over a located batch that every layout shares, if its weights (bit patterns) are in one array indexed by slot.
-// One thread per entry. The struct LocatedBatch comes before (see core/store/batch_store.py).
+// One thread per entry; no atomics and no barrier unless the comment says so. The struct LocatedBatch comes before (see core/store/batch_store.py).
 #include "batch.cuh"
 
-// One block: rank[i] = number of entries of this kind among the first i + 1. For batches of a few thousand edges.
+// One block: rank[i] = number of entries of this kind among the first i + 1. For batches of a few thousand edges. Barriers of the block.
 extern "C" __global__ void rank_in_block(LocatedBatch b, uint32_t kind, int* rank) {
     __shared__ int warp_count[32];
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
@@ -52,7 +52,7 @@ extern "C" __global__ void answer(LocatedBatch b, const bits_t* weight, bool* fo
 #endif
 }
 
-// Append the keys of the new edges of a batch, in the caller's order, to a log of inserted edges.
+// Append the keys of the new edges of a batch, in any order, to a log of inserted edges, one atomic each.
 extern "C" __global__ void log_new(uint32_t m, const uint32_t* src, const uint32_t* dst, const uint8_t* status,
                                    unsigned long long* count, uint64_t* log) {
     uint32_t i = thread_id();

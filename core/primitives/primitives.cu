@@ -1,4 +1,5 @@
-// Kernels of the building blocks that backends share. WEIGHT_BITS is 0, 32 or 64 (weights are moved as bit patterns).
+// Kernels of the building blocks that backends share. WEIGHT_BITS is 0, 32 or 64 (weights are moved as bit patterns). No atomics; no barrier across
+// blocks.
 #include "bits.cuh"
 #include "search.cuh"
 

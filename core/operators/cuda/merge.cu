@@ -5,8 +5,8 @@
 // Generated from programs.py: List, ids[0 .. *count), or `size` of them if count is null; ids null: the vertices below the number.
 // `others` is null, or as long and merged, too. Entries with another status (or null) than `wanted` are left out.
 
-// A thread per entry. Ids that are not below num_vertices are left out; one atomic per vertex on its stamp, and one per warp on
-// *queued, which is the number of vertices in `queue`.
+// A thread per entry, grid-stride. Ids that are not below num_vertices are left out; one atomic per entry on the stamp of its vertex, and one per
+// warp on *queued, which is the number of vertices in `queue`. No barrier.
 extern "C" __global__ void __launch_bounds__(BLOCK) merge_vertices(uint32_t num_vertices, List first, List second,
                                                                    uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                    uint32_t* queued) {

@@ -7,7 +7,9 @@
 //   FORMALS  parameters of a device function
 //   ARGS     the arguments (", a0, ..."), in kernels behind LOCALS and in device functions
 //   FINISH   statements; every kernel with PARAMS ends with it, and all threads of the block arrive there
-// A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D.
+// A tile is a group of LANES threads, a power of two up to 32, aligned in its warp; blocks are 1-D. Unless its comment says otherwise a kernel
+// has no barrier across blocks, serves a vertex or edge that is listed twice twice, and issues no atomics but those of the functions
+// of the call and, in FINISH, one per block and accumulator.
 #pragma once
 #ifndef WORD_VALUES
 #define WORD_VALUES 0

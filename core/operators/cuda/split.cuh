@@ -7,7 +7,7 @@
 #define SYMMETRIC 0
 #endif
 
-// What a vertex reduces of its neighbours: a value, and with SYMMETRIC whether one of them wakes it.
+// What a vertex reduces of its neighbours: a value, and with SYMMETRIC whether one of them activates it.
 struct Reduced {
     out_t value;
 #if IS_MODE

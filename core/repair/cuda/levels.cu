@@ -2,6 +2,10 @@
 // vertices [low, high), in both directions. A frontier is a bit per vertex, which all ranks have; each rank sets the bits of its own vertices
 // that a level reaches, and counts them. The ranks add up bits and counts between two levels. HAS_WORDS, IS_FOREST and IS_UNIFORM are 1: the vertices
 // of a frontier have the same keys, and offers depend on these alone, but for the parent.
+//
+// All kernels are grid-stride, over words of bits, vertices, or offers, a thread each, unless the comment says otherwise, and none waits for other
+// blocks: what needs the whole grid is a launch of its own. Words of vertices fall by atomic minima; each block adds what it has reached to the counts
+// by a few atomics, and a bit takes one.
 #include "bottom_up.cuh"
 #include "by_list.cuh"
 #include "few_arcs.cuh"
@@ -24,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) begin_level(Level 
     for (unsigned long long i = thread_id(); i < level.size; i += thread_count()) level.cleared[i] = 0;
 }
 
-// This rank's part of the frontier is listed.
+// List this rank's part of the frontier in memory.near; one atomic per word of bits that is not 0.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_own(Level level, LoopMemory memory) {
     const uint32_t entries = uint32_t((level.num_vertices + 31ull) / 32);
     for (unsigned long long at = thread_id(); at < entries; at += thread_count()) {
@@ -42,7 +46,7 @@ __device__ __forceinline__ auto smallest_in(const Level& level) {
     };
 }
 
-// A level that pulls, without the vertices of many neighbours, which are listed.
+// A level that pulls: threads search the in-neighbours of unvisited vertices; vertices of many neighbours are listed. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_level(View g, View back, Level level,
                                                                          LoopMemory memory, value_t* tree PARAMS) {
     LOCALS
@@ -67,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_level(View g,
     FINISH
 }
 
-// The vertices that pull_level has listed.
+// The vertices that pull_level has listed: their buckets in equal runs, by the whole grid.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_rest(View g, View back, Level level,
                                                                         LoopMemory memory, value_t* tree PARAMS) {
     LOCALS
@@ -92,7 +96,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pull_rest(View g, 
     FINISH
 }
 
-// A level that pushes: from the listed vertices, without those of many neighbours, which are listed.
+// A level that pushes from the listed vertices, a tile each; vertices of many neighbours are listed. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) push_level(View g, Level level, LoopMemory memory,
                                                                          value_t* tree PARAMS) {
     LOCALS
@@ -105,7 +109,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) push_level(View g,
     FINISH
 }
 
-// The vertices that push_level has listed.
+// The vertices that push_level has listed: their buckets in equal runs, by the whole grid.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) push_rest(View g, Level level, LoopMemory memory,
                                                                         value_t* tree PARAMS) {
     LOCALS
@@ -132,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) pack_offers(Level 
     }
 }
 
-// Takes what all ranks have pushed. This rank's own offers are in `tree` already.
+// Take what all ranks have pushed: an atomic minimum per offer of another rank; this rank's own are in `tree` already.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_offers(View g, View back, Level level, value_t* tree,
                                                                           Offers offers) {
     Reached mine;

@@ -1,5 +1,6 @@
 // intersect, method "hash": the smaller adjacency of each pair is walked and looked up in the other one by the cursor's `find`.
-// out: out_t[size], or with `total` one entry that is 0 before. Two launches, neither of which waits for another block.
+// out: out_t[size], or with `total` one entry that is 0 before, to which each block adds by one atomic. Two launches, neither of which waits
+// for another block. Pairs that occur twice are counted twice.
 #include "pairs.cuh"
 
 #define NARROW 128  // up to this many neighbours a tile walks them
@@ -26,7 +27,8 @@ __device__ __forceinline__ out_t probe(const LeftView& g, const RightView& h, co
 }
 
 // A tile of PAIR_TILE threads per pair; pairs that a tile is too narrow for are listed in shared memory and served by the warps of
-// the block, larger ones are listed for probe_parts. out[i] is written once, without atomics; 0 for listed pairs.
+// the block, larger ones are listed for probe_parts (one atomic each). out[i] is written once, without atomics; 0 for listed pairs. Barriers of
+// the block.
 extern "C" __global__ void __launch_bounds__(BLOCK) probe_pairs(LeftView g, RightView h, uint32_t num_vertices,
                                                                 Pairs pairs, PairList list, int total,
                                                                 out_t* out PARAMS) {

@@ -1,6 +1,7 @@
 // intersect, method "bitmap": the smaller adjacency of each pair becomes a set in shared memory, the larger one is streamed past it.
 // No `find` is needed, so this serves backends that would search an adjacency from end to end.
-// out: out_t[size], or with `total` one entry that is 0 before. Two launches, neither of which waits for another block.
+// out: out_t[size], or with `total` one entry that is 0 before, to which each block adds by one atomic. Two launches, neither of which waits
+// for another block. Pairs that occur twice are counted twice.
 #include "pairs.cuh"
 
 #include "intersect_set.cuh"
@@ -21,7 +22,8 @@ __device__ __forceinline__ void for_side(const LeftView& g, const RightView& h, 
     else for_neighbors<LANES>(h, sides.v, lane, one);
 }
 
-// A warp per pair; pairs with a long side are listed for stream_parts. out[i] is written once, without atomics; 0 for listed pairs.
+// A warp per pair, grid-stride; pairs with a long side are listed for stream_parts (one atomic each). out[i] is written once, without atomics; 0 for
+// listed pairs. No barrier of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK) stream_pairs(LeftView g, RightView h, uint32_t num_vertices,
                                                                  Pairs pairs, PairList list, int total,
                                                                  out_t* out PARAMS) {

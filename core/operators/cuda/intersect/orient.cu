@@ -1,13 +1,14 @@
 // The rows of a graph, copied for intersect: of each vertex the neighbours of higher rank, or all of them. Rows begin at multiples of
 // four ids, so that they are read 16 bytes at a time, and are in no order. There is space for all neighbours of the vertex, rounded up
 // to such a multiple; if they are wanted, those of lower rank lie at its end, self-loops left out. The rest is unspecified.
-// Nothing synchronises but blocks; every place is taken by one atomic per tile and row.
+// No kernel waits for other blocks. Places in a row are taken by atomics, one per tile and row.
 #include "segments.cuh"
 
 #define TINY 8  // up to this degree a thread serves a vertex
 #define WIDE 1024  // up to this degree a warp, above it the whole block
 
-// quads: uint32[num_vertices], places for the row of each vertex in groups of four; rank: uint32[num_vertices] or null, its degree.
+// Thread per vertex, grid-stride. quads: uint32[num_vertices], places for the row of each vertex in groups of four; rank: uint32[num_vertices] or
+// null, its degree.
 extern "C" __global__ void measure_rows(View g, uint32_t num_vertices, uint32_t* quads, uint32_t* rank) {
     for (uint32_t u = thread_id(); u < num_vertices; u += thread_count()) {
         const uint32_t neighbors = degree(g, u);
@@ -16,7 +17,8 @@ extern "C" __global__ void measure_rows(View g, uint32_t num_vertices, uint32_t*
     }
 }
 
-// ends: uint32[num_vertices], the inclusive sum of quads. row: where each begins, in groups of four ids, and its length, now 0.
+// Thread per vertex, grid-stride. ends: uint32[num_vertices], the inclusive sum of quads. row: where each begins, in groups of four ids, and its
+// length, now 0.
 // lower: uint32[num_vertices], now 0, or null: the number of neighbours of lower rank.
 extern "C" __global__ void begin_rows(uint32_t num_vertices, const uint32_t* quads, const uint32_t* ends, uint2* row,
                                       uint32_t* lower) {
@@ -123,7 +125,7 @@ struct BucketWalk {
     template <class F> __device__ __forceinline__ void operator()(F&& f) const { for_bucket<32>(g, u, k, lane, f); }
 };
 
-// Vertex by vertex: a block serves BLOCK of them at a time, in threads, warps and as a whole, by degree.
+// Vertex by vertex: a block serves BLOCK of them at a time, in threads, warps and as a whole, by degree. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK) fill_rows(View g, uint32_t num_vertices, const uint32_t* rank,
                                                               uint2* row, uint32_t* ids, uint32_t* sources,
                                                               const uint32_t* ends, uint32_t* lower) {

@@ -3,7 +3,9 @@
 // where x of the row of u is in it, (u, v, x) is a triangle. So the work is the sum of the squares of the lengths of rows, whatever
 // order the function sees the corners in (BY_ID).
 // CORNERS is 0: the sum of all values goes to out[0]; 1: their number to each corner's entry of out, counted in the table first;
-// 2: their values to each corner's entry, by global atomics. `out` is 0 before. Two launches.
+// 2: their values to each corner's entry, by global atomics. `out` is 0 before. Two launches, with barriers of blocks, none across blocks.
+// Atomics: on `taken` one per chunk of vertices, or part; on `out` with CORNERS 0 one per block, with 1 one per row streamed and per member of a
+// table that has triangles (three per triangle of tiny rows), with 2 three per triangle.
 #include "oriented.cuh"
 
 #define SMALL_SLOTS (4 * SMALL)

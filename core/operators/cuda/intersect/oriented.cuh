@@ -91,8 +91,8 @@ __device__ __forceinline__ uint32_t warp_total(uint32_t value) {
 #endif
 }
 
-// Stream the rows of `count` lower neighbours of v, at most 32, past the table of its higher ones, by a warp: their quads are shared
-// out evenly. middle: uint32[32] of the warp, 0 before and after. Adds to `own` what the calling thread found.
+// Stream the rows of `count` lower neighbours of v, at most 32, past the table of its higher ones, by a warp: its lanes get equal
+// numbers of quads. middle: uint32[32] of the warp, 0 before and after. Adds to `own` what the calling thread found.
 __device__ __forceinline__ void stream_rows(const Rows& rows, uint32_t v, const uint32_t* members, uint32_t count,
                                             const Table& table, uint32_t* middle, uint32_t& own, out_t& sum,
                                             out_t* out FORMALS) {

@@ -1,5 +1,5 @@
 // iterate: the end of a round of recorded launches, what such launches fill, and the exchange of arrays at the end. TOTAL_T is the type of the scalar that ends the
-// loop. Types: control uint32[2], the flag that stops the loop and the number of rounds done.
+// loop. Types: control uint32[2], the flag that stops the loop and the number of rounds done. No atomics; no barrier across blocks.
 #include "suricate.cuh"
 
 // One thread, before the first round: *outer is the flag of the loop around this one, or null.
@@ -26,13 +26,13 @@ extern "C" __global__ void end_round(const TOTAL_T* total, double bound, uint32_
     __threadfence_system();
 }
 
-// values[i] = value for all i, a thread each, unless the loop has stopped.
+// values[i] = value for i < size, a thread each, grid-stride, unless the loop has stopped.
 extern "C" __global__ void fill_values(TOTAL_T* values, long long size, TOTAL_T value, const uint32_t* stop) {
     if (*stop) return;
     for (long long i = thread_id(); i < size; i += thread_count()) values[i] = value;
 }
 
-// a and b exchange their contents, `words` of 32 bits each; a thread per word.
+// a and b exchange their contents, `words` of 32 bits each; a thread per word, grid-stride.
 extern "C" __global__ void exchange(uint32_t* a, uint32_t* b, unsigned long long words) {
     for (unsigned long long i = thread_id(); i < words; i += thread_count()) {
         const uint32_t held = a[i];

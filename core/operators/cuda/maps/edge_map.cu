@@ -14,7 +14,7 @@
 #define CALL(i, u, v, w) edge_fn(u, v, w ARGS)
 #endif
 
-// Exactly these edges, a thread each: src, dst uint32[size], weights weight_t[size] or null, status uint8[size] or null: entries of
+// Exactly these edges, a thread each, grid-stride: src, dst uint32[size], weights weight_t[size] or null, status uint8[size] or null: entries of
 // another status than `wanted` are left out, and ids that are not below num_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 map_arcs(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const weight_t* weights,
@@ -32,8 +32,8 @@ map_arcs(uint32_t num_vertices, const uint32_t* src, const uint32_t* dst, const 
 
 // All edges of the vertices ids[0 .. *device_count), or `size` of them if device_count is null; ids null: the vertices below the
 // number. A block takes up to TILES vertices at a time: a tile each up to SMALL neighbours; wider ones are listed in shared memory for warps,
-// and then for the whole block. Vertices of more than `limit` neighbours are left to map_heavy_edges, as many as the list holds. It does not
-// wait for other blocks.
+// and then for the whole block. Vertices of more than `limit` neighbours are left to map_heavy_edges, as many as the list holds. Atomics: in
+// shared memory per wider vertex, one per heavy vertex. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 map_edges(VIEWS, uint32_t num_vertices, const uint32_t* ids, const uint32_t* device_count, long long size,
           uint32_t limit, unsigned char* heavy_memory, unsigned long long* heavy_total,
@@ -78,7 +78,7 @@ map_edges(VIEWS, uint32_t num_vertices, const uint32_t* ids, const uint32_t* dev
     FINISH
 }
 
-// The edges of the vertices that map_edges listed: their buckets in equal runs, by all warps of the grid.
+// The edges of the vertices that map_edges listed, in a launch behind it: their buckets in equal runs, by all warps of the grid.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_heavy_edges(VIEWS, unsigned char* heavy_memory,
                                                                     unsigned long long* heavy_total,
                                                                     uint32_t heavy_capacity PARAMS) {
@@ -138,7 +138,8 @@ __device__ __forceinline__ void map_buckets(WALK, long long i, uint32_t x, long 
 }
 
 // Of each vertex (as above) only the edges at places [first, last) in storage order, those of g before those of h. A block takes up to BLOCK
-// vertices at a time: a thread each where at most SMALL places are looked at; the others are listed in shared memory for the whole block.
+// vertices at a time: a thread each where at most SMALL places are looked at; the others are listed in shared memory for the whole block
+// (one atomic there each). Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_places(VIEWS, uint32_t num_vertices, const uint32_t* ids,
                                                                const uint32_t* device_count, long long size,
                                                                long long first, long long last PARAMS) {
@@ -173,7 +174,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) map_places(VIEWS, uint32_t n
 }
 
 #if SCAN_LANES > 0
-// All edges of one view, in storage order. `other` is 1 for the second of two views, of which self-loops are left out.
+// All edges of one view, in storage order, SCAN_LANES threads per segment. `other` is 1 for the second of two views, of which self-loops are left out.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_segments(View g, uint32_t num_vertices, int other PARAMS) {
     LOCALS
     for_segment_edges<AllSegments>(g, num_vertices, [&](uint32_t x, uint32_t y, long long slot) {

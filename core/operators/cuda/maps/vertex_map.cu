@@ -9,8 +9,8 @@
 #endif
 
 // ids uint32[*device_count], or [size] if device_count is null; ids null: the vertices below the number. A thread per entry, which
-// is passed over if its id is not below num_vertices; every block gathers what passes and takes its place in `kept` (uint32[])
-// with one atomic on *kept_count, which is 0 before.
+// is passed over if its id is not below num_vertices. A block takes places in `kept` (uint32[], no order across blocks) for the vertices that it keeps
+// of BLOCK entries with one atomic on *kept_count, which is 0 before. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK) map_vertices(uint32_t num_vertices, const uint32_t* ids,
                                                                  const uint32_t* device_count, uint32_t size,
                                                                  uint32_t* kept, uint32_t* kept_count PARAMS) {

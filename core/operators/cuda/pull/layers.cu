@@ -2,8 +2,8 @@
 // Types: vertices uint32[], offsets int64[], count int64[1] as `Layers` has them; out out_t[num_vertices] or null; with HAS_THEN the
 // vertices for which the epilogue says true are appended to `queue` (uint32[]), *queued of them.
 //
-// A block serves `share` vertices of a layer at a time, by degree class (see pull_vertices). Behind each layer there is a grid-wide
-// barrier, whose fences make what a layer wrote to `out` and other arrays visible to the next one.
+// A block serves `share` vertices of a layer at a time, by degree class (see pull_vertices). Behind each layer but the last there is a grid-wide
+// barrier, whose fences make what a layer wrote to `out` and other arrays visible to the next one. Atomics: one per warp that appends to `queue`.
 #include "loop.cuh"
 #include "pull.cuh"
 

@@ -18,7 +18,7 @@ __device__ __forceinline__ void complete(uint32_t i, uint32_t x, uint32_t num_ve
 // Scheme "vertex": the vertices of a list, vertices[0 .. *device_count), or `size` of them if device_count is null; vertices null:
 // those below size. Blocks serve `share` vertices at a time (see pull_vertices); share 0: the fair share of the number.
 // `out` is written once, without atomics. Scheme "auto" leaves vertices of more than `limit` neighbours to reduce_heavy_vertices, as
-// many as the list holds; with any other `limit` is EMPTY, which no degree exceeds.
+// many as the list holds (one atomic each); with any other `limit` is EMPTY, which no degree exceeds. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const uint32_t* device_count, long long size,
                 uint32_t share, uint32_t limit, out_t* out, uint32_t* queue, uint32_t* count,
@@ -38,7 +38,8 @@ reduce_vertices(VIEWS, uint32_t num_vertices, const uint32_t* vertices, const ui
     FINISH
 }
 
-// The vertices that reduce_vertices listed; the last tile that adds to a vertex completes it.
+// The vertices that reduce_vertices listed, in a launch behind it: their buckets in equal runs, by all warps of the grid. A few atomics per run and
+// vertex; the tile that ends a vertex's last bucket completes it.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue, uint32_t* count,
                       unsigned char* heavy_memory, unsigned long long* heavy_total, uint32_t heavy_capacity PARAMS) {
@@ -53,7 +54,7 @@ reduce_heavy_vertices(VIEWS, uint32_t num_vertices, out_t* out, uint32_t* queue,
     FINISH
 }
 
-// Scheme "bucket", first half: the number of buckets of each vertex, int64[size]; the host sums it up.
+// Scheme "bucket", first half: the number of buckets of each vertex, int64[size]; the host sums it up. Thread per vertex, grid-stride.
 extern "C" __global__ void count_buckets(VIEWS, uint32_t num_vertices, const uint32_t* vertices, long long size,
                                          long long* parts) {
     for (long long i = thread_id(); i < size; i += thread_count()) {
@@ -92,7 +93,7 @@ extern "C" __global__ void reduce_buckets(VIEWS, const uint32_t* vertices, long 
 }
 
 #if SCAN_LANES > 0 && !WORD_VALUES && !VALUES_AT_ONCE
-// Schemes "scan" and "updated": reduce all edges of the segments into sums (out_t[num_vertices]), which hold the identity, with one
+// Schemes "scan" and "updated", SCAN_LANES threads per segment: reduce all edges into sums (out_t[num_vertices]), which hold the identity, with one
 // atomic per run of segments into their owner's value, or per run of a thread's edges if segments have many owners. `other` is 1 for the
 // second of two views, of which self-loops are left out.
 template <class Segments>
@@ -124,6 +125,7 @@ __device__ __forceinline__ void reduce_all(const View& g, uint32_t num_vertices,
 #endif
 }
 
+// Scheme "scan": all segments, see reduce_all.
 extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t* sums, int other PARAMS) {
     LOCALS
     reduce_all<AllSegments>(g, num_vertices, sums, other ARGS);
@@ -131,6 +133,7 @@ extern "C" __global__ void reduce_segments(View g, uint32_t num_vertices, out_t*
 }
 
 #if HAS_UPDATED
+// Scheme "updated": the segments that edges were inserted into since the mark, see reduce_all.
 extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* sums, int other PARAMS) {
     LOCALS
     reduce_all<UpdatedSegments>(g, num_vertices, sums, other ARGS);
@@ -140,8 +143,8 @@ extern "C" __global__ void reduce_updated(View g, uint32_t num_vertices, out_t* 
 #endif
 
 #if !WORD_VALUES
-// The epilogue behind a scan: completes the vertices from `begin` on, below `end`. `sums` may be `out`; else it holds the
-// identity again afterwards.
+// The epilogue behind a scan: completes the vertices from `begin` on, below `end`, a thread each, grid-stride. `sums` may be `out`; else it
+// holds the identity again afterwards.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 complete_vertices(uint32_t begin, uint32_t end, out_t* sums, out_t* out, uint32_t* queue, uint32_t* count PARAMS) {
     LOCALS

@@ -23,7 +23,7 @@
 #endif
 
 #if SYMMETRIC
-// A bit per vertex that wakes its neighbours, uint32[ceil(num_vertices / 32)]; null: they are not read.
+// A bit per vertex that activates its neighbours, uint32[ceil(num_vertices / 32)]; null: they are not read.
 struct Wakers {
     const uint32_t* bits;
 };

@@ -1,13 +1,15 @@
 // advance: one step of pushing. All kernels reduce into out (out_t[num_vertices]) by atomics, and write every vertex that
 // changed to `queue` (uint32[num_vertices]) once, in any order; *count is 0 before and their number afterwards. stamp is
-// uint32[num_vertices] without the value `step` in it. Ids that are not below num_vertices are skipped.
+// uint32[num_vertices] without the value `step` in it. Ids that are not below num_vertices are skipped. Atomics: one on `out` per edge whose
+// value may win, one on a vertex's stamp per change of its value, and on *count one per block, or per warp once its list in shared memory
+// is full. Barriers of the block.
 // SECOND_VIEW is 1 in the second of two passes of a push over both directions: self-loops are left out then.
 #include "start.cuh"
 #include "segments.cuh"
 
 // Scheme "vertex": the vertices of a frontier, frontier[0 .. *device_count), or `size` of them if device_count is null; frontier
-// null: all vertices below size. Heavy ones are left to push_heavy_buckets; a frontier of at most `few` vertices has them from SMALL
-// neighbours on.
+// null: all vertices below size. A tile or a warp per vertex, by degree (see push_frontier). Heavy ones are left to push_heavy_buckets; a frontier of
+// at most `few` vertices has them from SMALL neighbours on.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_vertices(View g, uint32_t num_vertices, const uint32_t* frontier, const uint32_t* device_count, uint32_t size,
               value_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue, uint32_t* count, uint32_t* heavy_vertex,
@@ -64,7 +66,7 @@ list_buckets(View g, uint32_t num_vertices, const uint32_t* frontier, const uint
     }
 }
 
-// The buckets of the listed vertices, listed by list_buckets if `listed` is not 0, else by push_vertices.
+// The buckets of the listed vertices, in equal runs by all tiles of the grid; listed by list_buckets if `listed` is not 0, else by push_vertices.
 extern "C" __global__ void __launch_bounds__(BLOCK)
 push_heavy_buckets(View g, uint32_t num_vertices, value_t* out, uint32_t* stamp, uint32_t step, uint32_t* queue,
                    uint32_t* count, uint32_t* heavy_vertex, long long* heavy_base, unsigned long long* heavy_total,
@@ -81,7 +83,7 @@ push_heavy_buckets(View g, uint32_t num_vertices, value_t* out, uint32_t* stamp,
     FINISH
 }
 
-// Exactly these arcs, a thread each.
+// Exactly these arcs, a thread each, grid-stride.
 extern "C" __global__ void __launch_bounds__(BLOCK) push_edges(uint32_t num_vertices, Arcs arcs, value_t* out,
                                                                uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                uint32_t* count PARAMS) {
@@ -108,7 +110,7 @@ __forceinline__ void push_all(const View& g, uint32_t num_vertices, value_t* out
     flush(changed, shared);
 }
 
-// Scheme "scan": all edges.
+// Scheme "scan": all edges in storage order, SCAN_LANES threads per segment.
 extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32_t num_vertices, value_t* out,
                                                                   uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                   uint32_t* count PARAMS) {
@@ -118,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) push_segments(View g, uint32
 }
 
 #if HAS_UPDATED
-// Scheme "updated": the edges inserted since the mark.
+// Scheme "updated": the edges inserted since the mark, SCAN_LANES threads per segment.
 extern "C" __global__ void __launch_bounds__(BLOCK) push_updated(View g, uint32_t num_vertices, value_t* out,
                                                                  uint32_t* stamp, uint32_t step, uint32_t* queue,
                                                                  uint32_t* count PARAMS) {

@@ -6,7 +6,7 @@
 // HAS_PULL. arcs0 to arcs2: arcs that the first step pushes besides. memory.near, buffer and far: uint32[num_vertices] each; memory.heavy_vertex and heavy_base of
 // as many entries. layers uint32[capacity], offsets
 // int64[capacity + 2], layer_count int64[1]: HAS_LAYERS. outcome: zero at launch; left_count: uint32[1] for the number of vertices
-// left in memory.near, or null.
+// left in memory.near, or null. Threads, atomics and barriers of the grid: see steps.cuh and push.cuh.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK, 1)
 propagate(View g, View other, uint32_t num_vertices, Vertices from, Arcs arcs0, Arcs arcs1, Arcs arcs2, value_t* out,
           LoopMemory memory, uint32_t max_steps, int once, uint32_t* layers, long long* offsets, long long capacity,
