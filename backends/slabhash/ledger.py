@@ -5,15 +5,14 @@ lower bound of the free ones, and reads the device's counters only when that doe
 growing store on CUDA is sized again for batches to come; free slabs are listed for reuse; the pool grows geometrically;
 or the batch is counted exactly and the pool grows by what it really needs.
 
-Nothing here holds an array or calls a kernel: the generators of :class:`Ledger` yield what is to be done next, and are
-sent what came of it.
+Nothing here holds an array or calls a kernel: what is to be done next is asked of :class:`Actions`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, TAKEN, TOUCHED
 
@@ -96,60 +95,47 @@ class Arrived(NamedTuple):
     denied: int
 
 
-class Read(NamedTuple):
-    """Read the counters, waiting for the device, and :meth:`Ledger.record` them."""
+class Actions(Protocol):
+    """What the ledger asks for when slabs run short: changes of the pool, and numbers that only the device knows.
 
-
-class ForgetDenied(NamedTuple):
-    """Set the counter of denied slabs to zero."""
-
-
-class CountEdges(NamedTuple):
-    """Answer with the number of edges in the store."""
-
-
-class CountBatch(NamedTuple):
-    """Answer with the number of slabs that the batch needs at most."""
-
-
-class SizeForBatch(NamedTuple):
-    """Rehash every vertex to the buckets it needs with the batch; answer with its slabs, None on failure."""
-
-    later: int  # edges to reserve slabs for besides
-
-
-class SizeAhead(NamedTuple):
-    """Rehash every vertex to ``growth`` times the buckets it needs with the batch; answer whether that was possible."""
-
-    stored: int  # edges
-    unused: int  # slabs to have free
-    growth: float
-
-
-class Repack(NamedTuple):
-    """Move all edges to a new pool with ``unused`` free slabs; answer whether that was possible."""
-
-    unused: int
-
-
-class Sweep(NamedTuple):
-    """Write the free slabs to a list, of this length, from which they are taken again."""
-
-    length: int
-
-
-class Grow(NamedTuple):
-    """A request to grow the pool to ``wanted`` slabs, or at least to ``least``; the answer says whether it grew.
-
-    Where it cannot, and is not ``optional``, all slabs are trimmed; ``CapacityError`` if fewer than ``least`` are free.
+    A ``batch`` is the one that slabs are for, which the ledger passes on. What takes memory that is not there returns
+    None or False, with nothing changed. The ledger is told of a new pool before a call returns.
     """
 
-    least: int
-    wanted: int
-    optional: bool
+    def read(self) -> None:
+        """Read the counters, waiting for the device, and :meth:`Ledger.record` them."""
+
+    def forget_denied(self) -> None:
+        """Set the counter of denied slabs to zero."""
+
+    def count_edges(self) -> int:
+        """Return the number of edges in the store."""
+
+    def count_batch(self, batch: Any) -> int:
+        """Return the number of slabs that the batch needs at most."""
+
+    def size_for_batch(self, batch: Any, later: int) -> int | None:
+        """Rehash every vertex to the buckets it needs with the batch, and reserve slabs for ``later`` more edges.
+
+        Returns the slabs of the batch.
+        """
+
+    def size_ahead(self, batch: Any, stored: int, unused: int, growth: float) -> bool:
+        """Rehash all ``stored`` edges to ``growth`` times the buckets needed with the batch; leave ``unused`` slabs."""
+
+    def repack(self, unused: int) -> bool:
+        """Move all edges to a new pool with ``unused`` free slabs."""
+
+    def sweep(self, length: int) -> None:
+        """Write the free slabs to a list, of this length, from which they are taken again."""
+
+    def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
+        """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
+
+        Where it cannot, and is not ``optional``, all slabs are trimmed; ``CapacityError`` if too few are free then.
+        """
 
 
-Steps = Generator[NamedTuple, Any, Any]
 NO_DEMAND = Demand(0, 0, 0, 0, 0, 0)
 
 
@@ -382,58 +368,58 @@ class Ledger:
         self._issued, self.free = self._issued + slabs & LOWER_HALF, self.free - slabs
         return slabs
 
-    # -- getting slabs: generators of steps ----------------------------------------------------------------------------
+    # -- getting slabs -------------------------------------------------------------------------------------------------
 
-    def provide(self, edges: int) -> Steps:
+    def provide(self, edges: int, batch: Any, do: Actions) -> Demand:
         """Get the slabs for a batch; returns its demand."""
         if self.is_large(edges):
-            need = yield SizeForBatch(max(0, self.promised - edges))
-            if need is not None:
-                return self._demand(edges, need, self.allowance(edges), sized=True)
-        yield Read()
+            sized = do.size_for_batch(batch, max(0, self.promised - edges))
+            if sized is not None:
+                return self._demand(edges, sized, self.allowance(edges), sized=True)
+        do.read()
         need, allowance = self.worst_case(edges), self.allowance(edges)
         if self._covers(need, allowance) and (not self.denied or self.space >= allowance):
-            yield from self._forget_denied()
-        elif self.warps and (yield from self._size_ahead(edges)):
+            self._forget_denied(do)
+        elif self.warps and self._size_ahead(edges, batch, do):
             need, allowance = self.worst_case(edges), self.allowance(edges)
-        elif self.warps and need + allowance <= self.capacity and (yield from self._free_slabs(need + allowance)):
+        elif self.warps and need + allowance <= self.capacity and self._free_slabs(need + allowance, do):
             need = self.worst_case(edges)
         else:
-            need = yield from self._free_counted(edges, allowance)
+            need = self._free_counted(edges, allowance, batch, do)
         return self._demand(edges, need, allowance)
 
-    def provide_more(self, edges: int, need: int) -> Steps:
+    def provide_more(self, edges: int, need: int, do: Actions) -> tuple[int, int]:
         """Within a batch on the CPU, whose last ``edges`` edges take ``need`` slabs: get some to rehash a vertex.
 
         Returns the new need and the quota, negative if there are no more slabs.
         """
-        yield Read()
+        do.read()
         allowance = self.allowance(edges)
         if self._lack(need, allowance) > 0:
-            if (yield from self._repack(self.worst_case(edges) + allowance)):
+            if self._repack(self.worst_case(edges) + allowance, do):
                 need = self.worst_case(edges)
                 return need, max(-1, min(allowance, self.free - need))
-            yield from self._sweep(need + allowance)
+            self._sweep(need + allowance, do)
         lack = self._lack(need, allowance)
-        if lack > 0 and not (yield Grow(self.free + lack, self.free + lack + self.capacity // 4, optional=True)):
+        if lack > 0 and not do.grow(self.free + lack, self.free + lack + self.capacity // 4, optional=True):
             return need, -1
-        yield from self._forget_denied()
+        self._forget_denied(do)
         return need, allowance
 
     def _lack(self, need: int, allowance: int) -> int:
         """Return how many slabs there are too few for ``need`` and for rehashing, whose heads come from the end."""
         return max(allowance - self.space, need + allowance - self.free)
 
-    def provide_for(self, edges: int) -> Steps:
+    def provide_for(self, edges: int, do: Actions) -> None:
         """Get slabs for any ``edges`` edges to come, which :meth:`promise` then keeps for them."""
         if self.free >= self.worst_case(edges) + self.allowance(edges):
             return
-        yield Read()
+        do.read()
         need = self.worst_case(edges) + self.allowance(edges)
-        if not (yield from self._sweep(need)):
-            yield Grow(need, need + max(need, self.capacity) // 16, optional=False)  # so that few calls make it grow
+        if not self._sweep(need, do):
+            do.grow(need, need + max(need, self.capacity) // 16, optional=False)  # so that few calls make it grow
 
-    def _size_ahead(self, edges: int) -> Steps:
+    def _size_ahead(self, edges: int, batch: Any, do: Actions) -> bool:
         """In a graph that grows by batches that are large for it: size all buckets for several more of them.
 
         There are slabs until then, so that few vertices are rehashed one by one, and few batches end up here. Where
@@ -441,60 +427,58 @@ class Ledger:
         """
         if not self.hashing or self.has_deleted:
             return False
-        stored = yield CountEdges()
+        stored = do.count_edges()
         if 2 * stored < edges or edges * BULK_SHARE < stored:
             return False
         coming = min(BATCHES_AHEAD * edges, max(stored // 2, EDGES_AHEAD - stored))
         unused = edges + 6 * edges // self.keys + self.in_advance(edges) + coming // self.keys
         unused += (self.capacity + unused) // 8  # a larger pool keeps more for rehashing
-        if not (yield SizeAhead(stored, unused, 1 + coming / (stored + edges))):
+        if not do.size_ahead(batch, stored, unused, 1 + coming / (stored + edges)):
             return False
         if self.free < self.worst_case(edges) + self.allowance(edges):
-            yield Read()
+            do.read()
         return self.free >= self.worst_case(edges) + self.allowance(edges)
 
-    def _free_slabs(self, slabs: int) -> Steps:
+    def _free_slabs(self, slabs: int, do: Actions) -> bool:
         """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
         lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
-        yield from self._forget_denied()
-        if (yield from self._repack(slabs)):
-            return True
-        if not lacks_heads and (yield from self._sweep(slabs)):
+        self._forget_denied(do)
+        if self._repack(slabs, do) or (not lacks_heads and self._sweep(slabs, do)):
             return True
         least = self.free + slabs - self.space if lacks_heads else slabs
-        return (yield Grow(least, least + self.capacity // 4, optional=True))
+        return do.grow(least, least + self.capacity // 4, optional=True)
 
-    def _free_counted(self, edges: int, allowance: int) -> Steps:
+    def _free_counted(self, edges: int, allowance: int, batch: Any, do: Actions) -> int:
         """Count the slabs that a batch needs, and get them, and ``allowance`` if possible; returns their number."""
-        need = yield CountBatch()
-        if self.free < need and (yield from self._repack(need + self.capacity // 8)):
-            need = yield CountBatch()
-        if not (yield from self._sweep(need)):
+        need = do.count_batch(batch)
+        if self.free < need and self._repack(need + self.capacity // 8, do):
+            need = do.count_batch(batch)
+        if not self._sweep(need, do):
             more = self.capacity // (4 if self.inserted else SLACK) + MIN_SLABS  # a bulk build: no more than it takes
-            while self.free < need and not (yield Grow(need, need + more, optional=False)):
-                need = yield CountBatch()  # chains that were trimmed have fewer free slots
+            while self.free < need and not do.grow(need, need + more, optional=False):
+                need = do.count_batch(batch)  # chains that were trimmed have fewer free slots
         lack = need + allowance - self.free
         if self.denied:
             lack = max(lack, allowance - self.space)  # heads come from the end
         if lack > 0 and self.inserted and self.warps:
-            yield Grow(self.free + lack, self.free + lack, optional=True)
-        yield from self._forget_denied()
+            do.grow(self.free + lack, self.free + lack, optional=True)
+        self._forget_denied(do)
         return need
 
-    def _forget_denied(self) -> Steps:
+    def _forget_denied(self, do: Actions) -> None:
         if self.denied:
-            yield ForgetDenied()
+            do.forget_denied()
             self.denied = 0
 
-    def _repack(self, unused: int) -> Steps:
+    def _repack(self, unused: int, do: Actions) -> bool:
         """Repack a pool that has many holes, which heads cannot use (on CUDA: mostly holes); returns whether it was."""
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
-        return (yield Repack(unused))
+        return do.repack(unused)
 
-    def _sweep(self, need: int) -> Steps:
+    def _sweep(self, need: int, do: Actions) -> bool:
         """List the free slabs for reuse if they are many; returns whether there are ``need`` now."""
         if self.freed and (self.free + self.freed >= need or 8 * self.freed >= self.capacity):
-            yield Sweep(self.freed + self.listed)
+            do.sweep(self.freed + self.listed)
         return self.free >= need

@@ -9,15 +9,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.backends.slabhash import ledger as steps
+from suricate.backends.slabhash import ledger as numbers
 from suricate.backends.slabhash.budget import Budget
 from suricate.backends.slabhash.kernels import GuardedBatch
 from suricate.backends.slabhash.layout import DENIED
-from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation, Steps
+from suricate.backends.slabhash.ledger import POLL_AFTER, Demand, Ledger, Reservation
 from suricate.backends.slabhash.pool import VERTEX_BYTES, Pool, Tables
 from suricate.base.devices import Array
 from suricate.base.types import Outcome
@@ -82,7 +82,7 @@ class Supply:
         ledger.queued(edges)
         if not ledger.warps:
             self.read()
-        if demand.sized and 2 * self._stored() < ledger.inserted:
+        if demand.sized and 2 * self.count_edges() < ledger.inserted:
             with suppress(Exception):  # most were duplicates, as events that repeat an edge: optional, the batch is in
                 self.compact()
 
@@ -125,7 +125,7 @@ class Supply:
             left = edges - done
             kept = min(reservation.kept, left)
             try:
-                reservation.kept, reservation.quota = self._run(self.ledger.provide_more(left, kept))
+                reservation.kept, reservation.quota = self.ledger.provide_more(left, kept, self)
             except Exception:  # rehashing is optional, and in the middle of a batch nothing may be raised
                 reservation.kept, reservation.quota = kept, -1
             done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
@@ -221,7 +221,7 @@ class Supply:
         if not self._budget.allows(scratch):
             scratch = self._kernels.scratch_bytes(slabs, edges)
         with self._budget.allocating(scratch):
-            return self._run(self.ledger.provide(edges), batch)
+            return self.ledger.provide(edges, batch, self)
 
     def reserve(self, edges: int) -> None:
         """Reserve slabs and scratch memory for any ``edges`` edges, at their worst."""
@@ -234,7 +234,7 @@ class Supply:
         capacity = ledger.capacity + ledger.worst_case(edges) + ledger.allowance(edges)
         capacity += capacity // 16  # see Ledger.provide_for()
         with self._budget.allocating(kernels.scratch_bytes(slabs, edges) + kernels.counting_bytes(slabs, capacity)):
-            self._run(ledger.provide_for(edges))
+            ledger.provide_for(edges, self)
         ledger.promise(edges)
         kernels.cache_scratch(self._pool.slabs, edges)
 
@@ -242,11 +242,11 @@ class Supply:
         """Get slabs for any ``edges`` single edges to come, without scratch memory."""
         self.read()
         self._drop_cache()
-        self._run(self.ledger.provide_for(edges))
+        self.ledger.provide_for(edges, self)
 
     def compact(self) -> None:
         """Give every vertex buckets for its degree, and cut the pool to what that takes."""
-        stored, vertices = self._stored(), self.ledger.num_vertices
+        stored, vertices = self.count_edges(), self.ledger.num_vertices
         self._kernels.forget()
         if stored:
             with self._budget.allocating(4 * vertices):
@@ -269,7 +269,7 @@ class Supply:
         if not ledger.warps:
             self.read()
             if ledger.is_scattered:
-                self._sweep(ledger.freed + ledger.listed)
+                self.sweep(ledger.freed + ledger.listed)
 
     def rebuild(self, sizing: Sizing) -> int:
         """Size the buckets of all vertices, and move all edges to them; return the slabs that the batch may need.
@@ -315,63 +315,67 @@ class Supply:
                 return kernels.count_moves(self._pool.slabs, plan, heads), 0
         if batch is None or stored:
             return most, 0
-        is_counted = coming >= steps.COUNTED_FROM or budget.limit is not None
-        if is_counted and coming >= steps.BULK_LOAD * ledger.num_vertices and budget.allows(size):
+        is_counted = coming >= numbers.COUNTED_FROM or budget.limit is not None
+        if is_counted and coming >= numbers.BULK_LOAD * ledger.num_vertices and budget.allows(size):
             with budget.allocating(size):
                 most = kernels.count_batch(plan, heads, batch, fresh=True)
-        return most, (heads + most) // steps.SLACK + steps.MIN_SLABS
+        return most, (heads + most) // numbers.SLACK + numbers.MIN_SLABS
 
     def _drop_cache(self) -> None:
         """Have the kernels drop scratch memory before it is accounted for again, where there is a limit."""
         if self._budget.limit is not None:
             self._kernels.forget()
 
-    def _stored(self) -> int:
-        """Return the number of edges; waits for the device."""
+    # -- what the ledger asks for, see ``ledger.Actions`` --------------------------------------------------------------
+
+    def forget_denied(self) -> None:
+        """See :meth:`Actions.forget_denied`."""
+        self._pool.slabs.counters[DENIED : DENIED + 1].fill(0)
+
+    def count_edges(self) -> int:
+        """See :meth:`Actions.count_edges`; waits for the device."""
         return self._kernels.count_edges(self._pool.slabs)
 
-    # -- the steps of the ledger ---------------------------------------------------------------------------------------
-
-    def _run(self, plan: Steps, batch: GuardedBatch | None = None) -> Any:
-        """Do what the ledger asks for until it has what it wants; return that."""
-        answer: Any = None
-        while True:
-            try:
-                step = plan.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = self._do(step, batch)
-
-    def _do(self, step: NamedTuple, batch: GuardedBatch | None) -> Any:
-        """Do one step; return its answer."""
-        match step:
-            case steps.Read():
-                self.read()
-            case steps.ForgetDenied():
-                self._pool.slabs.counters[DENIED : DENIED + 1].fill(0)
-            case steps.CountEdges():
-                return self._stored()
-            case steps.CountBatch():
-                assert batch is not None
-                return self._count(batch)
-            case steps.Sweep(length):
-                self._sweep(length)
-            case steps.Grow():
-                return self._grow(step)
-            case _:
-                try:
-                    return self._size(step, batch)
-                except CapacityError:
-                    return None
-        return None
-
-    def _count(self, batch: GuardedBatch) -> int:
+    def count_batch(self, batch: GuardedBatch) -> int:
+        """See :meth:`Actions.count_batch`."""
         slabs, bump = self._pool.slabs, self.ledger.capacity - self.ledger.space
         with self._budget.allocating(self._kernels.counting_bytes(slabs, bump)):
             return self._kernels.count_batch(slabs, bump, batch, fresh=False)
 
-    def _sweep(self, length: int) -> None:
-        """List the free slabs for reuse, if there is memory for that."""
+    def size_for_batch(self, batch: GuardedBatch, later: int) -> int | None:
+        """See :meth:`Actions.size_for_batch`."""
+        count = self.count_edges if self.ledger.inserted else int
+        return self._size(lambda: Sizing(self._expected(batch), count(), batch, later=later))
+
+    def size_ahead(self, batch: GuardedBatch, stored: int, unused: int, growth: float) -> bool:
+        """See :meth:`Actions.size_ahead`."""
+        return self._size(lambda: Sizing(self._expected(batch), stored, unused=unused, growth=growth)) is not None
+
+    def repack(self, unused: int) -> bool:
+        """See :meth:`Actions.repack`; within the first batch, too, whose edges are counted once it is in."""
+        degrees = partial(self._pool.degrees, self.ledger.num_vertices)
+        if self._size(lambda: Sizing(degrees(), self.count_edges(), unused=unused)) is None:
+            return False
+        self.read()
+        return True
+
+    def _expected(self, batch: GuardedBatch) -> Array:
+        """Return the degrees of all vertices with a batch."""
+        ledger, pool = self.ledger, self._pool
+        expected = (pool.degrees if ledger.inserted else pool.no_degrees)(ledger.num_vertices)
+        self._kernels.count_sources(batch, expected)
+        return expected
+
+    def _size(self, sizing: Callable[[], Sizing]) -> int | None:
+        """Size all buckets again: see :meth:`rebuild`; return None without memory, with nothing changed."""
+        try:
+            with self._budget.allocating(4 * self.ledger.num_vertices):
+                return self.rebuild(sizing())
+        except CapacityError:
+            return None
+
+    def sweep(self, length: int) -> None:
+        """See :meth:`Actions.sweep`; nothing is listed if there is no memory for that."""
         self._kernels.forget()
         try:
             slabs = self._pool.with_free_list(length)
@@ -381,14 +385,14 @@ class Supply:
         self._pool.adopt(slabs)
         self.read()
 
-    def _grow(self, step: steps.Grow) -> bool:
+    def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
+        """See :meth:`Actions.grow`."""
         capacity, free = self._pool.slabs.capacity, self.ledger.free
         self._kernels.forget()  # what it has cached would count while both pools are there
-        wanted, least = capacity + max(0, step.wanted - free), capacity + step.least - free
         try:
-            slabs = first_that_fits(self._pool.grown, wanted, least)
+            slabs = first_that_fits(self._pool.grown, capacity + max(0, wanted - free), capacity + least - free)
         except CapacityError:
-            if not (step.optional or self._trim_all(step.least)):
+            if not (optional or self._trim_all(least)):
                 raise
             return False
         self._pool.adopt(slabs)
@@ -402,27 +406,5 @@ class Supply:
             self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)
             self.read()
             if ledger.free < least:
-                self._sweep(ledger.freed + ledger.listed)
+                self.sweep(ledger.freed + ledger.listed)
         return ledger.free >= least
-
-    def _size(self, step: NamedTuple, batch: GuardedBatch | None) -> int | bool:
-        """Size all buckets again; raises ``CapacityError`` before anything has changed."""
-        vertices = self.ledger.num_vertices
-        with self._budget.allocating(4 * vertices):
-            # Within the first batch, whose edges count once it is in, the pool may be packed again.
-            is_empty = not self.ledger.inserted and not isinstance(step, steps.Repack)
-            expected = self._pool.no_degrees(vertices) if is_empty else self._pool.degrees(vertices)
-            if batch is not None and not isinstance(step, steps.Repack):
-                self._kernels.count_sources(batch, expected)
-            match step:
-                case steps.Repack(unused):
-                    self.rebuild(Sizing(expected, self._stored(), unused=unused))
-                    self.read()
-                    return True
-                case steps.SizeForBatch(later):
-                    stored = self._stored() if self.ledger.inserted else 0
-                    return self.rebuild(Sizing(expected, stored, batch, later=later))
-                case steps.SizeAhead(stored, unused, growth):
-                    self.rebuild(Sizing(expected, stored, unused=unused, growth=growth))
-                    return True
-        raise TypeError(f"no step of the ledger: {step!r}")

@@ -288,8 +288,7 @@ def test_cached_scratch_memory_is_not_counted_twice(case: Any) -> None:
     budget.limit = k.scratch_bytes(case.slabs, EDGES)
     k.cache_scratch(case.slabs, EDGES)
     assert budget.held == budget.limit
-    ledger.provide = lambda edges: iter(())  # type: ignore[assignment,method-assign]
-    supply._run = lambda plan, batch: "provided"  # type: ignore[assignment,method-assign]
+    ledger.provide = lambda edges, batch, do: "provided"  # type: ignore[assignment,method-assign]
     assert supply._provide(batch) == "provided"
     assert budget.held == 0
     k.scratch(case.slabs, EDGES)

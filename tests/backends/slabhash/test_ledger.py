@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from suricate.backends.slabhash import ledger as steps
+from suricate.backends.slabhash import ledger as numbers
 from suricate.backends.slabhash.layout import BUMP, DENIED, FREED, LISTED, NUM_COUNTERS, TAKEN, TOUCHED
 from suricate.backends.slabhash.ledger import Arrived, Ledger
 
@@ -34,25 +34,22 @@ def ledger(
 
 
 class Script:
-    """Carries steps out on numbers, as scripted, and notes which they were."""
+    """Does what a ledger asks for on numbers, as scripted, and notes what it was."""
 
-    def __init__(self, books: Ledger, **answers: Any) -> None:
+    def __init__(self, books: Ledger, **answers: Callable[..., Any]) -> None:
         self.books, self.answers, self.taken = books, answers, []
 
-    def run(self, plan: Any) -> Any:
-        answer = None
-        while True:
-            try:
-                step = plan.send(answer)
-            except StopIteration as end:
-                return end.value
-            self.taken.append(type(step).__name__)
-            answer = self.answers.get(type(step).__name__, lambda books, step: None)(self.books, step)
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def act(*args: Any, **named: Any) -> Any:
+            self.taken.append(name)
+            return self.answers.get(name, lambda *args, **named: None)(self.books, *args, **named)
+
+        return act
 
 
-def grows(books: Ledger, step: NamedTuple) -> bool:
-    """Carry out ``Grow``."""
-    books.grown(books.capacity + step.wanted - books.free)  # type: ignore[attr-defined]
+def grows(books: Ledger, least: int, wanted: int, *, optional: bool) -> bool:
+    """Grow the pool until ``wanted`` slabs are free."""
+    books.grown(books.capacity + wanted - books.free)
     return True
 
 
@@ -117,14 +114,14 @@ def test_tickets_wrap_around() -> None:
 
 def test_an_empty_demand_has_a_ticket_of_its_own() -> None:
     books = ledger(1000, bump=500, hashing=False)
-    demand = steps.Demand(5, 0, 0, 0, 0, 0)
+    demand = numbers.Demand(5, 0, 0, 0, 0, 0)
     assert books.reserve(demand).ticket != books.reserve(demand).ticket
 
 
 @pytest.mark.parametrize(("edges", "capacity", "in_advance", "ahead"), [
     (50, 10_000, 50 // KEYS + 1, 1),  # small for the pool: a slab per lane
     (500, 10_000, 0, 0),
-    (steps.CHUNK_FROM, 10**9, steps.MAX_UNUSED_PER_WARP * WARPS, steps.CHUNK),  # large: chunks for warps
+    (numbers.CHUNK_FROM, 10**9, numbers.MAX_UNUSED_PER_WARP * WARPS, numbers.CHUNK),  # large: chunks for warps
 ])  # fmt: skip
 def test_slabs_taken_in_advance(edges: int, capacity: int, in_advance: int, ahead: int) -> None:
     books = ledger(capacity, bump=10**5 if capacity > 10**6 else 1000)
@@ -159,9 +156,9 @@ def test_promised_edges_are_kept_out_of_the_quota() -> None:
 
 def test_a_batch_larger_than_the_store_is_sized_for_first() -> None:
     books = ledger(64, bump=10)
-    script = Script(books, SizeForBatch=lambda books, step: books.rebuilt(900, 100, 50) or 700)
-    demand = script.run(books.provide(5000))
-    assert script.taken == ["SizeForBatch"]
+    script = Script(books, size_for_batch=lambda books, batch, later: books.rebuilt(900, 100, 50) or 700)
+    demand = books.provide(5000, None, script)
+    assert script.taken == ["size_for_batch"]
     assert (demand.need, demand.sized) == (700, True)
 
 
@@ -169,20 +166,20 @@ def test_the_ladder_of_a_full_pool_on_the_cpu() -> None:
     """Nothing is listed and nothing is a hole: count, and grow by what is needed, at least a quarter."""
     books = ledger(1000, bump=990, warps=0)
     books.inserted = 5000
-    script = Script(books, Read=lambda books, step: None, CountBatch=lambda books, step: 40, Grow=grows)
-    demand = script.run(books.provide(500))
-    assert script.taken == ["Read", "CountBatch", "Grow"]
+    script = Script(books, count_batch=lambda books, batch: 40, grow=grows)
+    demand = books.provide(500, None, script)
+    assert script.taken == ["read", "count_batch", "grow"]
     assert demand.need == 40
-    assert books.capacity == 1000 + 40 + 250 + steps.MIN_SLABS - 10
+    assert books.capacity == 1000 + 40 + 250 + numbers.MIN_SLABS - 10
 
 
 def test_the_ladder_of_a_full_pool_on_cuda() -> None:
     """A batch that any pool of this size can take does not have to be counted."""
     books = ledger(10_000, bump=9990)
     books.has_deleted = True
-    script = Script(books, Grow=grows)
-    demand = script.run(books.provide(500))
-    assert script.taken == ["Read", "Grow"]
+    script = Script(books, grow=grows)
+    demand = books.provide(500, None, script)
+    assert script.taken == ["read", "grow"]
     assert books.free >= demand.need + demand.quota
     assert not demand.sized
 
@@ -190,25 +187,25 @@ def test_the_ladder_of_a_full_pool_on_cuda() -> None:
 def test_a_growing_store_on_cuda_is_sized_ahead() -> None:
     books = ledger(10_000, bump=9990)
 
-    def size(books: Ledger, step: NamedTuple) -> bool:
-        assert step.growth > 1  # type: ignore[attr-defined]
+    def size(books: Ledger, batch: None, stored: int, unused: int, growth: float) -> bool:
+        assert growth > 1
         books.rebuilt(10**6, 9000, 50_000)
         return True
 
-    script = Script(books, CountEdges=lambda books, step: 50_000, SizeAhead=size)
-    script.run(books.provide(5000))
-    assert script.taken == ["Read", "CountEdges", "SizeAhead"]
+    script = Script(books, count_edges=lambda books: 50_000, size_ahead=size)
+    books.provide(5000, None, script)
+    assert script.taken == ["read", "count_edges", "size_ahead"]
 
 
 def test_freed_slabs_are_swept_before_the_pool_grows() -> None:
     books = ledger(10_000, bump=9990, freed=1300, warps=0)
 
-    def sweep(books: Ledger, step: NamedTuple) -> None:
-        books.record(counters(bump=9990, listed=step.length), 10_000)  # type: ignore[attr-defined]
+    def sweep(books: Ledger, length: int) -> None:
+        books.record(counters(bump=9990, listed=length), 10_000)
 
-    script = Script(books, CountBatch=lambda books, step: 1200, Sweep=sweep)
-    assert script.run(books.provide(3000)).need == 1200
-    assert script.taken == ["Read", "CountBatch", "Sweep"]
+    script = Script(books, count_batch=lambda books, batch: 1200, sweep=sweep)
+    assert books.provide(3000, None, script).need == 1200
+    assert script.taken == ["read", "count_batch", "sweep"]
 
 
 @pytest.mark.parametrize("freed", [2500, 9000])
@@ -216,18 +213,18 @@ def test_a_pool_with_many_holes_is_repacked(freed: int) -> None:
     books = ledger(10_000, bump=9990, freed=freed, warps=0)
     script = Script(
         books,
-        CountBatch=lambda books, step: 3000,
-        Repack=lambda books, step: books.rebuilt(9000, 990, 5000) or True,
+        count_batch=lambda books, batch: 3000,
+        repack=lambda books, unused: books.rebuilt(9000, 990, 5000) or True,
     )
-    script.run(books.provide(3000))
-    assert script.taken == ["Read", "CountBatch", "Repack", "CountBatch"]
+    books.provide(3000, None, script)
+    assert script.taken == ["read", "count_batch", "repack", "count_batch"]
 
 
 def test_denied_slabs_are_forgotten_once_they_are_there() -> None:
     books = ledger(10_000, bump=1000, denied=10)
     script = Script(books)
-    demand = script.run(books.provide(100))
-    assert script.taken == ["Read", "ForgetDenied"]
+    demand = books.provide(100, None, script)
+    assert script.taken == ["read", "forget_denied"]
     assert demand.quota >= 20
     assert books.denied == 0
 
@@ -236,10 +233,10 @@ def test_heads_do_not_come_from_the_free_list() -> None:
     """Rehashing lacks slabs, all free ones are listed: only growing helps, a sweep does not."""
     books = ledger(10_000, bump=9990, listed=6000, denied=100, freed=3)
     books.has_deleted = True
-    script = Script(books, Grow=grows, Repack=lambda books, step: False)
-    script.run(books.provide(100))
-    assert script.taken[-1] == "Grow"
-    assert "Sweep" not in script.taken
+    script = Script(books, grow=grows, repack=lambda books, unused: False)
+    books.provide(100, None, script)
+    assert script.taken[-1] == "grow"
+    assert "sweep" not in script.taken
     assert books.space >= 100
 
 
@@ -247,28 +244,28 @@ def test_within_a_batch_only_heads_come_from_the_end() -> None:
     """The slabs of the edges may be listed ones: nothing grows for them."""
     books = ledger(10_000, bump=9000, listed=3000, warps=0)
     script = Script(books)
-    need, quota = script.run(books.provide_more(300, 2000))
+    need, quota = books.provide_more(300, 2000, script)
     assert (need, quota) == (2000, books.allowance(300))
-    assert script.taken == ["Read"]
+    assert script.taken == ["read"]
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_within_a_batch_slabs_are_optional(fails: bool) -> None:
     books = ledger(1000, bump=990, warps=0, denied=40)
-    answers: dict[str, Callable[..., Any]] = {} if fails else {"Grow": grows}
+    answers: dict[str, Callable[..., Any]] = {} if fails else {"grow": grows}
     script = Script(books, **answers)
-    need, quota = script.run(books.provide_more(300, 8))
+    need, quota = books.provide_more(300, 8, script)
     assert need == 8
     assert (quota < 0) == fails
 
 
 def test_reserving_grows_once() -> None:
     books = ledger(1000, bump=990)
-    script = Script(books, Grow=grows)
-    script.run(books.provide_for(5000))
-    assert script.taken == ["Read", "Grow"]
-    script.run(books.provide_for(5000))
-    assert script.taken == ["Read", "Grow"]
+    script = Script(books, grow=grows)
+    books.provide_for(5000, script)
+    assert script.taken == ["read", "grow"]
+    books.provide_for(5000, script)
+    assert script.taken == ["read", "grow"]
     assert books.free >= books.worst_case(5000) + books.allowance(5000)
 
 
