@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -60,27 +61,14 @@ class HornetCpu:
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """See :meth:`HornetKernels.insert`."""
         report_insertion(batch, graph.weight, weight, report)
-        if plan is not None:
-            assert isinstance(plan, CpuPlan)
-            shares, more = _shares(graph, plan), (weight, self._ascending)
-            threads.run(loops.apply_insert, [
-                (*share, batch.keys[part], batch.order[part], batch.kind[part], *more)
-                for share, part in zip(shares, plan.parts, strict=True)
-            ])  # fmt: skip
-            _add_up(graph, shares)
+        _carry_out(graph, plan, loops.apply_insert, (batch.keys, batch.order, batch.kind), weight, self._ascending)
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
         """See :meth:`HornetKernels.delete`."""
         report_deletion(batch, graph.weight, report)
-        if plan is not None:
-            assert isinstance(plan, CpuPlan)
-            shares, more = _shares(graph, plan), (plan.may_shrink, self._ascending)
-            threads.run(loops.apply_delete, [
-                (*share, batch.keys[part], batch.kind[part], batch.slot[part], *more)
-                for share, part in zip(shares, plan.parts, strict=True)
-            ])  # fmt: skip
-            _add_up(graph, shares)
+        more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
+        _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)
         return True
 
     free_vertices = staticmethod(loops.free_vertices)
@@ -96,6 +84,20 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int, may_shrink: bool = Tr
     counts = taken.sum(axis=1).tolist() if len(parts) > 1 else []
     memory = [(*np.zeros((2, COUNTERS), np.int64), np.empty(count, np.uint32)) for count in counts]
     return CpuPlan(parts, taken, freed, may_shrink, memory)
+
+
+def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array, ...], *more: Any) -> None:
+    """Carry a plan out, if there is one, by a loop over each part of ``entries``; add up what they have counted."""
+    if plan is None:
+        return
+    assert isinstance(plan, CpuPlan)
+    shares = _shares(graph, plan)
+    calls = zip(shares, plan.parts, strict=True)
+    threads.run(loop, [(*share, *(array[part] for array in entries), *more) for share, part in calls])
+    for gives, _ in shares:
+        if gives is not graph:
+            graph.counters[EDGES] += gives.counters[EDGES]
+            graph.counters[GROW:] += gives.counters[GROW:]
 
 
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
@@ -124,11 +126,3 @@ def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
         gives.append(graph._replace(counters=own))
         height += freed
     return list(zip(gives, takes, strict=True))
-
-
-def _add_up(graph: Graph, shares: list[tuple[Graph, Graph]]) -> None:
-    """Add the edges and pressures that parts have counted to those of the graph."""
-    for gives, _ in shares:
-        if gives is not graph:
-            graph.counters[EDGES] += gives.counters[EDGES]
-            graph.counters[GROW:] += gives.counters[GROW:]
