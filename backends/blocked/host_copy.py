@@ -8,7 +8,7 @@ number of batches may change the other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,18 +19,11 @@ from suricate.backends.blocked.pool import BlockedPool
 from suricate.base.devices import Array
 from suricate.primitives import bits_dtype
 
+if TYPE_CHECKING:
+    from suricate.cuda.staging import Staging
+
 ALIGNMENT = 8  #: of the arrays of a packet, in bytes
 Buffer = Callable[[int], Array]  #: returns uint8[size]
-
-
-class Memory(Protocol):
-    """Memory of the host for packets that kernels of the store's device read."""
-
-    def __call__(self, size: int) -> np.ndarray:
-        """Return ``uint8[size]``."""
-
-    def queued(self) -> None:
-        """Note that the kernels that read the memory given out are queued."""
 
 
 class HostCopy:
@@ -48,7 +41,7 @@ class HostCopy:
         downloaded: bytes copied from the store to the host so far.
     """
 
-    def __init__(self, host: BlockedPool, pool: BlockedPool, kernels: BlockedKernels, staging: Memory) -> None:
+    def __init__(self, host: BlockedPool, pool: BlockedPool, kernels: BlockedKernels, staging: Staging) -> None:
         self.host, self.pool, self._kernels, self._staging = host, pool, kernels, staging
         self.ahead: str | None = None
         self.uploaded = self.downloaded = 0

@@ -168,8 +168,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.insert`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, weight, guard, inserting=True)
-        if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
-            outcome = self._new_outcome(len(src))
+        if (scratch := self._scratch(len(src))) is not None and not self.is_invalid(guard):
+            outcome = self.new_outcome(len(src))
             given = src, dst, self.bits(weight)
             if self.kernels.small.insert(self.pool.graph, *given, *self._report(outcome), *scratch):
                 return outcome
@@ -180,8 +180,8 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """See :meth:`suricate.store.Store.delete`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, None, guard, inserting=False)
-        if (scratch := self._scratch(len(src))) is not None and not self._is_invalid(guard):
-            outcome = self._new_outcome(len(src))
+        if (scratch := self._scratch(len(src))) is not None and not self.is_invalid(guard):
+            outcome = self.new_outcome(len(src))
             if self.kernels.small.delete(self.pool.graph, src, dst, *self._report(outcome), *scratch):
                 return outcome
         self._on_device(changes=True)
@@ -255,7 +255,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         """Apply a batch to the mirror; the outcome lies where the batch does."""
         device = self.device
         if guard is not None and int(guard[0]):
-            return self._new_outcome(len(src))._replace(status=device.xp.zeros(len(src), np.uint8))
+            return self.new_outcome(len(src))._replace(status=device.xp.zeros(len(src), np.uint8))
         batch = [None if part is None else on_host(part) for part in (src, dst, weight)]
         if inserting and self.log is not None:
             with out_of_memory(self.name):
@@ -352,18 +352,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
-    def queued(self, inserted: int, deleted: int) -> None:
-        """Note a queued batch, see :meth:`BatchStore.queued`, and request the exact counters only when needed.
-
-        That takes time, so it is done when the bounds of the edge count have become loose, or when the pool may be too
-        small for more batches of this size.
-        """
-        if self.device.is_cuda:
-            updates, counters = inserted + deleted, self.counters
-            counters.charge(inserted, deleted)
-            loose = 64 * int(counters.unseen[0] + counters.unseen[1]) > self.edge_bound()
-            if loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks:
-                counters.post(self.counters_array())
+    def is_behind(self, updates: int) -> bool:
+        """See :meth:`BatchStore.is_behind`: when bounds are loose, or too high for more batches of this size."""
+        inserted, deleted = self.counters.unseen.tolist()
+        loose = 64 * (inserted + deleted) > self.edge_bound()
+        return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
         """See :meth:`BatchStore.apply_insertion`."""

@@ -15,8 +15,6 @@ from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, LocatedBatch, R
 from suricate.primitives.sorting import can_sort
 from suricate.store.locating import locate_ascending
 
-DELETES_IN_PLACE = True
-
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
     """See :meth:`CpuKernels.locate`."""

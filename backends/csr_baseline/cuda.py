@@ -39,8 +39,6 @@ def programs(store: Store) -> list[Program]:
 class CsrCuda:
     """The functions of :class:`CsrKernels` for one store."""
 
-    DELETES_IN_PLACE = False
-
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
         self._barrier, self._scratch = GridBarrier(device), Scratch(device)

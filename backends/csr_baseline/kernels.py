@@ -16,8 +16,6 @@ class CsrKernels(Protocol):
     place.
     """
 
-    DELETES_IN_PLACE: bool
-
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Merge ``graph`` and the absent entries into the target, replace weights, and report."""
 

@@ -83,13 +83,9 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         """Return the number of edges, ``int64[1]`` where it is kept: the last of the offsets."""
         return self.pool["offsets"][-1:]
 
-    def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; the number is requested when the bound has become loose."""
-        if self.device.is_cuda:
-            known, unseen = self.counters.values, self.counters.unseen
-            self.counters.charge(inserted, deleted)
-            if ledger.is_behind(int(known[0]), int(unseen[0])):
-                self.counters.post(self.counters_array())
+    def is_behind(self, updates: int) -> bool:
+        """See :meth:`BatchStore.is_behind`: when the bound has become loose."""
+        return ledger.is_behind(int(self.counters.values[0]), int(self.counters.unseen[0]))
 
     def used(self) -> dict[str, int]:
         """See :meth:`BatchStore.used`."""
@@ -133,8 +129,8 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             self.pool.replace(reservation.target)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Rebuild | None:
-        """See :meth:`BatchStore.reserve_deletion`."""
-        if self.kernels.DELETES_IN_PLACE:
+        """See :meth:`BatchStore.reserve_deletion`; the CPU deletes in place."""
+        if not self.device.is_cuda:
             return None
         bound = self.edge_bound()
         return Rebuild(self.pool.target(bound), bound)

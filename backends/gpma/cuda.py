@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from suricate.backends.gpma.layout import CHANGES, GRAPH, TOUCHED, Graph
-from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS, program, programs
+from suricate.backends.gpma.layout import CHANGES, CONSTANTS, GRAPH, TAKING, TOUCHED, UPDATE, WORK, Graph
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
 from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.program import Program
+from suricate.cuda.structs import joined
 from suricate.intake.batches import DeviceBatch
-from suricate.intake.ingest import UnvalidatedBatch
+from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
 from suricate.primitives import cuda as shared
 from suricate.primitives.changing import Scratch, address
-from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, weight_bits
+from suricate.primitives.cuda import BLOCK, launch, packed, packed_batch, store_program, weight_bits
 from suricate.primitives.located import LOOKUP, LocatedBatch, Report
+from suricate.store import Store, sorter
 
-__all__ = ["GpmaCuda", "programs"]
-
+HERE = Path(__file__).parent / "device"
+UPDATE_ARGUMENTS = joined(GRAPH.packer, UPDATE.packer)
+TAKING_ARGUMENTS = joined(COPIES.packer, GRAPH.packer, TAKING.packer, UNVALIDATED)
 WARP = 32
 WARPS = BLOCK // WARP
 WALKERS = 132 * 8 * BLOCK  #: threads of kernels that walk all leaves, or a list whose length only the device knows
 MOST_FINDING = 1 << 16  #: blocks of a loop over queries
 BARRIERS = 2  #: of the grid in an update that are counted on the host
 CLEAR_BARRIERS = 1
+
+
+@cache
+def program(source: str, bits: int, variant: BatchKind | None = None, *, cooperative: bool = False) -> Program:
+    """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
+    numbers, structs = {**CONSTANTS, "THREADS": BLOCK}, (WORK, GRAPH, UPDATE, CHANGES, TAKING)
+    defines = variant.defines() if variant else ()
+    return store_program(HERE / source, bits, numbers, structs, cooperative=cooperative, defines=defines)
+
+
+def programs(store: Store) -> list[Program]:
+    """Return all programs that ``store`` launches."""
+    dtype = store.weight_dtype
+    bits, plain = weight_bits(dtype), sample_variants(None)
+    own = [program("gpma.cu", bits), program("rebuild.cu", bits), program("update.cu", bits, cooperative=True)]
+    mirrored = sample_variants("float32")[1]
+    taking = [
+        program("unvalidated.cu", bits, variant, cooperative=together)
+        for variant in (plain[0], mirrored)
+        for together in (False, True)
+    ]
+    return [*own, *taking, *sorter.programs(dtype)]
 
 
 class CudaPlan(NamedTuple):

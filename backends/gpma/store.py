@@ -106,12 +106,9 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         leaves = self.pool.leaves
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
-    def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; the counters are requested when the bound has become loose."""
-        if self.device.is_cuda:
-            self.counters.charge(inserted, deleted)
-            if ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist())):
-                self.counters.post(self.counters_array())
+    def is_behind(self, updates: int) -> bool:
+        """See :meth:`BatchStore.is_behind`: when the bound has become loose."""
+        return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def reads_addresses(self) -> bool:
         """See :meth:`BatchStore.reads_addresses`."""
@@ -199,8 +196,8 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         if self._strict:
             return super().delete(src, dst, guard=guard)
         with out_of_memory(self.name):
-            outcome = self._new_outcome(len(src))
-        if len(src) and not self._is_invalid(guard):
+            outcome = self.new_outcome(len(src))
+        if len(src) and not self.is_invalid(guard):
             self.kernels.clear_edges(self.pool.graph, src, dst, guard, self._report(outcome))
             self.queued(0, len(src))
         return outcome

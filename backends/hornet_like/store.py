@@ -244,15 +244,13 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._allowance = self._stack_allowance = 0
         self._uncovered = 1 << 62
 
-    def queued(self, inserted: int, deleted: int) -> None:
-        """See :meth:`BatchStore.queued`; counters are requested before the allowance is used up."""
-        if self.device.is_cuda:
-            self.counters.charge(inserted, deleted)
-            updates = inserted + deleted
-            self._since_post += updates
-            if self._allowance < AHEAD // 4 * updates and self._since_post > min(self.edge_bound() // 64, 8 * updates):
-                self.counters.post(self.counters_array())
-                self._since_post = 0
+    def is_behind(self, updates: int) -> bool:
+        """See :meth:`BatchStore.is_behind`: before the allowance is used up."""
+        self._since_post += updates
+        if self._allowance >= AHEAD // 4 * updates or self._since_post <= min(self.edge_bound() // 64, 8 * updates):
+            return False
+        self._since_post = 0
+        return True
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
         """See :meth:`BatchStore.apply`; once a batch was not for this store alone, none is refused after its launch."""

@@ -180,23 +180,10 @@ class SlabHashStore(Store):
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
-    def _weights(self, size: int) -> Array | None:
-        return None if self.weight_dtype is None else self.device.xp.empty(size, self.weight_dtype)
-
-    def _outcome(self, size: int) -> Outcome:
-        """Return the arrays of an outcome: CUDA kernels write every status, those of the CPU only changes."""
-        xp = self.device.xp
-        return Outcome((xp.empty if self.device.is_cuda else xp.zeros)(size, np.uint8), self._weights(size))
-
-    def _answer(self, size: int) -> tuple[Array, Array | None]:
-        return self.device.xp.empty(size, bool), self._weights(size)
-
     def _edge_arrays(self, size: int) -> EdgeList:
         xp = self.device.xp
-        return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), self._weights(size))
-
-    def _held_back(self, guard: Array | None) -> bool:
-        return guard is not None and not self.device.is_cuda and bool(guard[0])
+        weight = None if self.weight_dtype is None else xp.empty(size, self.weight_dtype)
+        return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), weight)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
         """Insert edges; see :meth:`suricate.store.Store.insert`."""
@@ -204,8 +191,8 @@ class SlabHashStore(Store):
         supply = self.supply
         if edges <= FEW and self._adds_few and guard is None and (few := supply.insert_few(src, dst, weight)):
             return few
-        outcome = self.budget.made(self._outcome, edges)
-        if edges and not self._held_back(guard):
+        outcome = self.budget.made(self.new_outcome, edges)
+        if edges and not self.is_invalid(guard):
             self.plan(edges)
             self.supply.insert(GuardedBatch(src, dst, weight, guard), outcome)
         return outcome
@@ -243,8 +230,8 @@ class SlabHashStore(Store):
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
         """Delete edges; see :meth:`suricate.store.Store.delete`."""
-        outcome = self.budget.made(self._outcome, len(src))
-        if len(src) and not self._held_back(guard):
+        outcome = self.budget.made(self.new_outcome, len(src))
+        if len(src) and not self.is_invalid(guard):
             self.supply.delete(GuardedBatch(src, dst, None, guard), outcome)
         return outcome
 
@@ -252,13 +239,13 @@ class SlabHashStore(Store):
         """Look up an unvalidated batch in the launch that validates it; see :meth:`suricate.store.Store.query`."""
         if isinstance(edges, EdgeList):
             return None
-        found, weight = self._answer(edges.size)
+        found, weight = self.new_answer(edges.size)
         self.fused.find_unvalidated(self.pool.slabs, edges, found, weight)
         return found, weight
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
         """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""
-        found, weight = self.budget.made(self._answer, len(src))
+        found, weight = self.budget.made(self.new_answer, len(src))
         if len(src):
             self.kernels.find(self.slabs, src, dst, found, weight)
         return found, weight

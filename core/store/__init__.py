@@ -193,6 +193,24 @@ class Store(ABC):
         """
         return None
 
+    # -- for backends: arrays of results -------------------------------------------------------------------------------
+
+    def new_outcome(self, size: int) -> Outcome:
+        """Return the outcome of ``size`` edges, to be filled in: ``UNCHANGED`` on the CPU, undefined on CUDA."""
+        return Outcome(*self._results(size, np.uint8))
+
+    def new_answer(self, size: int) -> tuple[Array, Array | None]:
+        """Return what answers ``size`` queries, to be filled in: found (bool) and weights; zero on the CPU."""
+        return self._results(size, bool)
+
+    def _results(self, size: int, kind: type) -> tuple[Array, Array | None]:
+        fresh, dtype = self.device.xp.empty if self.device.is_cuda else np.zeros, self.weight_dtype
+        return fresh(size, kind), None if dtype is None else fresh(size, dtype)
+
+    def is_invalid(self, guard: Array | None) -> bool:
+        """Return whether the guard forbids a batch; on CUDA the kernels look at it."""
+        return guard is not None and not self.device.is_cuda and bool(guard[0])
+
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
 
     def single(self, num_edges: int) -> SingleEdges | None:

@@ -243,7 +243,12 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         """Note upper bounds of the edges that the kernels just queued on CUDA insert and delete."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
-            self.counters.post(self.counters_array())
+            if self.is_behind(inserted + deleted):
+                self.counters.post(self.counters_array())
+
+    def is_behind(self, updates: int) -> bool:
+        """Return whether to request exact counters behind a batch of ``updates`` edges on CUDA, which takes time."""
+        return True
 
     def poll(self) -> None:
         """Update :attr:`counters` from what the device has written so far; does not wait."""
@@ -277,12 +282,6 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
 
-    def new_answer(self, size: int) -> tuple[Array, Array | None]:
-        """Return the arrays that answer ``size`` queries, to be filled in."""
-        xp, dtype = self.device.xp, self.weight_dtype
-        fresh = xp.empty if self.device.is_cuda else xp.zeros
-        return fresh(size, bool), None if dtype is None else fresh(size, dtype)
-
     def bits(self, weight: Array | None) -> Array:
         """Return weights as bit patterns (no copy); ``uint8[0]`` for None."""
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
@@ -290,8 +289,8 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
         """Insert (``ABSENT``) or delete (``PRESENT``) a batch."""
         with out_of_memory(self.name):
-            outcome = self._new_outcome(len(edges.src))
-            if not len(edges.src) or self._is_invalid(guard):
+            outcome = self.new_outcome(len(edges.src))
+            if not len(edges.src) or self.is_invalid(guard):
                 return outcome
             planned = self._planned(*self._sorted(edges.src, edges.dst), guard, kind)
         self._apply(planned, edges, outcome, kind)
@@ -331,16 +330,6 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         if self.sorter is not None:
             return self.sorter.sort(src, dst, self.num_vertices)
         return sort_batch(self.device, src, dst, self.num_vertices)
-
-    def _is_invalid(self, guard: Array | None) -> bool:
-        """Return whether the guard forbids the batch; on CUDA the kernels look at it."""
-        return guard is not None and not self.device.is_cuda and bool(guard[0])
-
-    def _new_outcome(self, size: int) -> Outcome:
-        xp = self.device.xp
-        fresh = xp.empty if self.device.is_cuda else xp.zeros  # the kernels write every status
-        weight = None if self.weight_dtype is None else fresh(size, self.weight_dtype)
-        return Outcome(fresh(size, np.uint8), weight)
 
     # -- memory, marks, copies -----------------------------------------------------------------------------------------
 

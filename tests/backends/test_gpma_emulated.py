@@ -10,7 +10,7 @@ import pytest
 from emulated import GXX, EmulatedStructKernel, launch
 from emulated_store import Twin, batches_of, unchecked
 
-from suricate.backends.gpma import cuda, ledger, programs
+from suricate.backends.gpma import cuda, ledger
 from suricate.backends.gpma.layout import EDGES, MOVED
 from suricate.backends.gpma.store import GpmaStore
 from suricate.base.types import REMOVED
@@ -27,10 +27,10 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(cuda, "StructKernel", EmulatedStructKernel)
     monkeypatch.setattr(cuda, "WALKERS", 512)
     for name, value in {"MOST_WALKED": 64, "LISTED": 8, "FEW": 1, "BY_BLOCK": 6}.items():
-        monkeypatch.setitem(programs.CONSTANTS, name, value)
-    programs.program.cache_clear()
+        monkeypatch.setitem(cuda.CONSTANTS, name, value)
+    cuda.program.cache_clear()
     yield
-    programs.program.cache_clear()
+    cuda.program.cache_clear()
 
 
 class GpmaTwin(Twin):

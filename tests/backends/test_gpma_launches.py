@@ -12,9 +12,9 @@ from emulated_store import batches_of
 from launches import FakeStructKernel, array, batch_of, bits, check_launch, fake_cupy, fake_device
 
 from suricate.backends.gpma import cpu, cuda, ledger
+from suricate.backends.gpma.cuda import TAKING_ARGUMENTS, UPDATE_ARGUMENTS
 from suricate.backends.gpma.kernels import GpmaKernels
 from suricate.backends.gpma.layout import CHANGES, COUNTERS, GRAPH, PAGE, UPDATE, WORK, Graph
-from suricate.backends.gpma.programs import TAKING_ARGUMENTS, UPDATE_ARGUMENTS
 from suricate.backends.gpma.store import GpmaStore
 from suricate.intake.ingest import UnvalidatedBatch, the_variant
 from suricate.primitives import cuda as shared
