@@ -9,7 +9,7 @@ __device__ __forceinline__ uint32_t root_of(int64_t word, const Layout& layout) 
     return uint32_t(((mixed ^ (mixed >> half) ^ (mixed >> (2 * half))) * layout.unmix) & mask);
 }
 
-// Words of vertices begin <= v < n, which are new and have no edges yet: roots of the worst class.
+// Set the words of vertices begin <= v < n, which are new and have no edges yet: roots of the worst class.
 extern "C" __global__ void make_roots(int64_t* word, uint32_t* parent, uint32_t begin, uint32_t n, Layout layout) {
     const int bits = layout.root_bits;
     for (uint32_t v = begin + thread_id(); v < n; v += thread_count()) {
@@ -45,6 +45,7 @@ extern "C" __global__ void find_smallest(const int64_t* word, uint32_t* smallest
     }
 }
 
+// label[v] = the least member of v's component.
 extern "C" __global__ void write_labels(const int64_t* word, const uint32_t* smallest, uint32_t* label, uint32_t n,
                                         Layout layout) {
     for (uint32_t v = thread_id(); v < n; v += thread_count()) label[v] = smallest[root_of(word[v], layout)];

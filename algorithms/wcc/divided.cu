@@ -4,6 +4,8 @@
 //
 // Generated from divided.py: Part, and the places of counts behind the bits: REACHED vertices; LEFT, vertices with neighbours that were not
 // reached; from BY_RANK on, of each rank, the complement of the first vertex that it reached, or of a hub (see find_hub).
+//
+// Kernels are grid-stride, a thread per vertex unless said otherwise, and none waits for other blocks. parent: uint32[num_vertices].
 #include "unite_rest.cuh"
 
 constexpr uint32_t LOOKED = 4;  // buckets of a vertex that are looked through for a neighbour that is reached
@@ -24,7 +26,7 @@ __device__ __forceinline__ unsigned long long largest_of(uint32_t* bits, const P
 
 __device__ __forceinline__ uint32_t first_reached(const Part& part) { return uint32_t(~largest_of(part.bits, part)); }
 
-// This rank's vertex of most neighbours, of equal ones the first: their number above the complement of the vertex.
+// Find this rank's vertex of most neighbours, of equal ones the first: their number above the complement of the vertex. One atomic per block.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) find_hub(View g, View h, int both, Part part) {
     __shared__ unsigned long long best;
     if (threadIdx.x == 0) best = 0;
@@ -49,7 +51,8 @@ __device__ __forceinline__ void reach_row(const View& g, uint32_t v, uint32_t* b
         for_bucket<SEARCH_LANES>(g, v, k, lane, [&](uint32_t w, long long) { atomicOr(bits + w / 32, 1u << w % 32); });
 }
 
-// The owner of the hub of all ranks reaches it and its neighbours, whoever owns them.
+// The owner of the hub of all ranks marks it and its neighbours as reached, whoever owns them: SEARCH_LANES threads per bucket, an atomic per
+// neighbour.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) start_at_hub(View g, View h, int both, Part part) {
     const uint32_t hub = uint32_t(~largest_of(part.bits, part));
     if (hub < part.low || hub >= part.high) return;
@@ -75,7 +78,8 @@ __device__ __forceinline__ bool touches(const View& g, uint32_t v, const uint32_
     return found;
 }
 
-// What this rank has of part.bits, and of its other vertices those with neighbours there. A warp for 32 vertices.
+// Mark this rank's vertices in part.bits as reached, and of its others those with neighbours there. A warp for 32 vertices, which stores their bits
+// without atomics; up to four atomics per block on the counts.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) reach_further(View g, View h, int both, Part part) {
     __shared__ unsigned long long reached, left;
     __shared__ uint32_t first;
@@ -110,8 +114,8 @@ extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) reach_further(Vie
     atomicMax(&counts[BY_RANK + part.rank], (unsigned long long)uint32_t(~first));
 }
 
-// Everything reached is one set, of which the first is the root; parent[v] = v for all others already. The number of this rank's
-// unions becomes 0.
+// All reached vertices become one set, of which the first is the root; parent[v] = v for all others already. The number of this rank's
+// unions becomes 0. No atomics.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) unite_reached(Part part, uint32_t* parent,
                                                                              uint32_t* largest, uint8_t* unions) {
     const uint32_t first = first_reached(part);
@@ -122,13 +126,13 @@ extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) unite_reached(Par
     *reinterpret_cast<uint32_t*>(unions) = 0;
 }
 
-// The vertices of this rank that were not reached, with all their neighbours.
+// Unite the vertices of this rank that were not reached with all their neighbours (see unite_rest.cuh: unions by compare-and-swap).
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) unite_others(View g, View h, int both, Part part,
                                                                             uint32_t* parent) {
     unite_rest(g, h, both, part.low, part.high, parent, [&](uint32_t v) { return is_in(part.bits, v); });
 }
 
-// The roots that unite_others has hooked, each with its parent: their number, then, from UNIONS_HEAD bytes on, pairs.
+// List the roots that unite_others has hooked, each with its parent: their number, then, from UNIONS_HEAD bytes on, pairs. One atomic per warp.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) list_unions(Part part, const uint32_t* parent,
                                                                            uint8_t* unions) {
     const uint32_t first = first_reached(part);
@@ -142,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3) list_unions(Part 
     }
 }
 
-// The unions of the other ranks, of which each has `size` bytes.
+// Repeat the unions of the other ranks, whose lists have `size` bytes each: a thread per union, by compare-and-swap.
 extern "C" __global__ void __launch_bounds__(CONNECT_BLOCK, 3)
 take_unions(Part part, uint32_t* parent, const uint8_t* unions, unsigned long long size) {
     for (uint32_t rank = 0; rank < part.ranks; ++rank) {

@@ -1,5 +1,5 @@
 // Freeing vertices, repacking, and the exchange of changed blocks and vertices with a mirror on the host (see host_copy.py). The
-// struct Packet holds the places of what is exchanged; it may lie in pinned memory of the host.
+// struct Packet holds the places of what is exchanged; it may lie in pinned memory of the host. No kernel synchronises; atomics only where named.
 #include "graph.cuh"
 
 // Warp per vertex of a list without repeats: free its chain. Atomics: the stack of free blocks, once per vertex.
@@ -89,7 +89,7 @@ __device__ __forceinline__ void exchange(const Graph& g, const Packet& p, long l
     for (long long i = first; i < p.frees; i += step) carry<TO_PACKET>(p.free[i], g.free[p.lowest + i]);
 }
 
-// Put what is in a packet in its place.
+// Write the blocks, vertices and counters of a packet to the graph; a thread per word, grid-stride.
 extern "C" __global__ void unpack(Graph g, Packet p) {
     const long long first = wide_thread_id();
     exchange<false>(g, p, first);
@@ -112,7 +112,7 @@ extern "C" __global__ void list_marked(Graph g, long long num_vertices, unsigned
     }
 }
 
-// Copy the blocks and vertices that a packet lists into it, and clear their marks.
+// Copy the blocks and vertices that a packet lists into it, and clear their marks; a thread per word, grid-stride.
 extern "C" __global__ void pack_marked(Graph g, Packet p) {
     const long long first = wide_thread_id();
     exchange<true>(g, p, first);

@@ -1,7 +1,8 @@
-// Kernels of gpma that need no barrier of all blocks: queries, lazy deletion, vertices, marks. The specification is loops.py.
+// Kernels of gpma that need no barrier of all blocks: queries, lazy deletion, vertices, marks. The specification is loops.py. None waits for other
+// blocks.
 #include "leaves.cuh"
 
-// Thread per entry of a sorted batch: its kind, and its slot or the place it goes to.
+// Thread per entry of a sorted batch: its kind, and its slot or the place it goes to. No atomics.
 extern "C" __global__ void locate(Graph g, LocatedBatch b) {
     const uint32_t i = thread_id();
     if (i >= b.size) return;
@@ -16,7 +17,7 @@ extern "C" __global__ void locate(Graph g, LocatedBatch b) {
     b.slot[i] = slot;
 }
 
-// Thread per query; result[i] is written where the edge is stored.
+// Thread per query; result[i] is written where the edge is stored. No atomics.
 extern "C" __global__ void find_edges(Graph g, uint32_t m, const uint32_t* src, const uint32_t* dst, bool* found,
                                       bits_t* result) {
     const uint32_t i = thread_id();
@@ -28,7 +29,8 @@ extern "C" __global__ void find_edges(Graph g, uint32_t m, const uint32_t* src, 
 #endif
 }
 
-// Thread per edge, in any order: turn it into a gap and report it; see clear_edge.
+// Thread per edge, in any order: turn it into a gap and report it; see clear_edge, also for duplicates. An atomic per removed edge on its degree,
+// and one per block. Barriers of the block.
 extern "C" __global__ void clear_edges(Graph g, uint32_t m, const uint32_t* src, const uint32_t* dst,
                                        const uint32_t* guard, uint8_t* status, bits_t* before) {
     const uint32_t i = thread_id();
@@ -36,7 +38,7 @@ extern "C" __global__ void clear_edges(Graph g, uint32_t m, const uint32_t* src,
     count_removed(g, i < m && clear_edge(g, refused, src[i], dst[i], i, status, before));
 }
 
-// Warp per vertex of a list without repeats: turn all its edges into gaps.
+// Warp per vertex of a list without repeats: turn all its edges into gaps. An atomic per vertex on the number of edges.
 extern "C" __global__ void clear_rows(Graph g, uint32_t count, const uint32_t* vertices) {
     const uint32_t i = thread_id() / 32;
     if (i >= count) return;
@@ -85,7 +87,7 @@ extern "C" __global__ void drop_guards(Graph g, long long num_vertices) {
     }
 }
 
-// Thread per leaf: list those with edges that were inserted since the mark. counters[TOUCHED] is zero before.
+// Thread per leaf: list those with edges that were inserted since the mark. counters[TOUCHED] is zero before. An atomic per warp.
 extern "C" __global__ void list_touched(Graph g) {
     const long long leaf = thread_id();
     const bool touched = leaf < g.leaves && g.fresh[leaf];

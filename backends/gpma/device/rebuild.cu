@@ -1,6 +1,7 @@
 // Spreading all entries, and new ones among them, over new arrays: growth and shrinkage. `before` (int64 per old leaf) is the number of
 // old entries up to the end of the leaf. The vertices and the counters are shared by both graphs. Slots of `to` are gaps before.
 //   take_entries (of an insertion) | spread_old, spread_new | describe_leaves
+// No kernel waits for other blocks.
 #include "leaves.cuh"
 
 // How all entries are spread: `total` of them.
@@ -37,7 +38,7 @@ __device__ __forceinline__ void mark_fresh(const Graph& to, long long slot) {
 
 __device__ __forceinline__ uint32_t changes_of(const LocatedBatch& b) { return uint32_t(b.rank[b.size - 1]); }
 
-// Thread per entry of an insertion: report it, list it if it is new, count degrees and edges.
+// Thread per entry of an insertion: report it, list it if it is new, count degrees and edges (by the head of a vertex, so without atomics).
 extern "C" __global__ void take_entries(Graph g, LocatedBatch b, Changes c, const bits_t* batch_weight, uint8_t* status,
                                         bits_t* before) {
     const uint32_t i = thread_id();
@@ -98,7 +99,7 @@ extern "C" __global__ void spread_old(Graph g, Graph to, const long long* before
     if (thread_id() == 0) g.counters[MOVED] += before[g.leaves - 1];
 }
 
-// Thread per new entry, in a grid-stride loop.
+// Thread per new entry, in a grid-stride loop: write it to its slot. An atomic on the leaf's bits of fresh slots, if there is a mark.
 extern "C" __global__ void spread_new(Graph g, Graph to, const long long* before, LocatedBatch b, Changes c,
                                       const bits_t* batch_weight) {
     const uint32_t added = changes_of(b);

@@ -4,7 +4,8 @@
 //   for a deletion mark_deleted, pair_holes, (inclusive sum -> pairs), list_holes, fill_holes |
 //   hand_out, move_short, move_long, commit, (append for an insertion)
 // Everything before the reservation only reads the graph. In an invalid batch no entry counts, and nothing is written.
-// Atomics: tickets and stack heights, counted per block in shared memory first. No kernel waits for the host.
+// Atomics: tickets and stack heights, counted per block in shared memory first, and one per long adjacency on the number of its parts. No kernel
+// waits for the host or for other blocks; those that count have barriers of the block.
 #include "batch.cuh"
 #include "migrate.cuh"
 

@@ -1,4 +1,4 @@
-// Maintenance of all storage: moving and freeing. No kernel synchronises with the host.
+// Maintenance of all storage: moving and freeing. No kernel waits for the host or for other blocks, or uses a barrier of the block.
 #include "move.cuh"
 
 // Copy all edges of `old` to the buckets of g. A mover (KEY_LANES lanes) per slab, in address order.
@@ -14,7 +14,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) move_edges(View old, View g)
     }
 }
 
-// Forget what was inserted since the mark: a thread per touched slab.
+// Forget what was inserted since the mark: a thread per touched slab, grid-stride; no atomics.
 extern "C" __global__ void forget_touched(View g) {
     const long long count = g.counters[TOUCHED];
     for (long long i = thread_index(); i < count; i += grid_size()) g.fresh[g.touched[i]] = 0;

@@ -1,6 +1,7 @@
 // Levels of a divided search whose frontiers are small (see by_list.py): all ranks have the list of the frontier, and get the offers of all.
 // A level is two launches with an exchange of the ranks' sections between them. The first reads the words of its own part of the frontier and writes
-// offers to what was not visited, but no word; the second gives all words of all ranks what they are offered. So no launch has a barrier.
+// offers to vertices that were not visited, but no word; the second gives all words of all ranks what they are offered. So no launch has a barrier
+// across blocks. Kernels are grid-stride. A vertex that enters a frontier takes an atomic on its visited bit and its share of one per warp on the list.
 //
 // The level that is computed has a side, 0 or 1, which changes from level to level, as counts of the next level are made while those of this one
 // are in use. When a rank's part of a frontier has more arcs than its section has places, or nothing is offered, the levels have stopped: launches that
@@ -55,7 +56,7 @@ __device__ __forceinline__ void begin_section(const Level& level, const Lists& l
     *section.number = *section.broken = 0;
 }
 
-// All words restart; the roots, ids without repeats, are the frontier of lists.side. The buffers are zero.
+// All words restart, a thread per vertex; the roots, ids without repeats, are the frontier of lists.side. The buffers are zero.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK)
 start_search(View g, View back, Level level, Lists lists, LoopMemory memory, Vertices roots, value_t* tree PARAMS) {
     LOCALS
@@ -77,7 +78,7 @@ start_search(View g, View back, Level level, Lists lists, LoopMemory memory, Ver
     FINISH
 }
 
-// What the last level has reached, level.frontier, is listed, behind begin_level. Its arcs were counted.
+// List the vertices that the last level has reached, level.frontier, behind begin_level: a thread per 32 vertices. Their arcs were counted.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_frontier(View g, View back, Level level, Lists lists,
                                                                             LoopMemory memory) {
     const uint32_t entries = uint32_t((level.num_vertices + 31ull) / 32);
@@ -90,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_frontier(View
     begin_section(level, lists, lists.others);
 }
 
-// Write what this rank's part of the frontier offers to its section, unless that has too few places.
+// Write what this rank's part of the frontier offers to its section, unless that has too few places: a tile per vertex, heavy vertices in equal
+// runs of buckets by the whole grid; one atomic per warp and offer round for the places. A vertex may be offered several words.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) offer_listed(View g, Level level, Lists lists,
                                                                            LoopMemory memory, value_t* tree PARAMS) {
     if (lists.state[STOPPED]) return;
@@ -131,7 +133,8 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) offer_listed(View 
     FINISH
 }
 
-// Give the words what all ranks offer them. What is reached is the frontier of the other side. `number`: of the level, for the host.
+// Give the words what all ranks offer them, by an atomic minimum per offer, a thread each. Vertices that are reached are the frontier of the other
+// side. `number`: of the level, for the host, which gets it in pinned memory.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK)
 take_listed(View g, View back, Level level, Lists lists, LoopMemory memory, value_t* tree, unsigned long long number) {
     if (lists.state[STOPPED]) return;
@@ -178,7 +181,7 @@ take_listed(View g, View back, Level level, Lists lists, LoopMemory memory, valu
     add_arcs(lists, next, mine);
 }
 
-// The frontier at which the levels of lists.side have stopped, as level.next and its counts.
+// Write the frontier at which the levels of lists.side have stopped to the bits of level.next, one atomic per vertex, a thread each.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) spread_list(Level level, Lists lists, LoopMemory memory,
                                                                           const value_t* tree) {
     const uint32_t first = *listed_in(lists, FIRST + lists.side), end = *listed_in(lists, FIRST + (lists.side ^ 1u));

@@ -1,7 +1,8 @@
 // The end of a divided search, once few arcs lead to what was not reached: all ranks get these arcs, and each goes on by itself, to the same words
 // (see levels.py). The frontier is level.frontier, and counts as visited.
 //
-// In LoopMemory `far` lists what is reached from here on, of which LISTED_OWN is the number; `near` and `buffer` the ends of the arcs that are left, CHANGED.
+// In LoopMemory `far` lists the vertices reached from here on, LISTED_OWN of them; `near` and `buffer` the ends of the arcs that are left, CHANGED of them.
+// No kernel waits for other blocks. Duplicates: of several offers to a vertex the smallest word stays, and it is listed once (an atomic on its bit).
 #pragma once
 #include "bottom_up.cuh"
 #include "exchanged.cuh"
@@ -30,7 +31,8 @@ __device__ __forceinline__ auto lister(const Level& level, const Offers& arcs) {
     };
 }
 
-// The arcs to this rank's vertices that were not reached, without those to vertices of many neighbours, which are listed.
+// List the arcs to this rank's vertices that were not reached, by several threads per vertex; vertices of many neighbours are listed for list_rest.
+// One atomic per warp and round of arcs. Barriers of the block.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_arcs(View back, Level level, LoopMemory memory,
                                                                         const value_t* tree, Offers arcs) {
     __shared__ Shared shared;
@@ -44,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_arcs(View bac
                       heavy_of(level, memory), changes_of(level, memory), shared);
 }
 
-// The arcs to the vertices that list_arcs has listed.
+// List the arcs to the vertices that list_arcs has listed: their buckets in equal runs, by the whole grid.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) list_rest(View back, Level level, LoopMemory memory,
                                                                         Offers arcs) {
     __shared__ Shared shared;
@@ -69,7 +71,7 @@ __device__ __forceinline__ void offer_along(const Level& level, const LoopMemory
     if (!(atomicOr(level.next + v / 32, bit) & bit)) append(memory.far, number_in(level, LISTED_OWN), v);
 }
 
-// The offers of the frontier; arcs from what was not reached are left.
+// Make the offers of the frontier, a thread per arc, grid-stride; arcs from vertices that were not reached are kept for finish_search.
 extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_arcs(Level level, LoopMemory memory, value_t* tree,
                                                                         Offers arcs, uint32_t* violated PARAMS) {
     LOCALS
@@ -90,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(PROPAGATE_BLOCK) take_arcs(Level le
     FINISH
 }
 
-// All levels that follow, by one block, of which each thread keeps some of the arcs. `steps` and `pushed`: of the levels before.
+// All levels that follow, by one block, of which each thread keeps some of the arcs; barriers of the block. `steps` and `pushed`: of the levels before.
 extern "C" __global__ void __launch_bounds__(FEW_ARCS_BLOCK)
 finish_search(Level level, LoopMemory memory, value_t* tree, uint32_t* violated, Outcome* outcome,
               unsigned long long steps, unsigned long long pushed PARAMS) {
