@@ -2,8 +2,8 @@
 has the algorithm.
 
 Words, arcs of a change, suspects and invalid vertices are the same on every rank. In a round of the repair each rank
-asks the in-neighbours of the suspects that it owns, and finds the children of the invalid vertices that it owns; both
-are exchanged. Then what changed is pushed step by step, as by ``propagate``.
+reads the in-neighbours of the suspects that it owns, and finds the children of the invalid vertices that it owns; both
+are exchanged. Then changed words are pushed step by step, as by ``propagate``.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Repairs:
 
     @cached_property
     def first(self) -> Forest:
-        """Of the words that vertices start with."""
+        """A second forest with the same functions, whose words are those that vertices start with."""
         found = self.forest.of_same_functions()
         found.words = self.forest.words.of_size(0)
         return found
 
     @cached_property
     def best(self) -> Any:
-        """What is offered: all at the largest word between two uses."""
+        """Scratch words, one per vertex, for the best offers; all have the largest value between two uses."""
         return self.forest.words.of_size(0)
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
@@ -83,14 +83,14 @@ class Repairs:
         return Propagated.of(steps, pushed, not len(ids))
 
     def _are_level(self, roots: Frontier) -> bool:
-        """Return whether roots have the same keys, not so if all vertices are roots; waits for those of several."""
+        """Return whether all roots have the same keys; False if all vertices are roots. Waits unless there is one."""
         if roots.is_all or roots.capacity < 2:
             return not roots.is_all
         starts = self._starts()[roots.vertices]
         return not keys_differ(starts[1:], starts[:-1], self.forest.words.layout).any()
 
     def _can_search(self) -> bool:
-        """Return whether a computation from roots of the same keys may be a search by levels on the device."""
+        """Return whether :class:`Search` can compute a forest from roots of equal keys, level by level on CUDA."""
         args, size = self.forest.args, len(self.forest.words)
         if not (self.graph.device.is_cuda and self.graph.has_in_edges and size):
             return False
@@ -118,7 +118,7 @@ class Repairs:
         )
 
     def _note_violations(self) -> None:
-        """Note whether a vertex whose word was altered has a parent whose keys are not below its own."""
+        """Set ``forest.violated`` if a vertex whose word was altered has a parent whose keys are not below its own."""
         xp, words = self.xp, self.forest.words
         altered = [ids.astype(np.uint32) for ids in self.push.altered or []]
         if not altered:
@@ -132,7 +132,7 @@ class Repairs:
             self.forest.violated[0] = 1
 
     def _take(self, offered: Offered) -> Array:
-        """Give vertices better words; return those whose keys changed."""
+        """Give vertices the offered words that are smaller than theirs; return the vertices whose keys changed."""
         (ids, found), words = offered, self.forest.words
         old = words.data[ids]
         better = words_less(found, old)
@@ -143,7 +143,7 @@ class Repairs:
     # -- arcs ----------------------------------------------------------------------------------------------------------
 
     def _counted(self, arcs: ArcList | None) -> EdgeList:
-        """Return the arcs of a list that count."""
+        """Return the arcs of a list that have the wanted status."""
         if arcs is None:
             none = self.xp.empty(0, np.uint32)
             dtype = self.part.local.weight_dtype
@@ -158,7 +158,7 @@ class Repairs:
             yield fallbacks.edges_of(view, device, ids[begin:end])[1]
 
     def _offers(self, arcs: EdgeList) -> Offered:
-        """Return the offers along arcs, of vertices that something reaches."""
+        """Return the offers along arcs whose source has a parent."""
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
         ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()
@@ -168,7 +168,7 @@ class Repairs:
         return ids, found
 
     def _asked(self, ids: Array) -> Array:
-        """Return the least words that the in-neighbours of vertices offer them, the largest for none; collective."""
+        """Return the least word that in-neighbours offer to each of ``ids``, the largest word if none; collective."""
         own = self.part.owned(ids)
         found = self.best.of_size(len(own)).data
         for rows in self._rows(own, "in"):
@@ -179,7 +179,7 @@ class Repairs:
     # -- repairs -------------------------------------------------------------------------------------------------------
 
     def _seeds(self, deleted: EdgeList, replaced: EdgeList, inserted: EdgeList) -> Array:
-        """Reset what lost its parent, make the offers of its neighbours and of new arcs; return what has to push."""
+        """Reset vertices without a valid parent and take offers to them and along new arcs; return who has to push."""
         xp, has_back = self.xp, self.graph.has_in_edges
         invalid, changed = self._invalidated(self._suspects(deleted, replaced), has_back=has_back)
         if len(invalid) and has_back:
@@ -190,7 +190,7 @@ class Repairs:
         return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
 
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
-        """Return the children across arcs that are gone, or whose weight rose."""
+        """Return the children whose tree arc was deleted, or got a weight by which their word would rise."""
         data, layout = self.forest.words.data, self.forest.words.layout
         if not len(deleted.src) and not len(replaced.src):
             return deleted.dst
@@ -203,7 +203,10 @@ class Repairs:
         return (self._parents(arcs.dst) == arcs.src) & (arcs.src != arcs.dst)
 
     def _invalidated(self, suspects: Array, *, has_back: bool) -> tuple[Array, list[Array]]:
-        """Reset the words of vertices that no neighbour explains; return them, and those that got better ones."""
+        """Reset vertices whose keys no neighbour offers, from ``suspects`` down the tree.
+
+        Returns these vertices, and lists of others whose keys changed. ``has_back``: the graph has in-edges.
+        """
         xp, words = self.xp, self.forest.words
         invalid, changed, starts = [xp.empty(0, np.uint32)], [xp.empty(0, np.uint32)], None
         while len(suspects):

@@ -42,7 +42,7 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
 
 
 def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
-    """Yield the vertices of a map, all of which every rank asks about."""
+    """Yield the vertices of a map and their positions, if the function looks up edges: every rank calls it for all."""
     if call.function.asks.edges:
         start = starts.start_of(part.local, frontier)
         alone = len(start.frontiers) == 1 and not start.arcs

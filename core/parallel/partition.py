@@ -113,11 +113,11 @@ class Partition:
     vertex_map, edge_map, intersect = maps.vertex_map, maps.edge_map, intersections.intersect
 
     def unite(self, sets: UnionFind, roots: Array) -> None:
-        """Unite in ``sets`` what any rank has united since all ranks had these ``roots``; collective."""
+        """Apply to ``sets`` the unions that any rank made since ``roots`` was their common state; collective."""
         unions.unite(self, sets, roots)
 
     def repairs(self, words: Forest, graph: Graph) -> forest.Repairs:
-        """Return what computes a forest on the graph."""
+        """Return the object that computes and repairs the forest ``words`` on the graph."""
         return forest.Repairs(self, words, graph)
 
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
@@ -148,7 +148,7 @@ class Partition:
         return other.stores, other
 
     def updater(self, *given: Any) -> DividedUpdater:
-        """Return what applies batches to the graph; arguments as those of ``Updater`` behind the stores."""
+        """Return the graph's updater, for the arguments of ``Updater`` that follow the stores."""
         return DividedUpdater(self, *given)
 
     def clock(self) -> AgreedClock:
@@ -239,19 +239,22 @@ class Partition:
             part._degrees = None
 
     def note(self, tally: Tally) -> None:
-        """Note what a batch has changed; on a device the numbers are read when they are asked for."""
+        """Keep the counts of a batch; on CUDA :meth:`count_arcs` reads them later."""
         self._tally = self._uneven_by = tally
         if not self.stores[0].device.is_cuda:
             self.count_arcs()
 
     def count_arcs(self) -> None:
-        """Count the arcs that came and went with the last batch, if that has not been done; waits for it."""
+        """Add the inserted and deleted arcs of the last batch to the counts, once; waits for the batch."""
         if self._tally is not None:
             self._tally.note(self)
             self._tally = None  # not before: the wait may be interrupted
 
     def count_parts(self, parts: Sequence[EdgeList | None]) -> PartCounts:
-        """Count what each rank holds of a deletion and an insertion that this rank passes, and arcs; on a device."""
+        """Return the counts per owner of this rank's deletion and insertion (CUDA); waits. See :class:`PartCounts`.
+
+        The arcs of the batch before are counted as well, as they have arrived by now.
+        """
         if self._part_counts is None:
             self._part_counts = PartCounts(self.stores[0].device, self.comm.size)
         self._part_counts.begin(parts, self.bounds)
@@ -260,7 +263,7 @@ class Partition:
         return self._part_counts
 
     def even_out(self) -> None:
-        """Cut the ranges again if a rank holds too many arcs since the last batch; collective."""
+        """Divide the vertices anew and move rows if a rank holds too many arcs after the last batch; collective."""
         tally, self._uneven_by = self._uneven_by, None
         if tally is None:
             return
@@ -300,7 +303,7 @@ class Partition:
         return self._degrees[1]
 
     def slices(self) -> Iterator[tuple[int, int]]:
-        """Return ranges of vertices, the same on all ranks; the rows of any one fit into memory; collective."""
+        """Yield ranges of vertices, the same on all ranks, so small that the rows of one fit into memory; collective."""
         return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
 
     def rows(self) -> Rows:
@@ -308,13 +311,13 @@ class Partition:
         return Rows(self, self.follow().view(), self.degrees())
 
     def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
-        """Return a batch of which every rank has passed a part; see ``suricate.placement.batches``."""
+        """Concatenate the parts of a batch that the ranks passed; see ``suricate.placement.batches``."""
         if self.table is not None:
             self.table.begin()
         return gathered(self.comm, self.graph, delete, insert, parts)
 
     def known(self, edges: ValidEdges) -> GatheredEdges | None:
-        """Return valid edges that all ranks have, on the graph's device, as a batch; None for none."""
+        """Return valid edges, the same on all ranks and on the graph's device, as a batch; None if there are none."""
         return GatheredEdges(*edges) if len(edges.src) else None
 
     def parts_of(self, src: Array, dst: Array) -> tuple[tuple[Array, Array], slice]:

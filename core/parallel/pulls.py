@@ -82,7 +82,7 @@ class Pull:
         return made
 
     def second(self, vertices: Any) -> Frontier:
-        """Pull for vertices with a second phase; return those for which ``then`` returned true."""
+        """Pull for ``vertices`` and call ``then``; return the vertices for which it returned True."""
         part, start = self.part, starts.vertices_of(self.graph, vertices, "vertices")
         stored = checks.stored(self.graph, self.call, self.out)
         ids = None if vertices is None else ends_of(self.graph, start)
@@ -118,7 +118,7 @@ class Pull:
         return stored if self.then is None else frontier_of(self.graph, xp.concatenate(kept))
 
     def _into(self, ids: Array, out: Any, scheme: str) -> Any:
-        """Pull for distinct ids, whose values go to their places in ``out``, an entry per vertex."""
+        """Pull for distinct ids; write the value of vertex ``v`` to ``out[v]``."""
         n, xp = self.graph.num_vertices, self.part.xp
         ends, one = xp.asarray([0, len(ids), len(ids)], np.int64), xp.ones(1, np.int64)
         return self.run(ids, Layers(self.graph.device, ids, ends, one, num_vertices=n), out, scheme)
@@ -227,7 +227,7 @@ class Rounds:
             kept[:] = own
 
     def _undo(self) -> None:
-        """Undo a round behind the last one; collective."""
+        """Undo a round that was made after the one that ended the loop; collective."""
         for kept, own in zip(self._kept, self._own_parts(), strict=True):
             own[:] = kept
         self.part.share_rows(None, [self.asking.call.values[b] for _, b in self.pairs])
@@ -242,7 +242,7 @@ class Rounds:
             )  # fmt: skip
 
     def check(self, swap: Any, after: Propagated | None, *, given: bool) -> None:
-        """Raise if options do not go with swapped arrays; ``given``: a frontier, ``wake`` or ``commit`` is given."""
+        """Raise if options exclude ``swap``; ``given``: whether a frontier, ``wake`` or ``commit`` is given."""
         pairs = self.pairs = checks.places_of(self.graph, self.call, swap)
         if pairs and given:
             raise RequirementError("swap is for rounds over all vertices: pass frontier=None, wake=None and no commit")
@@ -269,7 +269,7 @@ class Rounds:
         return sorted_distinct(part.xp.concatenate((staying, self._activated(waking))), part.xp).astype(np.uint32)
 
     def _edges(self, waking: Array) -> int:
-        """Return over how many edges vertices are to wake others."""
+        """Return the number of edges over which ``waking`` vertices activate others."""
         mine, count = self.part.owned(waking), 0
         if self.wake is not None and len(mine):
             directions = {"both": ("out", "in")}.get(self.wake, (self.wake,))
@@ -292,7 +292,7 @@ def mark(u, v, w, marks):
 
 
 def ends_of(graph: Graph, start: Start) -> Array:
-    """Return the vertices of a start, both ends of its arcs, ascending, each once."""
+    """Return the vertices of a start, including both ends of its arcs, ascending and distinct."""
     ends = []
     for src, dst, _, status, wanted, size in start.arcs:
         counts = slice(size) if status is None else status[:size] == wanted

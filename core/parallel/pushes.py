@@ -157,7 +157,7 @@ class Push:
         return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
-        """Exchange altered words: also those with a better payload at an equal key, which do not join."""
+        """Exchange altered words, including those with only a better payload: their vertices do not join the frontier."""
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         near = self._near(given)
         before = data.copy() if near is None else data[near]
@@ -187,7 +187,7 @@ class Push:
         return self.joining(union, data[union], was)
 
     def _of_all(self, ids: Array, sizes: list[int]) -> list[tuple[Array, Array]]:
-        """Return vertices of each rank and their words; ``sizes``: how many, for words of 64 bits."""
+        """Return the vertices of all ranks and their words; ``sizes``: their numbers by rank, for words of 64 bits."""
         words, comm = self.out.data[ids], self.part.comm
         if not sizes:
             return [*zip(comm.allgatherv(ids), comm.allgatherv(words), strict=True)]
@@ -195,7 +195,7 @@ class Push:
         return [(places[begin:end], values[begin:end]) for begin, end in pairwise(accumulate(sizes, initial=0))]
 
     def _take_smaller(self, ids: Array, words: Array) -> None:
-        """Give vertices the words that are smaller than theirs."""
+        """Replace the words of ``ids`` by those of ``words`` that are smaller."""
         data = self.out.data
         if data.ndim == 1:
             data[ids] = self.part.xp.minimum(data[ids], words)
@@ -212,7 +212,7 @@ class Push:
         return ids[keys_differ(values, old, self.out.layout)]
 
     def _near(self, given: Any) -> Array | None:
-        """Return the vertices that few vertices of this rank may push to, ascending; None: they may be many."""
+        """Return the vertices that this rank may push to, ascending; None if there may be too many to list."""
         if not isinstance(given, Frontier) or given.is_all or self.over == "both":
             return None
         view, device, ids = self.graph.view(self.over), self.graph.device, given.vertices
@@ -233,7 +233,7 @@ class Push:
 
 
 def share(part: Partition, arcs: ArcList) -> ArcList:
-    """Return this rank's part of arcs that all ranks have."""
+    """Return this rank's share of arcs that are the same on all ranks."""
     return cut_out(arcs, *(arcs.size * (part.comm.rank + k) // part.comm.size for k in (0, 1)))
 
 

@@ -54,7 +54,7 @@ class Search:
         self._part, self._forest = part, forest
 
     def run(self, roots: Frontier) -> Propagated:
-        """Search from the roots level by level, on all ranks together; return what ``propagate`` does."""
+        """Search from the roots level by level, on all ranks together; return the steps, as ``propagate`` does."""
         part, comm = self._part, self._part.comm
         with comm.alike():  # the last that may fail on one rank
             self._prepare()
@@ -74,7 +74,7 @@ class Search:
         return done or Propagated.of(self._steps, self._pushed, True)
 
     def _prepare(self) -> None:
-        """Make the launches, and memory for offers; a rank may make some to ``most`` vertices in a level."""
+        """Prepare the launches, and memory for a rank's offers to at most ``most`` vertices per level."""
         part, ranks, graph, vertices = self._part, self._part.comm.size, self._part.graph, self._part.local.num_vertices
         edges = graph.num_edges
         self._arcs = edges * (1 if graph.directed else 2)  # into vertices that were not reached
@@ -90,7 +90,7 @@ class Search:
     # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def _by_lists(self) -> Counts:
-        """Compute levels from a frontier that is listed, until they stop; return what they have reached."""
+        """Compute levels from listed frontiers until they stop; return the counts of the vertices reached."""
         levels, comm = self._levels, self._part.comm
         while not levels.has_stopped(AHEAD):
             levels.offer()
@@ -110,7 +110,7 @@ class Search:
     # -- levels by bits ------------------------------------------------------------------------------------------------
 
     def _level_from(self, found: Counts) -> Counts:
-        """Compute a level that has begun; return what it has reached."""
+        """Compute a level that has begun; return the counts of the vertices that it reached."""
         levels, vertices = self._levels, self._part.local.num_vertices
         if max(found.out_arcs) <= self._places:
             levels.list_frontier()
@@ -125,7 +125,7 @@ class Search:
         return self._noted(self._read())
 
     def _finished(self, found: Counts) -> Propagated:
-        """Compute all levels that are left from the arcs that are left; return the outcome, which is on the device."""
+        """Compute all remaining levels from the few arcs that remain; return the outcome, on the device."""
         size, ranks = self._levels.arc_section(self._arcs), self._part.comm.size
         arcs = self._offers[: size * ranks]
         self._levels.list_arcs(arcs, self._arcs)

@@ -33,14 +33,14 @@ class Totals:
         return bool(self._scalars)
 
     def begin(self) -> None:
-        """Note the totals of all scalars as an operator begins: what this rank adds is found by them."""
+        """Keep the totals of all scalars when an operator begins, to compute later what this rank has added."""
         self._before = [scalar.total.copy() for scalar in self._scalars]
         # for a part of the work, and by all alike
         self._added = [self._xp.full(2, scalar.neutral, scalar.dtype) for scalar in self._scalars]
 
     @contextmanager
     def call(self, *, alike: bool = False) -> Iterator[None]:
-        """A context for one call of the operator: for a part of the work, or with ``alike`` the same on all ranks."""
+        """A context for one call of the operator: on this rank's part, or with ``alike`` the same call on all ranks."""
         self.undo()
         yield
         for scalar, added in zip(self._scalars, self._added, strict=True):
@@ -48,7 +48,7 @@ class Totals:
             into[:] = reduced(self._xp, scalar.op, into, scalar.total)
 
     def end(self) -> None:
-        """End the operator: all ranks have the same totals; collective if there are any scalars."""
+        """Add up the totals of all ranks at the end of the operator; collective if there are scalars."""
         if not self._scalars:
             return
         parts = self._comm.allgatherv(self._xp.concatenate([added.view(np.uint8) for added in self._added]))

@@ -171,7 +171,7 @@ def _by_names(graph: Graph, src: Any, dst: Any, inserted: np.ndarray) -> Events:
 
 
 def _weights(graph: Graph, given: Any, inserted: np.ndarray) -> np.ndarray | None:
-    """Return a weight per event, of the dtype of the graph's; those of deletions are not looked at."""
+    """Return a weight per event, of the graph's dtype; weights of deletions are ignored."""
     dtype = graph.weight_dtype
     if dtype is not None and given is None and not inserted.any():
         return np.zeros(len(inserted), dtype)

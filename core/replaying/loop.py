@@ -62,7 +62,7 @@ def delete(stores, u, v, before, i):
 
 @inner
 def ask(stores, src, dst, i):
-    """Prefetch what the events some places ahead of event ``i`` will touch."""
+    """Prefetch the memory that events ``FAR`` and ``NEAR`` places after event ``i`` will access."""
     if i + FAR < len(src):
         fetch_far(stores.out, src[i + FAR])
         if stores.undirected:

@@ -91,7 +91,7 @@ class Pieces:
         return kept.algorithm.event_step(self.graph)
 
     def _live_until(self, begin: int, end: int) -> int:
-        """Return up to which event no insertion brings a deleted vertex back."""
+        """Return the first event of a range whose insertion revives a deleted vertex, or ``end``."""
         live = self.graph._updater.live
         if not live.most_deleted:
             return end
@@ -135,7 +135,7 @@ class _Piece:
                 self._finish(arrays, made)
 
     def _arrays(self, unit: Any) -> Piece:
-        """Return the events of the piece, and new arrays for what the loop reports."""
+        """Return the events of the piece, and new arrays for the report of the loop."""
         part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
         events, at, changed = self.events, self.answers.at, self.answers.changed
         old = np.empty(0 if dtype is None else size, dtype or np.uint8)
@@ -170,7 +170,7 @@ class _Piece:
         return Prepared(loop, Walked(out, into, graph.has_in_edges, undirected), given, singles[0].unit)
 
     def _end_singles(self) -> None:
-        """Tell the stores what was inserted and deleted since they were last told."""
+        """Report the numbers of inserted and deleted edges to the stores, those since the last report."""
         added, taken = (int(count) for count in self.report[ADDED : TAKEN + 1])
         arcs = not self.graph.directed
         for store in self.graph._stores:
@@ -179,7 +179,7 @@ class _Piece:
         self.report[ADDED : TAKEN + 1] = 0
 
     def _finish(self, arrays: Piece, made: int) -> None:
-        """Write the answers of the events that were made, and have the graph and its trackers know of them."""
+        """Write the answers of the events that were made, and pass the net delta to the graph and its trackers."""
         self._end_singles()
         graph, updater, kept, work = self.graph, self.graph._updater, self.pieces.kept, self.pieces.work
         before = updater.version

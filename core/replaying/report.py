@@ -14,7 +14,7 @@ OVER, FULL, REFUSED = range(3)  #: why a run ended: the events are over, memory 
 
 
 class Stores(NamedTuple):
-    """What the functions of the stores take: of out-edges (of both arcs if ``undirected``), and of in-edges, if any."""
+    """The arrays of the stores, for compiled functions: of out-edges (both arcs if ``undirected``) and of in-edges."""
 
     out: Any
     into: Any

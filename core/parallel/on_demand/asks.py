@@ -114,7 +114,7 @@ class Asking:
         self.args, self.call = tuple(args), self.call._replace(values=tuple(values))
 
     def _questions(self, edges: Iterable[Columns], vertices: Array | None) -> Iterator[Array]:
-        """Yield keys of what functions may ask."""
+        """Yield keys of the edges that functions may look up."""
         if self.first.edges:
             for columns in edges:
                 yield from self.keys(columns, self.first)

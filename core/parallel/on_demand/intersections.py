@@ -202,7 +202,7 @@ class Run:
                 yield Piece(pairs, ids[low:high], begin, most)
 
     def _ask(self, far: int | None, piece: Piece | None) -> tuple[EdgeList, EdgeList]:
-        """Return the rows of others that a piece needs, and the arcs that its function asks for."""
+        """Return the rows of other ranks that a piece needs, and the arcs that its function looks up."""
         xp = self.part.xp
         none = xp.empty(0, np.uint32)
         rows = asked = EdgeList(none, none)
@@ -217,7 +217,7 @@ class Run:
         return rows, asked
 
     def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
-        """Yield what a function may ask of pairs and members of one of their rows."""
+        """Yield keys of the edges that a function may look up for pairs and the members of one of their rows."""
         if piece is None:
             return
         device, xp = self.part.local.device, self.part.xp
@@ -256,7 +256,7 @@ class Run:
             self.sums[places] += sums[places] if by_position else sums
 
     def _answers(self, piece: Piece, found: tuple[EdgeList, EdgeList]) -> tuple[Array, Array]:
-        """Return the arcs that answer what the function asks: the rows of both ends, and others."""
+        """Return the arcs in which the function's look-ups are answered: the rows of both ends, and ``found``."""
         if not self.asking.first.edges:
             return found[1].src, found[1].dst
         part, xp = self.part, self.part.xp

@@ -109,7 +109,7 @@ def held(part: Partition, keys: Array) -> Array:
 
 
 def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
-    """Return the keys of the arcs of whole rows, ascending, and one that is none; collective."""
+    """Return the keys of all arcs of whole rows, ascending, followed by one that is no arc's; collective."""
     xp = rows.part.xp
     dst = rows.fetch(ids, 0, NO_LIMIT)
     src = ids[xp.searchsorted(xp.cumsum(lengths), xp.arange(len(dst)), side="right")]
@@ -117,7 +117,7 @@ def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
 
 
 def _answered(part: Partition, ids: Array, keys: Array) -> Array:
-    """Return which arcs there are, whose sources are ``ids``; the owners look them up; collective."""
+    """Return which arcs exist (``bool[n]``): ``keys`` with the sources ``ids``, which owners look up; collective."""
     asked, store = part.comm.exchange(part.by_owner(ids, keys)), part.local.store()
     with part.comm.alike():
         found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]
