@@ -111,7 +111,7 @@ def check_chains(g: Graph, used: int) -> np.ndarray:
 
 
 def check_runs(g: Graph, position: np.ndarray) -> None:
-    """Verify that as many blocks of a chain as its vertex says follow each other in memory."""
+    """Verify ``run``: the number of blocks at the start of each chain that follow each other in memory."""
     chained = np.flatnonzero(position >= 0)
     owner = g.owner[chained]
     inside = position[chained] < g.run[owner]

@@ -110,7 +110,7 @@ class BlockedCuda:
     def _launch(
         self, work: int, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int
     ) -> tuple[Any, int]:
-        """Launch what is to be done; return the scratch memory, and where the sums of blocks lie in it."""
+        """Launch ``update.cu`` for the steps ``work``; return the scratch memory, and where block counts lie in it."""
         kernel, size, vertices = self._kernel, len(batch), len(graph.head)
         if kernel is None:
             kernel = self._kernel = StructKernel(program("update", self._bits), "update_blocks", ARGUMENTS.size)
@@ -166,7 +166,7 @@ class BlockedCuda:
         self._list_marked(graph, packet.block, packet.vertex)
 
     def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:
-        """Write the numbers of what is marked, unless None; return how many blocks and vertices that are."""
+        """Write the numbers of marked blocks and vertices (unless None); return the counts of both, on the device."""
         counts, vertices = self._device.xp.zeros(2, np.uint64), np.int64(len(graph.head))
         self._launch_blocks("list_marked", WORKERS, packed_graph(graph), vertices, counts, block, vertex)
         return counts

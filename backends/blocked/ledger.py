@@ -71,7 +71,7 @@ def most_taken(unused: np.ndarray, num_edges: int) -> int:
 
 
 def is_bulk(num_edges: int, stored: int) -> bool:
-    """Return whether a batch is a bulk load: large, and not small for the graph. It may wait for what it needs."""
+    """Return whether a batch is a bulk load, which may wait for counters: large, and not small for the graph."""
     return num_edges >= BULK and 4 * num_edges >= stored
 
 

@@ -24,10 +24,10 @@ class CsrKernels(Protocol):
 
 
 class CpuKernels(CsrKernels, Protocol):
-    """Those of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
+    """The loops of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in kinds and slots (the first, in the order of all edges, not below the edge), and count a kind."""
+        """Fill in ``batch.kind`` and ``batch.slot`` (of the first stored edge not below the entry); count a kind."""
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
         """Look up edges in the order given; ``weight`` is written where they are stored."""

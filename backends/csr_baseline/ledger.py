@@ -12,7 +12,7 @@ def edge_bound(known: int, unseen: int) -> int | None:
 
 
 def is_behind(known: int, unseen: int) -> bool:
-    """Return whether so much was inserted unseen that the host should ask for the number of edges."""
+    """Return whether so many edges were inserted since the last known count that the host should request it."""
     return 64 * unseen > known + LOOSE_EDGES
 
 

@@ -57,7 +57,7 @@ def check_edges(g: Graph, dst: np.ndarray, is_guard: np.ndarray, owner: np.ndarr
 
 
 def check_leaves(g: Graph, dst: np.ndarray, at: np.ndarray, is_guard: np.ndarray, owner: np.ndarray) -> None:
-    """Verify what is kept of each leaf; ``at``: the slots of the entries."""
+    """Verify the arrays per leaf: counts, heads, guards and owners; ``at``: the slots of the entries."""
     leaves, leaf = g.leaves, at // LEAF
     counts = np.bincount(leaf, minlength=leaves)
     require(np.array_equal(g.count[:leaves], counts), "the counts of the leaves are exact")

@@ -62,7 +62,7 @@ def _changes(batch: LocatedBatch, kind: int) -> Plan:
 
 
 def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
-    """Return the plan with its segments: of those that the parts find the largest."""
+    """Return the plan with its segments; of overlapping ones that different parts find, the largest."""
     _, places, begins, levels, _ = plan
     parts = threads.ranges(len(places), threads.parts(len(places)))
     lasts = threads.run(loops.plan, [(graph, places, inserts, begins, levels, *part) for part in parts])
@@ -108,7 +108,7 @@ def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray)
 
 
 def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
-    """Add ``by`` to what is counted of every edge that changes."""
+    """Add ``by`` to the degree of the source, and to the number of edges, for every edge that changes."""
     entries, parts = plan.entries, source_ranges(batch.keys)
     cuts = [len(entries)]
     if len(parts) > 1:

@@ -23,10 +23,10 @@ class GpmaKernels(Protocol):
         """Look up edges in the order given; ``weight`` is written where they are stored."""
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Any:
-        """Return what :meth:`insert` needs, in place the segments that the absent entries rebalance."""
+        """Return the plan for :meth:`insert`; for an insertion in place, the segments that must be rebalanced."""
 
     def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> Any:
-        """Return what :meth:`delete` needs."""
+        """Return the plan for :meth:`delete`."""
 
     def insert(
         self, graph: Graph, new: Graph | None, plan: Any, batch: LocatedBatch, weight: Array, report: Report
@@ -37,7 +37,7 @@ class GpmaKernels(Protocol):
         """Turn the present entries into gaps, rebalance the segments that became too empty, and report."""
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-        """Turn edges, in any order, into gaps, and report each that was there once; nothing if a guard says so."""
+        """Turn edges, in any order, into gaps; report each stored one once. Nothing changes if the guard is not 0."""
 
     def rebuild(self, graph: Graph, new: Graph) -> None:
         """Spread the entries of a graph evenly over new arrays."""

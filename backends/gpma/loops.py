@@ -223,7 +223,7 @@ def set_fresh(g, slot, value):
 
 @inner
 def finish_leaves(g, begin, end, owner):
-    """Bring what is kept of leaves ``[begin, end)`` and of their guards up to date; ``owner`` is that of the first."""
+    """Update the arrays per leaf of ``[begin, end)``, and the slots of guards there; ``owner``: of the first leaf."""
     for leaf in range(begin, end):
         first, guards, count, head = leaf << LEAF_BITS, np.uint32(0), 0, LAST
         g.owner[leaf] = owner
@@ -247,7 +247,7 @@ def finish_leaves(g, begin, end, owner):
 
 @inner
 def pack(g, begin, end, places, low, high):
-    """Move the entries of a segment to its beginning; note where new ones belong; return the number of old ones."""
+    """Move the entries of a segment to its beginning, and set where new ones belong; return the number of old ones."""
     at, k = begin << LEAF_BITS, low
     for slot in range(begin << LEAF_BITS, end << LEAF_BITS):
         while k < high and places[k] <= slot:

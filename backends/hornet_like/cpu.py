@@ -101,7 +101,7 @@ def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array,
 
 
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
-    """Return the graphs that each part gives blocks back to and takes them from; what they change is counted already.
+    """Return, per part, the graphs to free blocks in and to take them from; their counters are final already.
 
     A part takes copies of free blocks while there are some, then slots of the pool behind those of the parts before.
     What it frees goes on the stacks behind what is left there and what the parts before it free.

@@ -60,7 +60,7 @@ def pressure(degree: np.ndarray, klass: np.ndarray, which: int) -> np.ndarray:
 
 
 def most_carved(pressures: np.ndarray, edges: int) -> int:
-    """Return how many slots the first migrations of ``edges`` updates can carve: the dearest first, per edge."""
+    """Return the most slots that migrations by ``edges`` updates can carve; those with most slots per update first."""
     total, bits, slots_of = 0, len(pressures), pressures.tolist()
     while bits and edges > 0:
         slots = slots_of[bits - 1]
@@ -94,7 +94,7 @@ def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_ver
 
 
 def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> Demand:
-    """Return what any batch of this size may need, from counters seen before the unseen updates."""
+    """Return the worst-case demand of a batch of this size, from counters read before the ``unseen`` updates."""
     carved = carve_bound(counters, unseen, inserted, deleted, num_vertices)
     return Demand(int(counters[USED]) + carved, stack_bounds(counters, unseen, inserted + deleted, num_vertices))
 
@@ -107,7 +107,7 @@ def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_verti
 
 
 def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> Demand:
-    """Return what ``num_edges`` insertions may need, in one batch or many, from exact counters."""
+    """Return the worst-case demand of ``num_edges`` insertions, in one batch or many, from exact counters."""
     slots = int(counters[USED]) + most_carved(counters[GROW:SHRINK], num_edges) + (2 + GRAIN) * num_edges
     edges = int(counters[EDGES]) + num_edges
     most = [min(num_edges, num_vertices, edges >> max(0, k - MIN_CLASS)) for k in range(CLASSES)]

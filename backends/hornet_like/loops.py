@@ -192,7 +192,7 @@ def put(g, at, key, weight, item):
 
 @kernel
 def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
-    """Migrate what overflows; append the new edges in order of destination, or merge them in from the end."""
+    """Move vertices that overflow to larger blocks; append the new edges by destination, or merge them from the end."""
     first = 0
     while first < len(keys):
         last, u, fresh = run_end(keys, first), source(keys[first]), 0
@@ -219,7 +219,7 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
 
 @inner
 def fill_holes(g, kind, slot, first, last, tail):
-    """Fill the slots below ``tail`` that entries ``first`` to ``last`` marked, with what is left behind it."""
+    """Fill the slots below ``tail`` that entries ``first`` to ``last`` marked with the edges left from ``tail`` on."""
     survivor = tail
     for i in range(first, last):
         if kind[i] == PRESENT and slot[i] < tail:
@@ -240,7 +240,7 @@ def close_up(g, begin, end):
 
 @kernel
 def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
-    """Mark the deleted edges; fill the holes from the tail of the adjacency, or close up; migrate what became small."""
+    """Delete the located edges; fill gaps from the end of the row, or in order; move vertices to smaller blocks."""
     first = 0
     while first < len(keys):
         last, u, removed, lowest = run_end(keys, first), source(keys[first]), 0, np.int64(-1)

@@ -127,7 +127,7 @@ def _generation() -> int:
 
 
 def available_memory() -> int:
-    """Return how many bytes this process can still take: what the machine has left, within a control group's limit."""
+    """Return the bytes that this process can still allocate: the machine's free memory, within a cgroup's limit."""
     left = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():

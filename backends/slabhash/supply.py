@@ -119,7 +119,7 @@ class Supply:
     def _insert_rest(
         self, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int
     ) -> None:
-        """Go on behind an edge whose vertex has outgrown its buckets (CPU), with more slabs or without rehashing."""
+        """Insert the rest from an edge whose vertex has outgrown its buckets (CPU): with more slabs or no rehash."""
         edges = len(batch.src)
         while done < edges:
             left = edges - done
@@ -300,7 +300,7 @@ class Supply:
         return min(need, ledger.free)
 
     def _overflow(self, sizing: Sizing, heads: int, tables: Tables) -> tuple[int, int]:
-        """Return how many slabs are needed behind the heads, and how many more would be good to have.
+        """Return the number of slabs needed besides the heads, and how many more to reserve if memory allows it.
 
         They are counted, unless stored edges meet a batch, or it is no bulk load: then more will come. Those of a small
         batch are not, unless there is a limit: to compile the counting takes longer than the slabs are worth.
@@ -400,7 +400,7 @@ class Supply:
         return True
 
     def _trim_all(self, least: int) -> bool:
-        """Free what deletions have left behind, paid for or not; return whether ``least`` slabs are free then."""
+        """Trim the whole pool, whatever was deleted; return whether ``least`` slabs are free then."""
         ledger = self.ledger
         if ledger.has_deleted:
             self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)

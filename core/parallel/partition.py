@@ -303,7 +303,7 @@ class Partition:
         return self._degrees[1]
 
     def slices(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of vertices, the same on all ranks, so small that the rows of one fit into memory; collective."""
+        """Yield ranges of vertices, equal on all ranks, so small that the rows of one fit into memory; collective."""
         return slices(self.degrees(), min(self.comm.allgather(at_a_time(self))))
 
     def rows(self) -> Rows:

@@ -157,7 +157,7 @@ class Push:
         return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
-        """Exchange altered words, including those with only a better payload: their vertices do not join the frontier."""
+        """Exchange altered words, including those with just a better payload, which do not join the frontier."""
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         near = self._near(given)
         before = data.copy() if near is None else data[near]

@@ -135,7 +135,7 @@ def allocate(g, owner):
 
 @inner
 def take(g, owner, begin, end, ahead):
-    """Return an empty slab for ``owner``, and what is left of the thread's own range of new slabs, ``[begin, end)``.
+    """Return an empty slab for ``owner``, and the rest of the thread's own range of new slabs, ``[begin, end)``.
 
     A thread takes ``ahead`` slabs at once from the common counter, whose cache line threads would otherwise wait for.
     """
@@ -150,7 +150,7 @@ def take(g, owner, begin, end, ahead):
 
 @inner
 def release(g, slab):
-    """Clean a slab and mark it as free; where it is in the list of touched ones, it stays there, without slots."""
+    """Clear a slab and mark it as free; if it is in the list of touched slabs it stays there, with no fresh slots."""
     base = slab * g.words
     for j in range(g.words):
         g.pool[base + j] = KEY_EMPTY
@@ -226,7 +226,7 @@ def append(g, slab, v, weights, word, fresh):
 
 @inner
 def move_slab(old, slab, g, head, count):
-    """Copy the keys of a slab of ``old``, with what is known of them, to the ``count`` buckets from ``head`` on."""
+    """Copy the keys of a slab of ``old``, with weights and marks, to the ``count`` buckets from ``head`` on."""
     base, fresh = slab * old.words, fresh_slots(old, slab)
     for j in range(old.keys):
         v = old.pool[base + j]
@@ -306,7 +306,7 @@ def fetch_slab(g, slab):
 
 @inner
 def fetch(g, src, dst, start, heads, i):
-    """Prefetch what the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places after the i-th will read first.
+    """Prefetch the memory that the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places after the i-th will read first.
 
     Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well.
     ``heads`` (int64[RING]) holds the beginnings of the chains of the next edges (-1: no storage).
