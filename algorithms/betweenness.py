@@ -79,7 +79,7 @@ def collect_on_host(
 
 
 def power_of(u, v, w, part, power, level):
-    """Offer ``v`` the power of ``u``: the largest one is that of the sum."""
+    """Return the exponent of ``u``'s number of paths, if they continue to ``v``; the largest is that of the sum."""
     return power[u] if level[v] == level[u] + 1 else -math.inf
 
 
@@ -89,7 +89,7 @@ def part_of(u, v, w, part, power, level):
 
 
 def normalise(v, part, power):
-    """Bring the factor ``part[v]`` into [1, 2), and what it loses into the exponent ``power[v]``."""
+    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more

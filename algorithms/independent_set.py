@@ -73,7 +73,7 @@ def ranked_status_before(u, v, w, member, decided, key, rank):
 
 
 def judge_ranked(v, found, member, decided, key, rank):
-    """Decide about ``v``, if what comes before it allows; one of rank 0 is deleted."""
+    """Decide about ``v`` as :func:`judge` does; a vertex of rank 0 is deleted, and no member."""
     decided[v] = 0 if rank[v] == 0 or found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
@@ -136,7 +136,7 @@ class IndependentSet(Algorithm):
         self._look(graph, None, functions, rank, wake=None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Start with the ends of changed edges, and what was deleted or recycled; new vertices are members at first."""
+        """Decide again, from the ends of changed edges, deleted and recycled vertices on; new ones begin as members."""
         xp, n, rank = graph.device.xp, graph.num_vertices, self._rank(graph)
         self._member, self._decided = (resized(xp, array, n, MEMBER) for array in (self._member, self._decided))
         switched = (delta.switched_vertices,) if len(delta.switched_vertices) else ()
@@ -147,7 +147,7 @@ class IndependentSet(Algorithm):
         self._look(graph, first, functions, rank, wake="both")
 
     def _rank(self, graph: Graph) -> tuple[Array, ...]:
-        """Return an array of ranks: of several the highest comes first, 0 is deleted. Empty if all are alike."""
+        """Return a rank per vertex: higher ones are decided first, 0 is a deleted vertex. Empty if all are equal."""
         live = (graph.live_arrays.mask,) if graph.most_deleted else ()
         if self.nodes is None:
             return live

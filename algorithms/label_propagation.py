@@ -47,7 +47,7 @@ MAX_ITERATIONS = 100
 
 
 class ArcTable(NamedTuple):
-    """What the labels of a stable result are checked with: every edge from both sides."""
+    """All edges from both sides, with which the labels of a stable result are checked."""
 
     neighbour: np.ndarray
     vertex: np.ndarray
@@ -153,7 +153,7 @@ class LabelPropagation(Algorithm):
             self._look(graph, None)
 
     def update(self, graph: Graph, delta: Delta) -> None:
-        """Start with the ends of changed edges active."""
+        """Run rounds in which at first only the ends of changed edges are active."""
         if self.synchronous:
             self.compute(graph)
             return

@@ -67,17 +67,17 @@ def factor_of(weight):
 
 
 def exponent_of(weight):
-    """Return what to add to an exponent so that times with different factors compare."""
+    """Return the number to add to an exponent so that times with different factors can be compared."""
     return 512 if 1 / MIDDLE <= weight <= MIDDLE else 1024 if weight < 1 else 0
 
 
 def ring(bits, rate):
-    """Return when a clock of this rate rings, as the upper 32 bits of a float64, which are in the same order."""
+    """Return the random time at which a clock of ``rate`` rings: the upper 32 bits of a float64, in the same order."""
     return np.uint64((-math.log(unit(bits)) / rate).view(np.uint64)) >> 32
 
 
 def bell(bits, weight, divisor):
-    """Return when a clock of the rate ``weight / divisor`` rings, as 32 bits in the same order, for every weight."""
+    """Return :func:`ring` of the rate ``weight / divisor``, also for weights beyond the range of float64."""
     return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
 
 
@@ -199,7 +199,7 @@ class RandomWalks(Algorithm):
         return self.p == 1 and self.q == 1 and not self.weighting.applies(graph)
 
     def _copies_all(self, graph: Graph, walks: int) -> bool:
-        """Return whether to copy all rows at once, not those that walks come to: on CUDA a step then waits."""
+        """Return whether to copy all rows at once, instead of those that walks reach, for which CUDA waits per step."""
         if self.length == 0 or walks >= MANY * graph.num_vertices:
             return self.length > 0
         return graph.device.is_cuda and graph.most_arcs <= self.length * ARCS_PER_STEP
@@ -232,7 +232,7 @@ class RandomWalks(Algorithm):
         return (best & np.uint64(LOW)).astype(np.uint32)
 
     def _pick(self, graph: Graph, rows: AscendingRows, at: Array, draw: Array, before: Array) -> Array:
-        """Take the neighbours whose numbers are drawn, on a divided graph from the rank that has the row."""
+        """Return the neighbours with the drawn numbers; on a divided graph they come from the rank with the row."""
         after = rows.choose(at, draw)
         if graph.partition is None:
             return after

@@ -379,7 +379,7 @@ def default_graphs(
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn what a user can cause into a usage error (exit code 2)."""
+    """Turn exceptions that a user's input can cause into usage errors (exit code 2)."""
     try:
         yield
     except BrokenPipeError:
@@ -449,7 +449,7 @@ def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table
 
 
 def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...], table_format: str) -> None:
-    """Print what is measured, on which algorithms, and what the backends bring themselves."""
+    """Print the workloads, the algorithms that they run on, and the benchmarks that backends bring."""
     from suricate.bench.reports.listing import listing
     from suricate.bench.suites import joining, parts_of
     from suricate.cli.terminal import console, grid_of, show, show_rich

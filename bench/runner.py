@@ -34,7 +34,7 @@ class Over(Exception):  # noqa: N818 - reads as what it is
 
 
 class Task:
-    """One row of the results: what is measured and how it is verified.
+    """One row of the results: a measurement, and how it is verified.
 
     Attributes:
         workload: name of the workload.
@@ -75,7 +75,7 @@ class Task:
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
     def setup(self) -> None:
-        """Build what all repeats share."""
+        """Build the objects that all repeats share."""
 
     def prepare(self) -> Any:
         """Return the input of one repeat, on the device."""

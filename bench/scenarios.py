@@ -89,7 +89,7 @@ class Scenario:
         return self.fixture.upload(*ends_of(_repeated(keys, self.warm_size(batch))))
 
     def reserve(self, batch: int) -> None:
-        """Reserve what a batch and the calls before it can need, so that growth is not measured."""
+        """Reserve memory for a batch and the calls before it, so that growth is not measured."""
         self.graph.reserve(batch + constants.WARM_CALLS * self.warm_size(batch))
 
     def drifted(self) -> bool:
@@ -103,11 +103,11 @@ class Scenario:
             self.reserve(batch)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the scenario costs, before memory was reserved for batches: bytes per edge used and allocated."""
+        """Return bytes per edge used and allocated, as measured before memory was reserved for batches."""
         return {} if self.fixture.silent else self.sizes
 
     def measure(self) -> dict[str, Any]:
-        """Return what the graph takes now."""
+        """Return the current bytes per edge of the graph."""
         return bytes_per_edge(self.graph)
 
 
@@ -152,10 +152,10 @@ class Full(Scenario):
         return 1
 
     def reserve(self, batch: int) -> None:
-        """Do nothing: whether the batch still fits is what is measured."""
+        """Do nothing: this scenario measures batches that may not fit."""
 
     def _step(self) -> int:
-        """Return how many edges to add at once: half of what is missing, so that an estimate cannot go far wrong."""
+        """Return how many edges to add at once: half of those missing, so that an estimate cannot go far wrong."""
         used, allocated = largest_part(self.graph)
         missing = (constants.FULL * allocated - used) / max(1, used)
         edges = len(self.model)
@@ -218,7 +218,7 @@ def fill_of(graph: Any) -> float:
 
 
 def bytes_per_edge(graph: Any) -> dict[str, Any]:
-    """Return what a graph uses and has allocated for its out-edges, and the share of it that ids and weights take."""
+    """Return the bytes per out-edge that a graph uses and has allocated, and the share that ids and weights take."""
     parts, edges = graph.store("out").memory().values(), max(1, graph.num_edges)
     used, allocated = (sum(part[k] for part in parts) / edges for k in (0, 1))
     payload = ID_BYTES + (0 if graph.weight_dtype is None else graph.weight_dtype.itemsize)

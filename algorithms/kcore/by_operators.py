@@ -33,12 +33,12 @@ MOST_ROUNDS = 2**31 - 1
 
 
 def number_of(u, v, w, core, fresh):
-    """Offer the number of ``u``, as far as it is not above that of ``v``."""
+    """Return the smaller one of the numbers of ``u`` and ``v``, which ``u`` offers to ``v``; 0 for a self-loop."""
     return 0 if u == v else min(core[u], core[v])
 
 
 def fall(v, value, core, fresh):
-    """Note the number that fits ``v``; if it is lower than before, the neighbours become active."""
+    """Write the number that fits ``v`` to ``fresh``; if it is lower than before, the neighbours become active."""
     fresh[v] = value
     return 2 if value < core[v] else 0
 
@@ -49,7 +49,7 @@ def publish(v, core, fresh):
 
 
 def mark_end(v, state):
-    """Note that ``v`` is the end of a new edge."""
+    """Set the state of ``v``, an end of a new edge, to ``END``."""
     state[v] = END
 
 

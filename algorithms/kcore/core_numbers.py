@@ -60,7 +60,7 @@ CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
 
 
 def prelude_of(view: StoreView) -> str:
-    """Return what the kernels need besides what the view says."""
+    """Return the text between the cursor of the view and the kernels: the struct of arc lists, and constants."""
     linear = f"#define FIND_IS_LINEAR {int(view.find == 'linear')}"
     return "\n".join(
         [

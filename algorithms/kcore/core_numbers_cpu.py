@@ -80,7 +80,7 @@ def peel(g, core, support, place, later, pos, order, bins):
 
 @inner
 def counts(status, wanted, i, u, v):
-    """Return whether arc ``i``, from ``u`` to ``v``, is in the list, and no self-loop."""
+    """Return whether arc ``i``, from ``u`` to ``v``, has the wanted status and is no self-loop."""
     return (len(status) == 0 or status[i] == wanted) and u != v
 
 
@@ -97,7 +97,7 @@ def recount(g, v, core):
 
 @kernel
 def tally(src, dst, status, wanted, size, core, support, place, later, change):
-    """Add ``change`` to the support of the ends of arcs, and to what comes after them."""
+    """Add ``change`` to the support of the ends of arcs, and to ``later``, the neighbours that come after them."""
     for i in range(size):
         u, v = src[i], dst[i]
         if counts(status, wanted, i, u, v) and core[u] >= core[v]:

@@ -193,7 +193,7 @@ class PageRank(WholePasses):
             self._relax(graph, method, self._refresh(graph, edges))
 
     def _chosen(self, graph: Graph, edges: tuple[Any, ...], *, differs: bool) -> str:
-        """Return the method for a batch, after which the live vertices may differ."""
+        """Return the method for a batch with the changed ``edges``; ``differs``: the set of live vertices changed."""
         method = self.method
         if method == "auto":
             if self.should_recompute(graph, None, *edges):
@@ -257,7 +257,7 @@ class PageRank(WholePasses):
     def _sweep(
         self, graph: Graph, functions: Local, known: tuple[Any, ...], after: Propagated, *, paced: bool
     ) -> Propagated:
-        """Go on over all vertices if the loop ``after`` was crowded."""
+        """Make passes over all vertices if the loop ``after`` ended because too many vertices were active."""
         pace, last_pace, next_pace = self._sweep_paces
         args = (self._share, self._announced, *known, self._terms, self._kept, self._error, pace, next_pace)
         swap = (self._share, self._announced), (pace, next_pace)
@@ -272,7 +272,7 @@ class PageRank(WholePasses):
         return swept
 
     def _reached(self, graph: Graph, ends: Frontier) -> Frontier:
-        """Return what ``ends`` reach."""
+        """Return the vertices that can be reached from ``ends``."""
         if self._mark is None or len(self._mark) < graph.num_vertices:
             self._mark, self._epoch = graph.device.xp.zeros(graph.num_vertices, np.uint32), 0
         self._epoch += 1

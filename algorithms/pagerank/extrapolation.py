@@ -25,7 +25,7 @@ class StepExtrapolation:
         self.is_fast = False  #: whether the step is extrapolated that was asked for last
 
     def quickens(self, last: float) -> bool:
-        """Return whether to extrapolate the next step; ``last``: what the one before changed."""
+        """Return whether to extrapolate the next step; ``last``: norm of the change by the one before."""
         earlier, was_fast = self._pace, self.is_fast
         last = self._alpha * last if was_fast else last
         self.is_fast = last <= FAST * earlier if was_fast else last > SLOW * earlier
@@ -34,12 +34,12 @@ class StepExtrapolation:
         return self.is_fast
 
     def restart(self) -> None:
-        """Compare the next step with none before it."""
+        """Forget earlier steps: the next one is compared with none of them."""
         self._pace, self.is_fast = GIVEN_UP if self._pace == GIVEN_UP else FRESH, False
 
 
 class SeriesExtrapolation:
-    """Says when to add the series, from what the steps change; ``tol`` is the norm at which they end."""
+    """Decides when to add the rest of a geometric series, from the changes by steps; these end at the norm ``tol``."""
 
     def __init__(self, tol: float) -> None:
         self._tol = tol

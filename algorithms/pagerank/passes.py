@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class WholePasses(VerifiedRanks):
-    """The state of PageRank, and what passes over all vertices do; the parameters are those of ``PageRank``."""
+    """The state of PageRank, and its passes over all vertices; the parameters are those of ``PageRank``."""
 
     alpha: float
     jumps: Jumps
@@ -103,7 +103,7 @@ class WholePasses(VerifiedRanks):
         return started(graph, graph.device.xp.asarray(start))
 
     def _start(self, graph: Graph) -> None:
-        """Make what depends on the graph but not on the ranks."""
+        """Compute the arrays that depend on the graph but not on the ranks."""
         weighted = self.weighting.applies(graph)
         self._passes = passes(weighted, self.self_loops, self.closed, self.jumps.apart, *usable_weights(self.dtype))
         if self._error is None or self._error.device != graph.device:
@@ -131,11 +131,11 @@ class WholePasses(VerifiedRanks):
         self._again.vertex_map(dangle, (*state, self._dangling))
 
     def _by_edges(self, graph: Graph) -> bool:
-        """Return whether the weight of a vertex is not its degree, which one pass over the vertices finds."""
+        """Return whether a vertex's weight must be summed up over its edges, as it is not its degree."""
         return self.self_loops or self.weighting.applies(graph)
 
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
-        """Weigh vertices of a graph whose edges weigh 1; return them without repeats."""
+        """Set the weights of vertices to their degrees, as edges weigh 1; return the vertices without repeats."""
         count = by_degree_with_loop if self.self_loops else by_degree
         return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 

@@ -37,7 +37,7 @@ FRESH, GIVEN_UP = 1e300, 2e300  #: paces before the first step, and where extrap
 
 
 def quickens(pace, total, alpha):
-    """Return whether a step is extrapolated; ``total``: what the last one changed, ``pace``: see ``following``."""
+    """Return whether a step is extrapolated; ``total``: norm of the last change, ``pace``: see ``following``."""
     return alpha * total <= FAST * abs(pace) if pace < 0 else pace > 0 and total > SLOW * pace
 
 
@@ -147,7 +147,7 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
 
 
 def undo_extrapolation(v, share, other, last_pace, pace):
-    """Undo the last step if it was extrapolated: what it started from is within the tolerance. Restart the pace."""
+    """Undo the last step if it was extrapolated, as the ranks before it are within the tolerance. Restart the pace."""
     if last_pace[0] < 0:
         share[v] = other[v]
     if v == 0:
@@ -165,7 +165,7 @@ def reweighed(v, share, inv, new):
 
 
 def by_degree(v, graph, share, inv):
-    """Note one over the degree of ``v`` in ``inv``, as all edges weigh 1, and adapt its share of rank per edge."""
+    """Write one over the degree of ``v`` to ``inv``, as all edges weigh 1, and adapt its share of rank per edge."""
     new = inverse(graph.degree(v))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -282,7 +282,7 @@ def reach(u, v, w, *others):
 
 
 def visit(v, value, mark, epoch):
-    """Wake the out-neighbours of a vertex that is reached for the first time."""
+    """Return whether ``v`` is reached for the first time, which activates its out-neighbours."""
     if mark[v] == epoch:
         return 0
     mark[v] = epoch

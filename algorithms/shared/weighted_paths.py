@@ -76,7 +76,7 @@ def rescale(v, part, power, last):
 
 
 def normalise(v, part, power):
-    """Bring the factor ``part[v]`` into [1, 2), and what it loses into the exponent ``power[v]``."""
+    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more

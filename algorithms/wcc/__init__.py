@@ -148,7 +148,7 @@ class WCC(Algorithm):
             by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
     def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
-        """Compute from scratch; where the next such batch will be an update, repair the forest as well."""
+        """Compute from scratch; also repair the forest, if the next batch of this size is to be an update."""
         forest = self._forest
         if not graph.has_in_edges:
             self.recomputes("the graph keeps no in-edges")
@@ -167,7 +167,7 @@ class WCC(Algorithm):
         return True
 
     def _build_forest(self, graph: Graph) -> None:
-        """Compute from scratch, and make the forest."""
+        """Compute from scratch, and build the forest."""
         self._discard_pace()
         self.recomputes("a deletion needs the forest of components, which is built now")
         if not graph.device.is_cuda:
@@ -178,7 +178,7 @@ class WCC(Algorithm):
         self._forest.build(graph, self._sets.parent, self._largest)
 
     def _discard_pace(self) -> None:
-        """What this update takes says nothing of repairs."""
+        """Ignore the time of this update, in which no forest was repaired."""
         if self.pace is not None:
             self.pace.discard()
 
@@ -193,7 +193,7 @@ class WCC(Algorithm):
         return self._forest.step(graph, self._answer_after)
 
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
-        """Return the result after some events, of which none deletes a vertex or brings one back."""
+        """Return the result after events that neither deleted nor revived a vertex."""
         return WCCResult(label, count - int(self._deleted))
 
     @property

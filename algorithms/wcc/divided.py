@@ -116,7 +116,7 @@ class _Run:
         self._arriving = local.workspace.state(Arriving)
 
     def exchanged(self, number: int) -> Array:
-        """Return what a launch has found, bits and counts, ``uint64[]``."""
+        """Return the results of launch ``number``: a bit per reached vertex, then counts, ``uint64[]``."""
         return self._buffers[number]
 
     def counts(self, number: int) -> Array:

@@ -24,7 +24,7 @@ TEMPLATE = Path(__file__).with_name("spanning_forest_cpu.py")
 
 
 class State(NamedTuple):
-    """The spanning forest, and what its loops need; there may be more vertices than the graph has.
+    """The arrays of the spanning forest and its loops, for at least as many vertices as the graph has.
 
     Attributes:
         node: ``uint32[n, 8]``, by vertex, in one cache line: its parent, ``EMPTY`` for roots; the number of its
@@ -72,7 +72,7 @@ class SpanningForest:
         return Step(self._loops(graph), self._state, _recorded, partial(_answer, answer))
 
     def repair(self, graph: Graph, deleted: ArcList = NO_ARCS, inserted: ArcList = NO_ARCS) -> None:
-        """Follow arcs that were deleted and inserted; ``graph`` holds the change already, new vertices too."""
+        """Repair the forest after arcs were deleted and inserted; ``graph`` holds the change, new vertices included."""
         self._grow(graph)
         if self._is_deep(graph):
             self._build(graph)

@@ -103,7 +103,7 @@ def search(graph, state, x, side, queue, base):
 
 @inner
 def queue_below(state, child, queued):
-    """Queue ``child`` and what is below it, or :data:`FEW`; return the number of them, and whether these are all."""
+    """Queue ``child`` and its descendants, at most :data:`FEW`; return their number, and whether these are all."""
     node, queue = state.node, state.lower
     node[child, MARK] = queued
     queue[0] = child
@@ -131,7 +131,7 @@ def unmarked(g, state, x, queued):
 
 @inner
 def cut_off(graph, state, count, above, queued):
-    """Connect the ``count`` vertices in ``state.lower``, all that were below an edge, otherwise, or split them off."""
+    """Reconnect the ``count`` vertices in ``state.lower``, all that were below a cut edge, or split them off."""
     node, lower = state.node, state.lower
     state.counts[WORK] += count
     for i in range(count):
@@ -192,7 +192,7 @@ def cut(graph, state, child, above):
 
 @inner
 def add(state, u, v, counting):
-    """Follow an inserted edge; return how many labels change."""
+    """Update the forest for an inserted edge; return how many labels change."""
     node = state.node
     if u == v:
         return np.int64(0)
@@ -205,7 +205,7 @@ def add(state, u, v, counting):
 
 @inner
 def remove(graph, state, u, v, counting):
-    """Follow a deleted edge, which the graph has no more; return how many labels change."""
+    """Update the forest for an edge already deleted from the graph; return how many labels change."""
     node = state.node
     if u == v:
         return np.int64(0)
@@ -223,7 +223,7 @@ def remove(graph, state, u, v, counting):
 
 @inner
 def step(graph, state, change, u, v, w, counting):
-    """Follow one edge; see ``suricate.plugins.step``."""
+    """Update the forest for one changed edge; see ``suricate.plugins.step``."""
     changed = np.int64(0)
     state.counts[WORK] = 1
     if change == INSERTED:
@@ -277,7 +277,7 @@ def ask_for_cut(graph, state, u, v):
 
 @kernel
 def follow(graph, state, inserted, deleted):
-    """Follow a batch, which the graph holds already."""
+    """Update the forest for a batch, which the graph holds already."""
     src, dst, status, wanted, size = inserted
     for i in range(size):
         ask_for_ends(state, src, dst, i, size)

@@ -48,7 +48,7 @@ class Reservation(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """Vertices whose guards were put behind all others, and nothing has moved since: the first, and its leaf."""
+    """The first of the vertices added last, and the leaf of its guard; valid until an update moves guards."""
 
     first: int
     leaf: int

@@ -69,13 +69,13 @@ def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """Return what cells are sorted by: uses without an algorithm come first."""
+    """Return the sort key of a cell: uses without an algorithm come first."""
     use = USES.index(cell.use) if cell.use in USES else len(USES)
     return cell.device, cell.family, use, cell.use, cell.num_edges, cell.batch
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return a table per device, family of graphs and use, and one of what each backend loses."""
+    """Return a table per device, family of graphs and use, and one of how much slower each backend is than the best."""
     found = cells(rows)
     tables = [_winners(place, group) for place, group in _groups(found).items()]
     return [*tables, *_losses(found)]

@@ -29,7 +29,7 @@ PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how th
 
 
 def machines(headers: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return what each device was, in words; that of the last run counts."""
+    """Return a description of each device, in words, from the last run on it."""
     return {header["device"]: _machine(header) for header in headers}
 
 
@@ -157,7 +157,7 @@ def _rebuilding(found: list[Cell]) -> str:
 
 
 def _losses(found: list[Cell], name: str) -> str:
-    """Return a paragraph on a backend: what it wins, and by use what it loses."""
+    """Return a paragraph on a backend: where it is the fastest, and by use how much slower it is elsewhere."""
     own = [cell for cell in found if cell.behind(name)]
     wins, close = (sum(cell.behind(name) <= most for cell in own) for most in (1, CLOSE))
     over = [cell for cell in found if name in cell.over]

@@ -166,7 +166,7 @@ def what(row: dict[str, Any]) -> str:
 
 
 def place(graph: str, task: Task) -> tuple[Any, ...]:
-    """Return what tells the row of a task from all others of a file."""
+    """Return the values that identify the row of a task in a results file."""
     return graph, str(task.device), task.backend, task.workload, task.algorithm, task.detail, task.batch
 
 

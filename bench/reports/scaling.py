@@ -99,9 +99,9 @@ def _graph(title: str, rows: Rows, every: Rows) -> Table:
 
 
 def _alone(row: Row, rows: Rows) -> float | None:
-    """Return the seconds of one rank for as many edges as ``row`` has, None if unknown.
+    """Return the time in seconds of one rank for as many edges as ``row`` has, None if unknown.
 
-    Weak scaling: those for a part of the graph, times the parts; None with a batch, which is not the part of a graph.
+    For weak scaling the time for a part of the graph times the number of parts; None for batches.
     """
     if _kind(row) == "weak" and row["batch"]:
         return None
@@ -111,7 +111,7 @@ def _alone(row: Row, rows: Rows) -> float | None:
 
 
 def _model(row: Row, before: float | None, rows: Rows) -> float | None:
-    """Return what the model expects: that of the run itself, else by what other runs measured."""
+    """Return the seconds that the model expects: from the row itself, else from the rates of other runs."""
     extra = row["extra"]
     if extra.get("model_s") is not None or before is None or extra["ranks"] == 1:
         return extra.get("model_s")

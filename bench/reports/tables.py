@@ -213,7 +213,7 @@ def _column(row: dict[str, Any]) -> str:
 
 
 def _memory_of(rows: Rows) -> tuple[str, str]:
-    """Return bytes per edge used and allocated, and the share of what is used that ids and weights take."""
+    """Return bytes per edge used and allocated, and the share of the used bytes that ids and weights take."""
     for row in rows:
         if row["workload"] == "memory":
             extra = row["extra"]

@@ -94,11 +94,11 @@ class Capacity(Workload):
         self._check_graph()
 
     def extra(self) -> dict[str, Any]:
-        """Return what the graph holds, bytes allocated by part, and seconds of what was done on it."""
+        """Return the size of the graph, bytes allocated by part, and the seconds of each step."""
         return self._extra
 
     def _check_graph(self) -> None:
-        """Compare sums of degrees, and ask for edges that are there, for others, and for some that were deleted."""
+        """Verify sums of degrees, and queries of stored edges, of random pairs, and of deleted edges."""
         graph, host = self._graph, self.job.device.to_numpy
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))
@@ -131,7 +131,7 @@ class Capacity(Workload):
         return np.any(self.job.comm.allgather(self.job.device.to_numpy(found[at])), axis=0)
 
     def _change(self) -> None:
-        """Insert a batch of uniform pairs, and delete what was new of it."""
+        """Insert a batch of uniform pairs, and delete those that were new."""
         job, graph, before = self.job, self._graph, self._graph.num_edges
         batches = UniformStream(job.data.stream.scale, job.data.stream.seed + 1)
         edges = batches.piece(*job.part(constants.CAPACITY_BATCH), job.device.xp)
@@ -156,7 +156,7 @@ class Capacity(Workload):
         return {"seconds": seconds, "sum": float(result.sum(dtype=np.float64)) if is_real else None}
 
     def _timed(self, call: Any) -> tuple[float, Any]:
-        """Return the seconds of a call on the slowest rank, and what it returns."""
+        """Return the seconds of a call on the slowest rank, and its result."""
         self.job.device.synchronize()
         self.job.comm.barrier()
         begin = time.perf_counter()
@@ -166,5 +166,5 @@ class Capacity(Workload):
 
 
 def _held_back(job: Job) -> int:
-    """Return the bytes that vertices of results, a batch and what is drawn to verify the graph take."""
+    """Return the bytes to keep free for results per vertex, a batch, and the pairs that verify the graph."""
     return 96 * job.data.num_vertices + 64 * constants.CAPACITY_BATCH + 64 * constants.PIECE

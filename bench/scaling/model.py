@@ -21,5 +21,5 @@ class Model:
         return cls(shares[small], max(0.0, shares[large] - shares[small]) / received)
 
     def expected(self, alone: float, ranks: int, calls: int, received: int) -> float:
-        """Return the seconds that a row should take, of which one rank takes ``alone``."""
+        """Return the seconds that a row should take on ``ranks`` ranks, given those of one rank, ``alone``."""
         return alone / ranks + calls * self.latency + received * self.seconds_per_byte

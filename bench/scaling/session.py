@@ -68,9 +68,9 @@ class Plan:
         return self.workloads == ("capacity",)
 
     def of(self, job: Job) -> Iterator[Workload]:
-        """Yield what is measured on a graph, the build first, without which there is nothing to measure on.
+        """Yield the workloads on a graph; the build comes first, as the others need its graph.
 
-        The capacity is measured alone, and only if it is asked for.
+        The capacity is measured without others, and only if it was named.
         """
         if self.is_capacity:
             yield Capacity(job, self.names())
@@ -150,7 +150,7 @@ class Session:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def _measure(self, workload: Workload, detail: str) -> None:
-        """Measure and verify a workload; what fails on one rank fails on all of them."""
+        """Measure and verify a workload; an error on one rank is raised on all of them."""
         seconds = [self._once(workload) for _ in range(1 if workload.once else 1 + self.plan.repeats)]
         spent, problem = Spent() if workload.once else self._spent_by(workload), None
         try:
@@ -179,7 +179,7 @@ class Session:
         return max(self.comm.inner.allgather(seconds))
 
     def _spent_by(self, workload: Workload) -> Spent:
-        """Return what one more run spends on communication, each number the largest of all ranks."""
+        """Return the communication costs of one more run, each number the largest of all ranks."""
         workload.prepare()
         self.comm.spent, self.comm.is_timing = Spent(), True
         workload.run()

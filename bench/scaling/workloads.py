@@ -80,10 +80,10 @@ class Workload:
         return self.batch or self.job.data.num_edges
 
     def prepare(self) -> None:
-        """Make what a run needs."""
+        """Prepare a run, untimed."""
 
     def run(self) -> None:
-        """Do what is timed."""
+        """Make the timed run."""
 
     def restore(self) -> None:
         """Undo a run."""
@@ -152,12 +152,12 @@ class Insert(Workload):
         self.delta = self.job.built.insert_edges(self.edges.src, self.edges.dst)
 
     def restore(self) -> None:
-        """Delete what was new."""
+        """Delete the edges that were new in the batch."""
         new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)
         self.job.built.delete_edges(new.src[begin:end], new.dst[begin:end])
 
     def check(self) -> None:
-        """Ask for the last batch: nothing of what was new is there."""
+        """Verify that none of the edges that were new in the last batch is stored any more."""
         new = self.delta.inserted
         expect(len(new.src) > 0, "nothing of a fresh batch was new")
         expect(not bool(self.job.built.has_edges(new.src, new.dst).any()), "an edge that was deleted is there")
@@ -170,7 +170,7 @@ class Delete(Insert):
     does = "deletes what was new of a batch that was inserted, untimed"
 
     def prepare(self) -> None:
-        """Insert a batch; return to the caller what was new."""
+        """Insert a batch, and keep the edges that were new."""
         super().prepare()
         super().run()
         new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)

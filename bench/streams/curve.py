@@ -34,7 +34,7 @@ class CurveSlide(Slide):
         self.least_repeats = 0
 
     def answer(self, graph: Any) -> Any:
-        """Compute from the same source each time: it is what is kept current as well."""
+        """Return the answer computed from scratch, with the tracker's parameters; None if it is kept current."""
         if self.way == CURRENT:
             return None
         instance = self.subject.new() if self.subject else None

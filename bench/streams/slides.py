@@ -139,7 +139,7 @@ class Slide(Sliding):
         self.verify(self.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify them once more."""
+        """Verify graph and answer after the last repeat."""
         self.verify(self.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.graph = None
 
@@ -179,7 +179,7 @@ class JobSlide(Sliding):
         self.verify(self.slide.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify them once more."""
+        """Verify graph and answer after the last repeat."""
         self.verify(self.slide.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.parts = parts_of(self.job)
         self.job = self.slide = None

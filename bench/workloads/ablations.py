@@ -68,7 +68,7 @@ class Ablation(FixtureTask):
             raise Skipped(str(error)) from error
 
     def right(self, make: Callable[[], Any], *names: Any) -> Any:
-        """Return what the oracle of the workload makes, made once per input."""
+        """Return the right result, which the workload's oracle ``make`` computes once per input."""
         cache, name = self.fixture.data.cache, (self.workload, *names)
         if name not in cache:
             cache[name] = make()
@@ -228,7 +228,7 @@ class ComponentsByEdges(Ablation):
         return smallest[component]
 
     def restore(self, batch: HostBatch, result: None) -> None:
-        """Delete what was new."""
+        """Delete the edges that were new in the batch."""
         self.graph.delete_edges(*self.delta.inserted[:2])
         self.housekeeper.tidy(self.items)
 

@@ -104,7 +104,7 @@ class FromScratch(FixtureTask):
         self.subject.check(result, self.subject.model)
 
     def traffic(self) -> int | None:
-        """Return what the algorithm says about its last computation."""
+        """Return the bytes that the last computation had to move, as the algorithm states."""
         return self.instance.traffic(self.graph)
 
     def extra(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class KeptCurrent(Batched):
         return self.tracker.result
 
     def finish(self) -> None:
-        """Verify content and result once more."""
+        """Verify content and result after the last repeat."""
         self.verify(self.input_model)
 
 

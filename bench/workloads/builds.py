@@ -62,7 +62,7 @@ class Build(FixtureTask):
         self.facts = bytes_per_edge(result)
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge of what was built."""
+        """Return the bytes per edge of the built graph."""
         return {} if self.fixture.silent else self.facts
 
 

@@ -39,7 +39,7 @@ class Footprint(FixtureTask):
         }
 
     def check(self, prepared: Any, result: dict[str, Any]) -> None:
-        """Keep what was read; the graph was verified both times."""
+        """Keep the bytes that were read; the graph was verified before and after."""
         self.found = result
 
     def extra(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from suricate.bench.workloads.streams import Stream
 
 
 class Method(UpdateAlone):
-    """One variant, its update alone after mixed batches."""
+    """The update of one variant of an algorithm after mixed batches, without the store's part."""
 
     workload = "method"
     does = "brings one variant of an algorithm up to date with a fresh batch (80 % insertions) that is already stored"

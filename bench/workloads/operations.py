@@ -157,7 +157,7 @@ class Delete(Operation):
     does = "deletes a fresh batch of edges that are there; then, untimed, puts them back"
 
     def prepare(self) -> HostBatch:
-        """Draw a batch; what is not there is inserted first."""
+        """Draw a batch, and insert those of its edges that are missing."""
         batch = super().prepare()
         if self.pairs != "existing":
             self.graph.insert_edges(*batch.edges)

@@ -84,7 +84,7 @@ class ReadsAndWrites(FixtureTask):
         return answers
 
     def check(self, rounds: list[Round], answers: list[Any]) -> None:
-        """Compare every answer with what was there at the time, and the edges that are there now."""
+        """Verify every answer against the edges stored at that time, and the edges stored now."""
         model = self.subject.model
         for (asked, _, before), found in zip(rounds, answers, strict=True):
             right = model.contains(asked.keys) | among(asked.keys, np.sort(before.keys))
@@ -100,7 +100,7 @@ class ReadsAndWrites(FixtureTask):
         self.subject.tidy(self.size)
 
     def finish(self) -> None:
-        """Compare the content once more."""
+        """Verify the content after the last repeat."""
         check_content(self.subject.graph, self.subject.model)
 
     def extra(self) -> dict[str, Any]:

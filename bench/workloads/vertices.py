@@ -59,7 +59,7 @@ class DeleteVertices(FixtureTask):
         self.graph.insert_edges(*result.deleted)
 
     def finish(self) -> None:
-        """Compare the content once more."""
+        """Verify the content after the last repeat."""
         check_content(self.graph, self.model)
 
 
@@ -74,7 +74,7 @@ class InsertVertices(DeleteVertices):
         return self.graph.delete_vertices(super().prepare())
 
     def action(self, delta: Any) -> Array:
-        """Insert as many."""
+        """Insert as many vertices as were deleted."""
         return self.graph.insert_vertices(self.size, recycle=True)
 
     def check(self, delta: Any, result: Array) -> None:

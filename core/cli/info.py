@@ -109,7 +109,7 @@ def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_facts(data: EdgeFile) -> dict[str, Any]:
-    """Return what is worth knowing about the edges of a file."""
+    """Return statistics of the edges of a file, by name."""
     import numpy as np
 
     from suricate.base.types import edge_keys

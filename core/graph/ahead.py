@@ -195,7 +195,7 @@ class _Rehearsals:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Forget what was started, as a child of ``fork`` does."""
+        """Forget all rehearsals, in a child of ``fork``."""
         self._lock, self._known, self._threads = threading.Lock(), set[str](), list[threading.Thread]()
         self._stopped, self._running, self.failed = False, 0, list[Exception]()
         self.are_new, self._left = False, 0.0
@@ -243,7 +243,7 @@ class _Rehearsals:
 
     @contextmanager
     def _making_way(self) -> Iterator[None]:
-        """Let the program's threads wait less for the interpreter while rehearsals run."""
+        """Shorten the interpreter's switch interval while rehearsals run: other threads then wait less for the GIL."""
         with self._lock:
             self._running += 1
             if self._running == 1:

@@ -220,7 +220,7 @@ def _first(graph: Graph, values: Array, k: int, largest: bool) -> np.ndarray:
 
 
 def seen(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Seen:
-    """Return a copy of what the result says of the live vertices now."""
+    """Return a copy of the result's entries of the vertices that are live now."""
     fields = {name: part.copy() for name, part in entries(graph, result, kind).items()}
     return Seen(fields, _on_host(graph, graph.live), 0 if graph.names is None else graph.names.version)
 

@@ -126,7 +126,7 @@ class LiveVertices:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def reserve(self, num_vertices: int) -> None:
-        """Allocate what :meth:`resize` to ``num_vertices`` needs, so that it cannot fail; does not change anything.
+        """Allocate the memory for :meth:`resize` to ``num_vertices``, so that it cannot fail; changes nothing else.
 
         Raises:
             MemoryError: memory does not suffice.

@@ -58,7 +58,7 @@ class Reviver:
 
 
 def _ends(inserted: Any) -> tuple[int, int, int, Any]:
-    """Return the addresses of the ends of edges, how many there are, and what keeps the memory."""
+    """Return the addresses of the ends of edges, their number, and the object that owns the memory."""
     placed = getattr(inserted, "placed", None)
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)

@@ -336,7 +336,7 @@ class Ingest:
         return self._unvalidated("find", src, dst, None, False, 0, 0)
 
     def _take_back(self) -> None:
-        """Take the number of a call back of which nothing was launched: it will be used again."""
+        """Release the number of the current call, as nothing was launched for it; the next call gets it."""
         self._calls -= 1
         self.used = False
 

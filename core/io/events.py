@@ -166,7 +166,7 @@ def read_events(path: str | os.PathLike[str], *, progress: files.Progress | None
 
 
 def _layout(path: Path, head: bytes) -> tuple[Layout, re.Pattern[bytes]]:
-    """Return the layout and what marks a step; ``head`` reaches to the first insertion, which shows the columns."""
+    """Return the layout and the pattern that marks a step; ``head``: up to the first insertion, for the columns."""
     lines = (line for line in lines_of(head) if line.text and not line.text.startswith(b"#"))
     first = next(lines, Line(1, b"I", 0))
     if first.text[:1] not in b"ID+-=@":

@@ -47,7 +47,7 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def _natural(file: Path) -> list[int | str]:
-    """Return what files are ordered by: texts and the numbers between them, by turns."""
+    """Return the sort key of a file: the texts of its name and the numbers between them, alternately."""
     return [int(part) if at % 2 else part for at, part in enumerate(_DIGITS.split(str(file)))]
 
 

@@ -419,7 +419,7 @@ def _count_vertices(
     path: Path,
     options: ReadOptions,
 ) -> int:
-    """Return the number of vertices: as asked for, of the labels, or what the file declares or has."""
+    """Return the number of vertices: from the options, else of the labels, else as the file declares or contains."""
     count = options.num_vertices
     if labels is not None:
         if count is not None and len(labels) > count:

@@ -86,7 +86,7 @@ def current(graph: Any, device: Any) -> Live | None:
 
 
 def release(graph: Any) -> None:
-    """Free what is kept of a live graph on the device; the next call that runs there converts it from scratch."""
+    """Free the copy of a live graph on the device; the next call that runs there converts the graph from scratch."""
     watch = getattr(graph._adj, "_watch", None)
     if watch is not None and watch.live is not None and watch.graph() is graph:
         watch.live.decode_all()

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Column(Protocol):
-    """Protocol of what gives a table its values, by vertex."""
+    """Protocol of the objects from which a table gets its values, by vertex."""
 
     def at(self, vertex: int) -> Any:
         """Return the value of one vertex."""

@@ -54,7 +54,7 @@ class Watch:
         data._watch, data._node, data._other = self, u, v
 
     def _is_shared(self, u: Any, v: Any, data: WatchedEdge) -> bool:
-        """Return whether attributes are those of another edge, too."""
+        """Return whether another edge has the same dict of attributes."""
         before = data._node, data._other
         return before not in ((u, v), (v, u)) and self.graph()._adj.get(before[0], {}).get(before[1]) is data
 

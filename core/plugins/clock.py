@@ -22,7 +22,7 @@ class Clock(Protocol):
         """End the span that :meth:`start` began."""
 
     def seconds(self) -> float | None:
-        """Return the length of the last span, 0 if it does not count; None if it is not over, as far as is known."""
+        """Return the length of the last span, 0 if it does not count; None if it is not known to be over."""
 
 
 class HostClock:

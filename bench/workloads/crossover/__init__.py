@@ -161,7 +161,7 @@ class Crossing(Batched):
         self.housekeeper.tidy(self.items)
 
     def finish(self) -> None:
-        """Verify the content once more."""
+        """Verify the content after the last repeat."""
         check_digest(self.graph, self.placed.model)
 
     def extra(self) -> dict[str, Any]:
@@ -251,7 +251,7 @@ class Rebuilding(Crossing):
         return instance.result
 
     def answer(self, result: Any) -> Any:
-        """Return what the action returned."""
+        """Return the result of the action unchanged."""
         return result
 
     def restore(self, batch: Any, result: Any) -> None:

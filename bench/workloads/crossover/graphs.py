@@ -97,13 +97,13 @@ class DeviceInput:
             graph.insert_edges(*ends_of(self.shuffled[part]), None if self.weight is None else self.weight[part])
 
     def change(self, batch: Drawn) -> ExpectedChange:
-        """Return what a batch does to the edges; that of the first batch of a size is made once for all cells."""
+        """Return the change of the edges by a batch; for the first batch of a size it is shared by all cells."""
         if batch.place[1]:
             return ExpectedChange(self.model, batch.delete.keys, batch.insert.keys)
         return self.shared(batch.place, lambda: ExpectedChange(self.model, batch.delete.keys, batch.insert.keys))
 
     def shared(self, name: Any, make: Any) -> Any:
-        """Return what is the same for all backends, made on first use."""
+        """Return an object that all backends share, made by ``make`` on first use."""
         if name not in self.answers:
             self.answers[name] = make()
         return self.answers[name]

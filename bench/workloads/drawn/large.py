@@ -46,7 +46,7 @@ class Large(FixtureTask):
             self.batches = Batches(self.fixture, self.batch, self.workload)
 
     def finish(self) -> None:
-        """Verify the graph once more: it holds the stream's edges again."""
+        """Verify the graph after the last repeat: it holds the stream's edges again."""
         self.sample.check(self.graph, self.sample.out_keys)
         self.check_degrees()
 
@@ -111,7 +111,7 @@ class LargeInsert(Large):
         self.sample.check(self.graph, self.sample.after((), edge_keys(src, dst)))
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Delete what was new."""
+        """Delete the edges that were new in the batch."""
         self.graph.delete_edges(*delta.inserted[:2])
 
 

@@ -51,7 +51,7 @@ class _Keeping(_Unchanged):
     """Has a function write what it returns."""
 
     def begin(self, first: str) -> list[ast.stmt]:
-        """Return what comes ahead of the body: no answer yet."""
+        """Return the statement before the body, which sets the entry for the answer to 0."""
         self.first = first
         return parsed(f"{ANSWERS}[{first}] = 0").body
 

@@ -139,7 +139,7 @@ def _parse(
     *,
     small: bool,
 ) -> tuple[_Edges, int]:
-    """Return the edges, and the marks (see ``codes``) of what was met."""
+    """Return the edges, and the marks (see ``codes``) of the kinds of numbers found."""
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
     make = partial(
