@@ -146,7 +146,7 @@ class Insert(Operation):
         expect(np.array_equal(stored, expected), "insert: the last weight of a duplicate did not win")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Have it undone before the next repeat."""
+        """Keep the batch and its delta, to be undone before the next repeat."""
         self.last = batch, delta
 
 
@@ -181,7 +181,7 @@ class Delete(Operation):
         check_content(self.graph, ExpectedChange(model, keys, keys[:0]), "delete: content")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Have it undone before the next repeat."""
+        """Keep the batch and its delta, to be undone before the next repeat."""
         self.last = batch, delta
 
 

@@ -1,4 +1,4 @@
-"""How the processes of a job communicate: the protocol, and engines for threads, MPI and NCCL; knows nothing of graphs.
+"""How the processes of a job communicate: the protocol, and its forms for threads, MPI and NCCL; knows no graphs.
 
 ``suricate.parallel`` has the public names.
 """

@@ -325,7 +325,7 @@ class DividedUpdater(Updater):
         return arcs
 
     def count_edges(self) -> int:
-        """Return the number of edges; on a device :meth:`most_arcs` does not follow, as one rank alone may ask."""
+        """Return the number of edges; not collective, so the bound :meth:`most_arcs` is not made exact by it."""
         arcs = self.out.num_edges
         return (arcs + self._count_loops()) // 2 if self._symmetric else arcs
 

@@ -166,7 +166,7 @@ class Forest:
         return graph.workspace.state(Kept).levels(graph, self._call(graph), self.words, share, places)
 
     def _bound(self, graph: Graph) -> Any:
-        """Return what runs the functions on ``graph``: they are compiled once per graph."""
+        """Return the object that computes and repairs this forest on ``graph``; compiled once per graph."""
         if self.words.device != graph.device:
             raise DeviceError(f"the words of the forest are on {self.words.device}, the graph on {graph.device}")
         if graph.partition is not None:

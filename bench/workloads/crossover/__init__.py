@@ -171,7 +171,7 @@ class Crossing(Batched):
         return {"use": self.use, "num_vertices": data.num_vertices, "num_edges": data.edges_given, **alone}
 
     def _seconds_to_store(self) -> dict[int, float]:
-        """Return the median seconds of storing a batch of each size on a graph of the form that nothing tracks."""
+        """Return, by size, the median seconds of applying a batch to a graph without a tracker."""
         shared, found = SharedGraph(self.placed, self.fixture, UPDATE, self.needs_in_edges), {}
         for size in self.sizes:
             cell = type(self)(self.fixture, self.use, size)

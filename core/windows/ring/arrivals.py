@@ -137,7 +137,7 @@ class _Check:
         self._words = self._largest.data.ptr, self._done.data.ptr, self._answer.address
 
     def __call__(self, dtype: np.dtype, number: int, src: int, dst: int, ids: int = 0) -> _Check:
-        """Ask about columns at two addresses, in the current stream; ``ids``: where to write them, or 0."""
+        """Queue the check of ``number`` ids at the addresses ``src`` and ``dst``; ``ids``: address for copies, or 0."""
         if dtype not in self._kernels:
             self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)
         launch = self._kernels[dtype]
