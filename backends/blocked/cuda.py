@@ -28,10 +28,10 @@ from suricate.backends.blocked.layout import (
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.launch import StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import joined
-from suricate.primitives.changing import Scratch, address
+from suricate.primitives.changing import Scratch
 from suricate.primitives.cuda import launch, packed, store_program, weight_bits
 from suricate.primitives.located import LOCATED, LOOKUP, LocatedBatch, Report
 from suricate.store import Store, sorter

@@ -39,14 +39,13 @@ from suricate.backends.slabhash.programs import (
 from suricate.base.devices import Array, Device
 from suricate.base.types import Outcome
 from suricate.cuda.batch_memory import MOST_PLANS, offsets_of
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, address
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.structs import joined
 from suricate.errors import CapacityError
 from suricate.graph.interrupts import Uninterrupted
 from suricate.intake.batches import DeviceBatch
 from suricate.intake.ingest import UNVALIDATED, BatchKind, UnvalidatedBatch
-from suricate.primitives.changing import address
 
 FILL_THREADS = 1 << 18  # fill the device
 CHAIN_LIMIT = 8  # slabs of a chain, at a load factor up to 1, beyond which an edge is deferred

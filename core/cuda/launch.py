@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from suricate.base.devices import Device
+from suricate.base.devices import Array, Device
 from suricate.cuda.program import Program
 
 NOT_READY = 600  #: the status of an event, or a stream, that is not done
@@ -40,6 +40,11 @@ def is_done(device: Device, event: Any) -> bool:
     if device.xp.cuda.runtime.eventQuery(event.ptr) not in (0, NOT_READY):
         event.synchronize()
     return False
+
+
+def address(array: Array | int | None) -> int:
+    """Return the address of an array on a device, which may be given as one; 0, a null pointer, for None."""
+    return 0 if array is None else array if isinstance(array, int) else array.data.ptr
 
 
 def raise_fault(device: Device) -> None:

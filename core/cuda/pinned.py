@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.launch import is_done, wait_for
+from suricate.cuda.launch import is_done, raise_fault, wait_for
 
 
 class PinnedCounters:
@@ -85,17 +85,30 @@ class Answer(PinnedCounters):
         size: how many numbers an answer has.
     """
 
-    __slots__ = ("_calls",)
+    __slots__ = ("_calls", "_polls")
     POLLS, AT_ONCE = 1 << 14, 1 << 8  # about ten milliseconds, and twenty microseconds
+    PATIENCE = 1 << 10  # polls by has_arrived() after which it looks whether the device has failed
 
     def __init__(self, device: Device, size: int) -> None:
         super().__init__(device, 1 + size)
-        self._calls = 0
+        self._calls = self._polls = 0
 
     def next(self) -> int:
         """Return the number of the next call: pass it to a kernel, with ``address``, and then :meth:`read`."""
         self.busy, self._calls = True, self._calls + 1
         return self._calls
+
+    def has_arrived(self) -> bool:
+        """Return whether the answer to the last call, if there was one, has arrived; does not wait.
+
+        Raises:
+            RuntimeError: CuPy's error of the device, if it has failed.
+        """
+        self.busy = bool(self.words[0] != self._calls)
+        self._polls += self.busy
+        if self.busy and self._polls % self.PATIENCE == 0:
+            raise_fault(self._device)
+        return not self.busy
 
     def read(self) -> memoryview:
         """Wait for the answer to the last call, launched into the current stream, and return its numbers.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from suricate.base.types import NEW, EdgeList
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, address
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 
@@ -50,7 +50,7 @@ class Reviver:
             self._kernel = StructKernel(PROGRAM, "revive", REVIVE.size)
         src, dst, size, _kept = _ends(inserted)
         REVIVE.packer.pack_into(
-            self._kernel.buffer, 0, src, dst, 0 if guard is None else guard.data.ptr, mask.data.ptr, count.data.ptr,
+            self._kernel.buffer, 0, src, dst, address(guard), mask.data.ptr, count.data.ptr,
             revived.data.ptr, size,
         )  # fmt: skip
         if size:

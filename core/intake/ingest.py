@@ -22,7 +22,7 @@ from suricate.base.devices import Array, Device, cuda_device_count
 from suricate.base.errors import SelfLoopError, SuricateError, VertexRangeError, WeightError
 from suricate.base.types import EdgeList
 from suricate.cuda.batch_memory import batch_offsets
-from suricate.cuda.launch import StructKernel
+from suricate.cuda.launch import StructKernel, address
 from suricate.cuda.pinned import PinnedCounters
 from suricate.cuda.program import C_TYPES, Program, c_type
 from suricate.cuda.structs import Struct, constants
@@ -399,7 +399,7 @@ class Ingest:
         empty, size = self._xp.empty, batch.size
         held = None if batch.variant.weight is None else self._weight_dtype
         src, dst, weight = empty(size, np.uint32), empty(size, np.uint32), held and empty(size, held)
-        self.launch_copy(batch, (src.data.ptr, dst.data.ptr, 0 if weight is None else weight.data.ptr))
+        self.launch_copy(batch, (src.data.ptr, dst.data.ptr, address(weight)))
         return EdgeList(src, dst, weight)
 
     def checked(

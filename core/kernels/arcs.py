@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from suricate.base.types import ArcList, PlacedArcs
+from suricate.cuda.launch import address
 from suricate.cuda.structs import Struct
 
 ARCS = Struct(
@@ -30,11 +31,6 @@ def arc_values(arcs: ArcList | PlacedArcs | None) -> tuple[int, ...]:
         return *arcs.addresses, arcs.size, arcs.wanted
     src, dst, weight, status, wanted, size = arcs
     return src.data.ptr, dst.data.ptr, address(weight), address(status), size, wanted
-
-
-def address(array: Any) -> int:
-    """Return the device address of an array, 0 for None."""
-    return 0 if array is None else array.data.ptr
 
 
 def packed_arcs(arcs: ArcList | None) -> np.void:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from suricate.base.types import EdgeList
-from suricate.cuda.launch import raise_fault
+from suricate.cuda.launch import address
 from suricate.cuda.pinned import Answer, PinnedCounters
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
@@ -66,7 +66,6 @@ REPORT = Struct("Report", {
 THREADS, TILE, MAX_BLOCKS = 256, 1024, 2048
 MOST = 1 << 32  #: edges of a batch whose places are words
 WORD, ANSWER_WORD = 4, 8  #: bytes of a count on a device, and of one that has come
-PATIENCE = 1024  #: polls after which the host looks whether the device has failed
 NO_PLACES = (0,) * 7  #: the fields of ``OWN`` that a count does not need: ``at``, and the columns for both stores
 
 
@@ -102,13 +101,16 @@ class PartCounts:
     Args:
         device: the device.
         ranks: the number of ranks.
+
+    Attributes:
+        has_arrived: whether the counts have arrived on the host, see :meth:`Answer.has_arrived`.
     """
 
     def __init__(self, device: Device, ranks: int) -> None:
-        self._device, self._ranks, self._polls = device, ranks, 0
+        self._device, self._ranks = device, ranks
         self._counts = device.xp.zeros(2 * ranks + 1, np.uint32)
         self._answer = Answer(device, 4 * ranks)
-        self._number = 0  # of the call that is to be answered
+        self.has_arrived = self._answer.has_arrived
         self._bounds: tuple[Any, Any] = None, None  # as they were given, and on the device
 
     def begin(self, parts: Sequence[EdgeList | None], bounds: Array) -> None:
@@ -120,32 +122,16 @@ class PartCounts:
         if self._bounds[0] is not bounds:
             self._bounds = bounds, xp.asarray(bounds.astype(np.uint32))
         given = [(half, part) for half, part in enumerate(parts) if part is not None and len(part.src)]
-        self._number = self._answer.next() if given else 0
+        call = self._answer.next() if given else 0
         if len(given) < len(parts):
             self._answer.array[1:] = 0
-        counts, answer, each = _address(self._counts), self._answer.address, 2 * ranks
+        counts, answer, each = address(self._counts), self._answer.address, 2 * ranks
         for half, part in given:
-            size, number = len(part.src), self._number if half == given[-1][0] else 0
-            arrays = _address(part.src), _address(part.dst), _address(self._bounds[1]), counts, counts + WORD * each
+            size, number = len(part.src), call if half == given[-1][0] else 0
+            arrays = address(part.src), address(part.dst), address(self._bounds[1]), counts, counts + WORD * each
             answers = answer + ANSWER_WORD * (1 + half * each)
             values = *arrays, answers, answer, number, size, ranks
             _launch(program(0, both=True), "count_parts", PARTS, min(-(-size // THREADS), MAX_BLOCKS), values)
-
-    def has_arrived(self) -> bool:
-        """Return whether the counts have arrived on the host; does not wait.
-
-        Raises:
-            RuntimeError: the device has failed.
-        """
-        if not self._number:
-            return True
-        if self._answer.words[0] == self._number:
-            self._answer.busy = False
-            return True
-        self._polls += 1
-        if self._polls % PATIENCE == 0:
-            raise_fault(self._device)
-        return False
 
     def of(self, half: int) -> list[int]:
         """Return ``2 * ranks`` counts, of edges per owner of the source, then of the destination.
@@ -183,7 +169,7 @@ class Picking:
         self._counts = xp.zeros(2 + 2 * self._blocks, np.uint32)
         width = 0 if edges.weight is None else edges.weight.dtype.itemsize
         self._kernels = program(width, both=both)
-        self._batch = _address(edges.src), _address(edges.dst), _address(edges.weight), _address(self._counts)
+        self._batch = address(edges.src), address(edges.dst), address(edges.weight), address(self._counts)
         self._sizes = size, -(-size // (self._blocks * TILE)) * TILE, low, high - low
         _launch(self._kernels, "count_own", OWN, self._blocks, (*self._batch, *NO_PLACES, *self._sizes))
         if known is None:
@@ -206,7 +192,7 @@ class Picking:
             weights = weight if weight is None else empty(count, weight.dtype)
             held = EdgeList(empty(count, np.uint32), empty(count, np.uint32), weights)
             own.append(OwnEdges(held, None if own else empty(count, np.uint32)))
-        places = [_address(own[0].at), *[_address(column) for each in own for column in each.edges]]
+        places = [address(own[0].at), *[address(column) for each in own for column in each.edges]]
         places += NO_PLACES[len(places) :]
         _launch(self._kernels, "write_own", OWN, self._blocks, (*self._batch, *places, *self._sizes))
         return own
@@ -242,12 +228,8 @@ def report(
             counts[1:] += (changed & (edges.src == edges.dst)).sum(dtype=np.uint64)
     elif size:
         arrays = own.at, status, edges.src if loops else None, edges.dst, whole, counts
-        given = *map(_address, arrays), size, wanted
+        given = *map(address, arrays), size, wanted
         _launch(program(0, both=True), "report_own", REPORT, min(-(-size // THREADS), MAX_BLOCKS), given)
-
-
-def _address(array: Any) -> int:
-    return 0 if array is None else int(array.data.ptr)
 
 
 def _launch(kernels: Program, name: str, struct: Struct, blocks: int, given: Sequence[int]) -> None:

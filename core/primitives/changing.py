@@ -7,6 +7,7 @@ from typing import Any
 
 from suricate.base.devices import Array, Device
 from suricate.cuda.batch_memory import offsets_of
+from suricate.cuda.launch import address
 from suricate.cuda.structs import Struct
 from suricate.primitives.located import LocatedBatch, Report
 
@@ -27,11 +28,6 @@ CHANGING = Struct("Changing", {
     "arrived": "uint32_t*", "expected": "uint32_t",  # of the barrier; see grid_barrier.cuh
     "deleting": "uint32_t",
 })  # fmt: skip
-
-
-def address(array: Array | int | None) -> int:
-    """Return the address of an array, which may be one already; 0 for None."""
-    return 0 if array is None else array if isinstance(array, int) else array.data.ptr
 
 
 class Scratch:

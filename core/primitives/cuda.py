@@ -11,6 +11,7 @@ import numpy as np
 
 from suricate.base.devices import Array
 from suricate.base.types import EdgeList
+from suricate.cuda.launch import address
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants
 from suricate.primitives.located import LOCATED, PRELUDE, LocatedBatch, Report
@@ -71,11 +72,7 @@ def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOC
 
 def packed(struct: Struct, *values: Any) -> Any:
     """Return the value of a struct for a launch; arrays become addresses, None a null pointer."""
-    return np.array(tuple(map(_field, values)), struct.dtype)[()]
-
-
-def _field(value: Any) -> int:
-    return 0 if value is None else value if isinstance(value, int) else value.data.ptr
+    return np.array(tuple(map(address, values)), struct.dtype)[()]
 
 
 def packed_batch(batch: LocatedBatch) -> Any:

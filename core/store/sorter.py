@@ -18,12 +18,12 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.cuda.barrier import GridBarrier
 from suricate.cuda.batch_memory import offsets_of
-from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.launch import StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct, constants, joined
 from suricate.intake.ingest import COPIES, UNVALIDATED, BatchKind, UnvalidatedBatch, sample_variants
 from suricate.primitives import cuda
-from suricate.primitives.changing import KEPT, address
+from suricate.primitives.changing import KEPT
 
 HERE = Path(__file__).parent
 INCLUDE = (cuda.HERE,)

@@ -9,7 +9,7 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.types import EMPTY, ArcList
-from suricate.cuda.launch import multiprocessors
+from suricate.cuda.launch import address, multiprocessors
 from suricate.kernels.walking import Walk
 from suricate.operators import schemes
 from suricate.operators.call import Start, stamps_of
@@ -151,7 +151,7 @@ def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
     """Return both ends of arcs as ``merge_vertices`` takes them, and how many there are."""
     if not arcs.size:
         return NO_LIST
-    status = 0 if arcs.status is None else arcs.status.data.ptr
+    status = address(arcs.status)
     return LIST.packed(arcs.src.data.ptr, arcs.dst.data.ptr, 0, status, arcs.size, arcs.wanted), arcs.size
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from suricate.base.devices import Array, Device
-from suricate.cuda.launch import StructKernel, multiprocessors
+from suricate.cuda.launch import StructKernel, address, multiprocessors
 from suricate.cuda.program import Program
 from suricate.cuda.structs import Struct
 from suricate.state.edges.edge_table import DECLARATIONS, EdgeTable
@@ -99,10 +99,6 @@ def _launch(device: Device, name: str, threads: int, *words: int) -> None:
     kernel.launch(min((threads + THREADS - 1) // THREADS, most), THREADS)
 
 
-def _address(array: Array | None) -> int:
-    return 0 if array is None else array.data.ptr
-
-
 def all_bits_set(device: Device, words: int) -> Array:
     """Return ``uint32[words]`` with all bits set."""
     array = device.xp.empty(words, np.uint32)
@@ -124,8 +120,8 @@ def fill_table(
     key, entry, _, directed = table
     size = len(src)
     half = 0 if directed else size // 2
-    _launch(device, "fill_table", size, _address(key), _address(entry), _address(src), _address(dst), _address(status),
-        _address(mark), size, half, wanted, directed, len(key),
+    _launch(device, "fill_table", size, address(key), address(entry), address(src), address(dst), address(status),
+        address(mark), size, half, wanted, directed, len(key),
     )  # fmt: skip
 
 
@@ -138,8 +134,8 @@ def net_change(
     ``removed`` has their statuses and old weights; ``old`` are the weights that the insertion replaced.
     """
     words = 0 if weight is None else weight.dtype.itemsize // 4
-    _launch(device, "net_change", len(src), _address(table.key), _address(table.entry), *map(_address, removed),
-        *map(_address, (src, dst, status, weight, old)), len(src), len(table.key), words,
+    _launch(device, "net_change", len(src), address(table.key), address(table.entry), *map(address, removed),
+        *map(address, (src, dst, status, weight, old)), len(src), len(table.key), words,
     )  # fmt: skip
 
 
@@ -149,5 +145,5 @@ def fill_rows(
     """Write the rows; ``table`` has the sources, their rows and two counters, all bits set."""
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,
-        src.data.ptr, _address(status), len(src), slots, wanted,
+        src.data.ptr, address(status), len(src), slots, wanted,
     )  # fmt: skip

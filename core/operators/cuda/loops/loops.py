@@ -13,9 +13,8 @@ import numpy as np
 
 from suricate.base.devices import Array, Device
 from suricate.base.errors import CapacityError
-from suricate.cuda.launch import is_done, multiprocessors
+from suricate.cuda.launch import address, is_done, multiprocessors
 from suricate.cuda.pinned import PinnedCounters
-from suricate.kernels.arcs import address
 from suricate.operators.cuda.launches import WideArray
 from suricate.operators.cuda.push_structs import LOOP_MEMORY, LOOP_WORDS, OUTCOME, PROPAGATE_BLOCK, VERTICES
 from suricate.operators.results import Layers, Propagated
