@@ -13,7 +13,15 @@ from suricate.edgefn.layout import cuda_decoded, cuda_encoded, cuda_put
 from suricate.edgefn.tree import INFIX, Add, ArrayRef, Assign, Effect, Node, Return, Statement, Store, Tree, WordsRef
 from suricate.edgefn.types import BOOL, cuda_type, is_float, storage
 
-_WRAPPING = ("add", "sub", "mul", "neg")  # on integers
+_WRAPPING = ("add", "sub", "mul", "neg")  # on integers, functions of edgefn.cuh,
+_OWN = ("shl", "shr", "floordiv", "mod", "minimum", "maximum", "square")  # as these are
+#: operations by their operands, the type of the result, and the value of the node
+_FORMS = {
+    "cast": "({type})({0})", "truth": "({0} != 0)", "not": "(!{0})", "both": "({0} && {1})", "either": "({0} || {1})",
+    "choose": "({0} ? {1} : {2})", "invert": "(~{0})", "power": "edgefn::power({0}, {value})",
+    "min": "edgefn::min_({0}, {1})", "max": "edgefn::max_({0}, {1})", "isnan": "({0} != {0})",
+    "isfinite": "({0} - {0} == 0)", "isinf": "({0} == {0} && {0} - {0} != 0)",
+}  # fmt: skip
 _C_NAMES = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
     "arctan2": "atan2", "abs": "fabs",
@@ -119,25 +127,13 @@ def _cuda(node: Node) -> str:
             return f"words::load(a{value.position} + {_index(node.args[0])})"
         case "total":
             return f"({cuda_type(kind)})(a{value.position}.value)"
-        case "contains" if value.kind == "graph":
-            u, x = map(_vertex, node.args)  # words beyond the ids are those of free slots
-            return f"({x} < {TOMBSTONE}u && find(a{value.position}, {u}, {x}) >= 0)"
-        case "contains":
-            return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
-        case "degree" if value.kind == "answers":
-            return f"({cuda_type(kind)})(degree_of(a{value.position}, {_vertex(node.args[0])}))"
-        case "degree":
-            return f"({cuda_type(kind)})(degree(a{value.position}, {_vertex(node.args[0])}))"
-        case "get":
-            edge, held = ", ".join(map(_vertex, node.args[:2])), c_type(value.dtype)
-            default = f"({held})({_cuda(node.args[2])})"
-            return f"({cuda_type(kind)})(value_of<{held}>(a{value.position}, {edge}, {default}))"
+        case "contains" | "degree" | "get":
+            return _cuda_question(node)
         case "after":  # the comma operator: what is stored in local variables first
             first = ", ".join(f"x{one.local} = {_cuda(one.value)}" for one in value)
             return f"({first}, {_cuda(node.args[0])})"
     args = [_cuda(arg) for arg in node.args]
     a, b = args[0], args[-1]
-    operands = node.args[0].type
     match op:
         case "field":
             return f"({cuda_type(kind)})({cuda_decoded(value, a)})"
@@ -147,43 +143,33 @@ def _cuda(node: Node) -> str:
             return cuda_put(value, a, b)
         case "encode":
             return cuda_encoded(value, args)
-        case "cast":
-            return f"({cuda_type(kind)})({a})"
         case "narrow":
             return f"(long long)({c_type(value)})({a})"
-        case "truth":
-            return f"({a} != 0)"
-        case "not":
-            return f"(!{a})"
-        case "both":
-            return f"({a} && {b})"
-        case "either":
-            return f"({a} || {b})"
-        case "choose":
-            return f"({a} ? {args[1]} : {b})"
-        case "invert":
-            return f"(~{a})"
-        case "power":
-            return f"edgefn::power({a}, {value})"
-        case "min" | "max":
-            return f"edgefn::{op}_({a}, {b})"
-        case "shl" | "shr" | "floordiv" | "mod" | "minimum" | "maximum" | "square":
-            return f"edgefn::{op}({', '.join(args)})"
-        case "isnan":
-            return f"({a} != {a})"
-        case "isfinite":
-            return f"({a} - {a} == 0)"
-        case "isinf":
-            return f"({a} == {a} && {a} - {a} != 0)"
         case "neg" if is_float(kind):
             return f"(-{a})"
         case "abs" if not is_float(kind):
             return f"({a} < 0 ? edgefn::neg({a}) : {a})"
-    if op in _WRAPPING and not is_float(operands):
+    if op in _FORMS:
+        return _FORMS[op].format(*args, type=cuda_type(kind), value=value)
+    if op in _OWN or (op in _WRAPPING and not is_float(node.args[0].type)):
         return f"edgefn::{op}({', '.join(args)})"
     if op in INFIX:
         return f"({a} {INFIX[op]} {b})"
     return f"{_C_NAMES.get(op, op)}{'f' if kind == 'float32' else ''}({', '.join(args)})"
+
+
+def _cuda_question(node: Node) -> str:
+    """Write what is asked of a graph, or of a set of edges."""
+    kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
+    if node.op == "contains":
+        if value.kind != "graph":
+            return f"contains(a{value.position}, {ends})"
+        x = _vertex(node.args[1])  # words beyond the ids are those of free slots
+        return f"({x} < {TOMBSTONE}u && find(a{value.position}, {ends}) >= 0)"
+    if node.op == "degree":
+        return f"({cuda_type(kind)})({'degree_of' if value.kind == 'answers' else 'degree'}(a{value.position}, {ends}))"
+    held = c_type(value.dtype)
+    return f"({cuda_type(kind)})(value_of<{held}>(a{value.position}, {ends}, ({held})({_cuda(node.args[2])})))"
 
 
 def _index(index: Node) -> str:

@@ -29,6 +29,16 @@ from suricate.edgefn.tree import (
 )
 from suricate.edgefn.types import BOOL, is_float, is_word, storage
 
+#: operations by their operands, the type of the result, and the value of the node
+_FORMS = {
+    "narrow": "np.int64(np.{value}({0}))", "truth": "({0} != 0)", "not": "(not {0})", "both": "({0} and {1})",
+    "either": "({0} or {1})", "choose": "({1} if {0} else {2})", "invert": "(~{0})",
+    "div": "np.true_divide({0}, {1})",  # `/` would raise for 0
+    "power": "np.{type}({0} ** {value})", "pow": "np.power({0}, {1})", "min": "min({0}, {1})", "max": "max({0}, {1})",
+    "abs": "abs({0})", "erf": "np.{type}(math.erf({0}))", "erfc": "np.{type}(math.erfc({0}))",
+    "lgamma": "np.{type}(math.lgamma({0}))",
+}  # fmt: skip
+
 
 def numba_source(tree: Tree, parameters: list[str], name: str) -> str:
     """Return ``def name(parameters): ...``; its globals need ``np``, ``math`` and ``TypedFunction.numba_imports``."""
@@ -125,18 +135,8 @@ def _numba(node: Node) -> str:
             return _numba_after(node)
         case "total":
             return _numba_cast(kind, f"a{value.position}[0][0]")
-        case "contains" if value.kind == "graph":
-            u, x = map(_vertex, node.args)  # words beyond the ids are those of free slots
-            return f"({x} < {TOMBSTONE} and find(a{value.position}, {u}, {x}) >= 0)"
-        case "contains":
-            return f"contains(a{value.position}, {', '.join(map(_vertex, node.args))})"
-        case "degree" if value.kind == "answers":
-            return _numba_cast(kind, f"degree_of(a{value.position}, {_vertex(node.args[0])})")
-        case "degree":
-            return _numba_cast(kind, f"degree(a{value.position}, {_vertex(node.args[0])})")
-        case "get":
-            edge, default = ", ".join(map(_vertex, node.args[:2])), f"np.{value.dtype}({_numba(node.args[2])})"
-            return _numba_cast(kind, f"value_of(a{value.position}, {edge}, {default})")
+        case "contains" | "degree" | "get":
+            return _numba_question(node)
     args = [_numba(arg) for arg in node.args]
     a, b = args[0], args[-1]
     match op:
@@ -150,39 +150,31 @@ def _numba(node: Node) -> str:
             return numba_encoded(value, args)
         case "cast":
             return _numba_cast(kind, a)
-        case "narrow":
-            return f"np.int64(np.{value}({a}))"
-        case "truth":
-            return f"({a} != 0)"
-        case "not":
-            return f"(not {a})"
-        case "both":
-            return f"({a} and {b})"
-        case "either":
-            return f"({a} or {b})"
-        case "choose":
-            return f"({args[1]} if {a} else {b})"
         case "neg":
             return f"(np.uint64(0) - {a})" if kind == "uint64" else f"(-{a})"
-        case "invert":
-            return f"(~{a})"
-        case "div":
-            return f"np.true_divide({a}, {b})"  # `/` would raise for 0
         case "floordiv" | "mod":
             return _numba_floor(op, kind, a, b, node.args[1])
         case "shl" | "shr":
             return _numba_shift(op, kind, a, b, node.args[1])
-        case "power":
-            return f"np.{storage(kind)}({a} ** {value})"
-        case "min" | "max" | "abs":
-            return f"{op}({', '.join(args)})"
-        case "pow":
-            return f"np.power({a}, {b})"
-        case "erf" | "erfc" | "lgamma":
-            return f"np.{storage(kind)}(math.{op}({a}))"
+    if op in _FORMS:
+        return _FORMS[op].format(*args, type=storage(kind), value=value)
     if op in INFIX:
         return f"({a} {INFIX[op]} {b})"
     return f"np.{op}({', '.join(args)})"
+
+
+def _numba_question(node: Node) -> str:
+    """Write what is asked of a graph, or of a set of edges."""
+    kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
+    if node.op == "contains":
+        if value.kind != "graph":
+            return f"contains(a{value.position}, {ends})"
+        x = _vertex(node.args[1])  # words beyond the ids are those of free slots
+        return f"({x} < {TOMBSTONE} and find(a{value.position}, {ends}) >= 0)"
+    if node.op == "degree":
+        return _numba_cast(kind, f"{'degree_of' if value.kind == 'answers' else 'degree'}(a{value.position}, {ends})")
+    default = f"np.{value.dtype}({_numba(node.args[2])})"
+    return _numba_cast(kind, f"value_of(a{value.position}, {ends}, {default})")
 
 
 def _index(index: Node, array: Reference) -> str:

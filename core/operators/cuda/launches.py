@@ -143,8 +143,8 @@ def merged(graph: Graph, start: Start) -> Frontier:
 def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
     """Return a frontier as ``merge_vertices`` takes it, and its number of entries; ``capacity`` if that is unknown."""
     ids, number, size = frontier_arguments(frontier)
-    address = 0 if ids is NULL else ids.data.ptr
-    return LIST.packed(address, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
+    listed = 0 if ids is NULL else ids.data.ptr
+    return LIST.packed(listed, 0, int(number), 0, int(size), 0), int(size) if number is NULL else capacity
 
 
 def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
