@@ -1,4 +1,4 @@
-"""What a rank says first at a collective: a message of one size, which small values fit in; and how long it waits."""
+"""Messages of collectives: each rank sends one of fixed size, with the value if that is small; and the time limit."""
 
 from __future__ import annotations
 

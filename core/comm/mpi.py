@@ -1,9 +1,8 @@
 """Communication by MPI, through mpi4py.
 
-A collective is an all-gather of messages of one size (see ``messages``), which have room for small values, and, where
-that does not suffice, one of what is left: ranks that have gone different ways exchange nothing that does not belong
-together. Both are started and asked for until they are over, so that a rank that has ended, or does not come within the
-limit, ends the job (see ``watch``).
+A collective is an all-gather of messages of fixed size (see ``messages``), which contain small values, and a second
+one for the bytes of larger values: so ranks that call different collectives never exchange mismatched data. Both are
+non-blocking and polled, so that the job ends if a rank has ended, or does not come within the time limit (``watch``).
 """
 
 from __future__ import annotations

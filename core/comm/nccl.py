@@ -1,7 +1,7 @@
-"""Communication of device arrays by NCCL, through CuPy; another one starts it and carries what is on the host.
+"""Communication of device arrays by NCCL, through CuPy; a second communication (MPI) starts it and has host values.
 
-Collectives are queued in the current stream, and nothing waits for the device. What ranks call, and how much they send,
-is compared on the host ahead of each, except where ranks know it already (``agreed``).
+Collectives are queued in the current stream, and nothing waits for the device. Before each of them ranks compare calls
+and sizes on the host, except where earlier exchanges imply them (``agreed``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What processes of one graph say to each other: the protocol, and the communication of a process that is alone.
+"""The protocol by which the processes (ranks) of one graph communicate, and its form for a single process.
 
-Every method is *collective*: all ranks call it, in the same order. What is gathered comes back in rank order and is the
-same on every rank, so that what is computed from it is, too.
+Every method is *collective*: all ranks call it, in the same order. Results are in rank order and the same on every
+rank, so that everything computed from them is the same, too.
 """
 
 from __future__ import annotations

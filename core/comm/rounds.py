@@ -1,7 +1,7 @@
-"""Rounds of questions: each rank asks for what it needs, piece by piece, and answers the others.
+"""Requests in rounds: in each round every rank requests one piece of the data it needs, and answers the others.
 
 Ranks may need different numbers of pieces. Before each round they agree whether any has one left; those with none only
-answer. What fails on one rank in ``pieces`` or ``use`` is raised on all; ``ask`` sees to that itself.
+answer. An error in ``pieces`` or ``use`` on one rank is raised on all; ``ask`` must do so itself.
 """
 
 from __future__ import annotations

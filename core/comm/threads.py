@@ -1,8 +1,8 @@
 """Ranks that are threads of one process: for tests, and to try a program for several processes without starting any.
 
-Ranks meet at every collective. One that comes with another name or from another line than the others, or ends while
-they wait, is an error on all of them, with both lines; so is one that does not come within ``SURICATE_TIMEOUT`` seconds
-(default 600).
+Ranks wait for each other at every collective. If one calls another collective or from another line than the others, or
+ends while they wait, all of them raise an error that names both lines; so they do if one does not come within
+``SURICATE_TIMEOUT`` seconds (default 600).
 """
 
 from __future__ import annotations

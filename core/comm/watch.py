@@ -1,8 +1,8 @@
-"""Waiting for the other processes of a job: how long, for whom, and how the job ends where one does not come.
+"""Waiting for the other processes of an MPI job, with a time limit, and the end of the job if one does not come.
 
-Besides the collectives, processes send each other notes: that one has ended, that it is busy with what is no fault of
-the program (it compiles, it reads a file), and, once the limit has passed, at which collective it is. A process that
-waits reads them. A job that cannot go on is aborted: every process of it ends, and one says why.
+Besides the collectives, processes send each other notes: that one has ended, that it is busy and the limit must not
+count (it compiles, it reads a file), and, once the limit has passed, at which collective it is. A process that
+waits reads them. A job that cannot continue is aborted: every process of it ends, and one prints the reason.
 """
 
 from __future__ import annotations

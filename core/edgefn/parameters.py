@@ -143,7 +143,7 @@ class Owner(NamedTuple):
         module: name of the CPU module, imported late since it needs Numba.
         functions: its functions that the Numba source calls.
         header: the header of the CUDA source.
-        structs: the module with the C++ before the header, and the function that packs an argument; "": ``module``.
+        structs: the module with the C++ before the header, and the function that packs an argument; "": none needed.
     """
 
     module: str

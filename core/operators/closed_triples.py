@@ -1,8 +1,8 @@
-"""Triangles counted by marks, in plain loops: what answers and timings of others are compared with.
+"""Triangles counted by marks, in plain loops: the reference for the results and times of other methods.
 
-Edges are turned towards the end of higher degree. At every vertex its out-neighbours are marked, and those of each of
-them are looked up among the marks, so that a triangle is found once, at its lowest corner (the algorithm "forward" of
-Schank and Wagner, 2005). Nothing here uses a store or an operator.
+Edges are directed towards the end of higher degree. At every vertex its out-neighbours are marked, and their
+out-neighbours are looked up among the marks, so that a triangle is found once, at its lowest corner (the algorithm
+"forward" of Schank and Wagner, 2005). Nothing here uses a store or an operator.
 """
 
 from __future__ import annotations

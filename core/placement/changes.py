@@ -1,9 +1,9 @@
-"""Changes of a divided graph: of a batch that all ranks know, each applies to its stores the edges that it owns.
+"""Changes of a divided graph: all ranks have the whole batch, and each applies the edges that it owns to its stores.
 
-What became of each edge is combined in the call, so that every rank has the outcome of the whole batch. What fails on
-one rank, for want of memory above all, is undone on the others, and all of them raise; before a batch of both kinds all
-have picked their edges and reserved memory. A large batch for which a rank has not the memory at once goes by slices,
-of which each needs less beside what is stored.
+The ranks combine the status of every edge, so that each has the outcome of the whole batch. If one rank fails, mostly
+for lack of memory, the change is undone on the others, and all raise; before a batch with deletions and insertions all
+ranks pick their edges and reserve memory. A large batch for which a rank lacks the memory is applied in slices, which
+need less memory each.
 """
 
 from __future__ import annotations

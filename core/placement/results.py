@@ -1,7 +1,7 @@
-"""What became of a batch on all ranks: each writes its part into an array, and they combine these at once.
+"""The outcome of a batch on all ranks: each writes its part into one array, which a single collective combines.
 
-On a device nobody waits for the numbers of arcs that came and went: they are copied to the host behind the batch, and
-read when they are asked for, by the next batch at the latest.
+On CUDA no call waits for the numbers of inserted and deleted arcs: they are copied to the host after the batch, and
+read when needed, by the next batch at the latest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which edges of a batch a rank holds, and what became of them.
+"""Picking the edges of a batch that a rank owns, and reporting their statuses.
 
-On CUDA one launch counts and one writes the edges of all stores of the rank, in the order of the batch. Where each rank
-has counted, of the part that it passed, what every rank gets, no host waits for the count of the whole.
+On CUDA one launch counts and one writes the edges of all stores of the rank, in the order of the batch. If each rank
+has counted, in the part that it passed, the edges of every owner (:class:`PartCounts`), no host waits for the counts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store whose rows are divided among ranks: a backend's store holds those of the owner, and outcomes are gathered.
+"""A store whose rows are divided among ranks: a backend's store has the rows of this rank; outcomes are combined.
 
 Batches are the same on every rank: see ``changes``.
 """

@@ -1,4 +1,4 @@
-"""Events that are answered by the calls of the graph, one by one: for any algorithm on any backend."""
+"""Events applied one by one by calls of the graph, for any algorithm on any backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The net change of many single events: one delta for the trackers that do not follow each event."""
+"""The net change of many single events: one delta for the trackers that are not updated after each event."""
 
 from __future__ import annotations
 

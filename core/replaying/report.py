@@ -1,4 +1,4 @@
-"""What the compiled loop takes besides the graph, and the numbers by which it and the host understand each other."""
+"""The arguments of the compiled loop besides the graph, and the codes that it and the host exchange."""
 
 from __future__ import annotations
 

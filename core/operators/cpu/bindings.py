@@ -1,4 +1,4 @@
-"""The names that a CPU template takes from its surroundings.
+"""The names that a CPU template imports, to be replaced by those of a call: cursor, functions, reduction.
 
 A template is an ordinary module: it imports these names and its functions run as they stand, over a
 contiguous view and the functions below. For any other combination ``instances`` writes a module in which the import of

@@ -1,4 +1,4 @@
-"""What the CPU templates share that choose by the amount of work: counts of edges.
+"""Counts of edges, for CPU templates that choose a method by the amount of work.
 
 The vertices are the first ``count`` of a list; if ``everything`` is set, they are those below ``count``.
 """

@@ -1,4 +1,4 @@
-"""What calls on the CPU start from, in the form that loops take: views, lists of vertices, arcs, arguments."""
+"""The inputs of calls on the CPU in the form that loops take: views, lists of vertices, arcs, arguments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Prepared calls on CUDA: kernels whose parameters lie ready, of which a call changes a few numbers.
+"""Prepared calls on CUDA: kernels with packed parameters, of which a call replaces a few.
 
 There is a class per operator, for a frontier without repeats or all vertices. The graph may have changed since, but not
-its number of vertices. The kernels, and which of them a call launches, are those of ``push``, ``pull`` and ``maps``,
-which take every call. Nothing here waits for the device.
+its number of vertices. The kernels are those of ``push``, ``pull`` and ``maps``, which also serve all calls that are
+not prepared. Nothing here waits for the device.
 """
 
 from __future__ import annotations

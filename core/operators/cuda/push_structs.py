@@ -1,4 +1,4 @@
-"""What launches of pushes pass to kernels in structs besides arcs: vertices, the memory of loops, their outcome."""
+"""The structs that launches of pushes pass to kernels, besides arcs: vertices, the memory of loops, their outcome."""
 
 from __future__ import annotations
 

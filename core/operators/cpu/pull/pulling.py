@@ -1,4 +1,4 @@
-"""What the CPU templates of pulls share: the reduction over the edges of a vertex, in one view or in two.
+"""The reduction over the edges of a vertex, in one view or in two; shared by the CPU templates of pulls.
 
 For ``"mode"`` and ``"hindex"`` ``pulling_mode.py`` and ``pulling_hindex.py`` take its place; ``values`` and ``counts``
 are used there only.

@@ -1,7 +1,7 @@
-"""What pulls by ``"hindex"`` take in place of ``pulling.py``: the largest h such that h values are at least h.
+"""The reduction ``"hindex"``, in place of ``pulling.py``: the largest h such that h values are at least h.
 
-No h is above the number of edges, so larger values count as so many, and a value for each h is counted: ``counts`` has
-more places than any vertex has edges. ``values`` is empty.
+No h is above the number of edges d, so values above d count as d. ``counts[h]`` is the number of values h; it is
+longer than the largest degree. ``values`` is empty.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""What pulls by ``"mode"`` take in place of ``pulling.py``: the most frequent value of the edges of a vertex.
+"""The reduction ``"mode"``, in place of ``pulling.py``: the most frequent value of the edges of a vertex.
 
-The values of a vertex are listed first. Up to four are sorted. Of many, one that more than half of them are equal to
-needs no table: a candidate is tried. Else each is written to a place that its hash gives, in a table without order;
-those that find themselves there are counted, and those whose place another value has taken are listed again, for the
-next round, until they are few and compared with each other. So few branches depend on values.
+The values of a vertex are listed first. Up to four are sorted. Of more, a candidate for the majority is counted; if
+it has more than half of the values, no table is needed. Else each value is written to the slot of its hash; values
+found in their slot are counted, and those whose slot another value has overwritten are listed for the next round,
+until few are left, which are compared with each other. So few branches depend on values.
 
 ``values`` and ``counts`` have a power of two of places that is no less than the largest degree, and ``values`` as many
 for the list. Of several most frequent values the smallest counts; a NaN does not count.

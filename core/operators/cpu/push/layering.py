@@ -1,4 +1,4 @@
-"""What the CPU templates of propagations share to keep the vertices of each step."""
+"""Lists of the vertices of each step, shared by the CPU templates of propagations."""
 
 from __future__ import annotations
 

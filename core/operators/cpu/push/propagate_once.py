@@ -1,8 +1,8 @@
 """CPU template of ``propagate`` where a value is final after one step: large frontiers are pulled (Beamer et al.).
 
-A vertex that was altered before, or that the search started from, is not asked again. The number of a step in which a
-vertex joined is its stamp; one that ``then`` keeps out has the stamp ``step``, below all of these. So a pull knows the
-vertices of the frontier by their stamps, and those that were never altered by stamps below ``step``.
+A vertex that was altered before, or that the search started from, takes no further offers. Its stamp is the number of
+the step in which it joined; a vertex that ``then`` keeps out has the stamp ``step``, below all of these. So a pull
+recognises the vertices of the frontier by their stamps, and those that were never altered by stamps below ``step``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the CPU templates of searches share that pull: the offers that the vertices of a range take.
+"""Pull steps, shared by the CPU templates of searches: the vertices of a range take offers of their neighbours.
 
 ``back`` and ``also_back`` are the views of the reverse direction; other parameters are those of ``pushing.py``.
 """

@@ -1,4 +1,4 @@
-"""SharedSteps of pushes by several threads: large steps of a loop whose small ones run on one thread."""
+"""Steps of pushes by several threads: the large steps of a loop whose small ones run on one thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the CPU templates of pushes share: offers along the edges of a vertex, of a list of vertices, along given arcs.
+"""Offers along the edges of a vertex, of a list of vertices, and along given arcs; shared by CPU templates of pushes.
 
 A vertex that an offer alters is queued once per step: ``stamp[v]`` holds the number of the step that queued it last, so
 that nothing has to be cleared between steps. Over both directions ``g`` and ``h`` are two views, else one.

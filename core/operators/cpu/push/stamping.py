@@ -1,4 +1,4 @@
-"""What the CPU templates share that run on several threads: offers along the edges of a vertex, which leave stamps."""
+"""Offers along the edges of a vertex that stamp the vertices they change; shared by templates for several threads."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Recording what operators launch on CUDA, so that ``iterate`` can repeat it without running Python code of the user.
 
-While the body of ``iterate`` runs, every operator notes its call and its launches. To repeat the body the launches are
-made again (see ``replay``), or where that cannot be the calls, with arrays exchanged and the results of earlier calls
-of the same round in place of those of the first round. The kernels get one more parameter, a flag on the device: when
-it is set they return at once. So rounds may be launched before the host knows whether they are wanted.
+While the body of ``iterate`` runs, every operator records its call and its launches. To repeat the body the launches
+are made again (see ``replay``); if that is not possible, the operators are called again, with swapped arrays and the
+results of earlier calls of the same round in place of those of the first round. The kernels get a further parameter,
+a flag on the device: when it is set they return at once. So rounds may be launched before the host knows whether the
+loop has ended.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rounds of ``iterate`` as plain launches: kernels with ready arguments, called again and again.
 
-What an operator of the first round launched can be launched again with other arguments in a few places: scalars turn
-their slots, arrays take each other's place. That recurs after six rounds. It holds for kernels that depend on nothing
-but their arguments (``STEADY``); counters that they expect to be zero are those of the loop, which clears them after
-every round. A body that launches others is repeated by calling its operators again (see ``recording``).
+The launches of the first round are repeated with a few arguments replaced: scalars go on to their next slot, swapped
+arrays change places. All arguments recur after six rounds. Only kernels that depend on nothing but their arguments
+(``STEADY``) can be repeated so; counters that they expect to be zero belong to the loop, which clears them after
+every round. A body with other kernels is repeated by calling its operators again (see ``recording``).
 """
 
 from __future__ import annotations
