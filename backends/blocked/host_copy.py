@@ -1,8 +1,8 @@
-"""The mirror of a store: its arrays once more, on the host, and what the two sides take over from each other.
+"""The mirror of a store: a copy of its arrays on the host, and the exchange of changes between the two sides.
 
-At most one side is ahead. It marks the blocks and vertices that change, and the other side takes them over when it is
-wanted next: one packet of what is marked, or all arrays where that is most of them. Between two uses of a side any
-number of batches may change the other.
+At most one side is ahead. It marks the blocks and vertices that it changes, and the other side copies them when it is
+next used: in one packet of the marked ones, or all arrays if most are marked. Between two uses of a side any number of
+batches may change the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a store asks of its kernels, the same on both devices.
+"""The operations that a store needs of a device: the protocol that ``cpu.py`` and ``cuda.py`` implement.
 
 Methods take arrays and plain numbers, and hold neither the store nor its arrays: what they keep between calls depends
 on the arrays only until :meth:`Kernels.forget`. Nothing waits for a CUDA device unless it says so.

@@ -5,7 +5,7 @@ lower bound of the free ones, and reads the device's counters only when that doe
 growing store on CUDA is sized again for batches to come; free slabs are listed for reuse; the pool grows geometrically;
 or the batch is counted exactly and the pool grows by what it really needs.
 
-Nothing here holds an array or calls a kernel: what is to be done next is asked of :class:`Actions`.
+Nothing here holds an array or calls a kernel: :class:`Actions` carries the steps out.
 """
 
 from __future__ import annotations

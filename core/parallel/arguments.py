@@ -1,4 +1,4 @@
-"""What users pass to operators, as the graph takes it that one rank walks."""
+"""Arguments of operators on a divided graph, converted for the local graph that a rank walks."""
 
 from __future__ import annotations
 

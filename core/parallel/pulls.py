@@ -1,4 +1,4 @@
-"""Pulls on a graph of several ranks: each computes the vertices that it owns, then they exchange what was written."""
+"""Pulls on a graph of several ranks: each computes the vertices that it owns, then they exchange the new values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushes on a graph of several ranks: each pushes along the arcs that it holds, then they exchange what changed."""
+"""Pushes on a graph of several ranks: each pushes along its own arcs, then they exchange the changed values."""
 
 from __future__ import annotations
 

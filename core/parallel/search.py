@@ -4,12 +4,12 @@ For a dependence forest whose offers depend on the keys of a vertex alone (``uni
 and the out-edges of its vertices (``suricate.repair.cuda.levels``). A level pulls or pushes, by the numbers of the
 level before, which are the same on all ranks:
 
-- A pull looks through the rows of what was not visited. Then ranks add up their bits and counts.
-- A push needs the offers of all ranks first, of at most as many vertices as the rank's part of the frontier has arcs.
-  So the sizes are known, and no rank has to tell.
+- A pull scans the rows of unvisited vertices. Then ranks add up their bits and counts.
+- A push exchanges the offers of all ranks first, to at most as many vertices as the rank's part of the frontier has
+  arcs. So the sizes are known without an exchange.
 - Levels of few arcs push by lists (``suricate.repair.cuda.by_list``): ranks exchange offers, and nothing else. The host
-  queues the next level while it is told how the last one went. If a frontier has too many arcs, they stop.
-- Once few arcs lead to what was not reached, ranks exchange these, and each computes all levels that are left by itself
+  queues the next level before it knows the result of the last one. If a frontier has too many arcs, they stop.
+- Once few arcs lead to unvisited vertices, ranks exchange these arcs, and each computes all remaining levels by itself
   (``suricate.repair.cuda``, ``few_arcs.cuh``).
 
 Ranks meet on the host once, ahead of the first level. A level costs a read of the counts. At the end each rank gets the

@@ -1,9 +1,9 @@
-"""Checkpoints of a job: numbered files in a folder; a job goes on from the newest one that is whole.
+"""Checkpoints of a job: numbered files in a folder; a job continues from the newest intact one.
 
-A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (format, version, what the job is, where
-the source, the sinks and the files of refused events stand, counters), the arrays are the events of the window and
-those that wait, and the names. The graph is not in it: it holds the pairs of the window. A file gets its name when it
-is on the disk.
+A file is an ``.npz`` archive (every member has a checksum): ``about`` is JSON (format, version, identity of the job,
+positions in the source, the sinks and the files of refused events, counters), the arrays are the events of the window,
+the events that wait for their slide, and the names. The graph is not in it: it is built from the events. A file gets
+its name when it is on the disk.
 """
 
 from __future__ import annotations

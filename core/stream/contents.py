@@ -1,4 +1,4 @@
-"""What a window holds: events that wait for their slide, live ones, and the edges that these make."""
+"""The contents of a window: events that wait for their slide, live events, and the edges of the live ones."""
 
 from __future__ import annotations
 

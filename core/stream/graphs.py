@@ -1,4 +1,4 @@
-"""The graph of a window and what follows it: an undirected twin, columns of vertices, trackers and their vertices."""
+"""The graph of a window, and what is updated with it: an undirected twin, columns of vertices, trackers."""
 
 from __future__ import annotations
 

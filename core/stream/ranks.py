@@ -1,7 +1,7 @@
 """Jobs of several processes: the first one reads and holds the events, and all make the same slides of their graph.
 
-What other processes get of a slide is one message (:class:`Due` without its lists) and, in the memory of the graph's
-device, the lists of edges that are gone and new. They take those of the first process, whose order no other would find.
+For each slide other processes get one message (:class:`Due` without its lists) and, in memory of the graph's device,
+the lists of deleted and new edges, in the order of the first process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a window is made with, validated once: :class:`WindowOptions`."""
+"""The options of a window, validated once: :class:`WindowOptions`."""
 
 from __future__ import annotations
 

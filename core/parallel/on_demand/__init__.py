@@ -1,1 +1,1 @@
-"""What a rank needs of the edges of others: their rows, slice by slice, and answers to what functions ask."""
+"""Edges of other ranks, requested when needed: their rows, in slices, and look-ups of single edges by functions."""

@@ -1,4 +1,4 @@
-"""Functions that ask the graph: a rank asks the owners, before a call, what the functions of the call may ask."""
+"""Functions that look up edges: before a call a rank requests from the owners all edges that they may look up."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Rows on demand: what a rank needs of the edges of others it asks their owners for, slice by slice.
+"""Rows on demand: a rank requests the rows of other ranks that it needs from their owners, in slices.
 
-How many slices a rank needs is its own affair (``suricate.comm.rounds``).
+Ranks may need different numbers of slices (``suricate.comm.rounds``).
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """CPU template of the dependence forest: pushes in the order of the first key by several threads.
 
-A round takes the vertices whose keys are less than ``reach`` buckets above ``origin``, the least key of all that are
-left. A part of it starts from a range of them and goes on from what it changes, the lowest of its own buckets first,
-until nothing within reach is left or it has looked at enough edges. What it leaves, and what it changes beyond reach,
-gets the stamp ``step``, and is found among all vertices in the next round. Parts run at the same time on the same
-words, exchanged by compare-and-swap: that one is ahead of another costs offers, and alters no result. That a thread
-goes on without waiting for the others is the bucket fusion of Zhang et al. ("Optimizing ordered graph algorithms with
-GraphIt", CGO 2020), across buckets here.
+A round takes the pending vertices whose keys are less than ``reach`` buckets above ``origin``, the least key of all
+pending vertices. Each part of it starts from a range of them and continues from the vertices that it changes, the
+lowest of its own buckets first, until none within reach is left or it has visited enough edges. Vertices that it
+leaves, or changes beyond reach, get the stamp ``step``, by which the next round finds them. Parts run at the same time
+on the same words, exchanged by compare-and-swap: if one is ahead of another this costs offers, but alters no result.
+Threads that continue without waiting for others are the bucket fusion of Zhang et al. ("Optimizing ordered graph
+algorithms with GraphIt", CGO 2020), across buckets here.
 
 A part keeps the vertices of its buckets in a pool: ``who`` (uint32) and ``words``, with the word that the vertex had;
 if its keys are others by now, whoever changed them has kept it too. ``after`` links the entries of a bucket from

@@ -1,7 +1,7 @@
 """CPU template of one step of a dependence forest by several threads; the parameters are those of ``forest.py``.
 
-A part is a range of what is queued. What changes gets the stamp of the step, and is then found among all vertices, in
-ascending order. Words are exchanged by compare-and-swap.
+A part is a range of the queue. Vertices that change get the stamp of the step, by which they are then found among all
+vertices, in ascending order. Words are exchanged by compare-and-swap.
 """
 
 from __future__ import annotations

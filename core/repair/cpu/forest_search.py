@@ -2,7 +2,7 @@
 
 That is breadth-first search: a vertex is final after the step that reaches it first, and of the parents of that step
 the smallest wins. Steps of few edges compare words. In the others a vertex is one bit in sets that stay in the cache:
-``reached`` holds what earlier steps have reached, ``frontier`` what offers in this one.
+``reached``, the vertices of earlier steps, and ``frontier``, those that make offers in this one.
 
 A large step is a push or a pull, by any number of threads that take blocks in ascending order from ``counter``. In a
 push each has a set ``seen`` of its own, and of the offers that it makes to a vertex only the first counts, as those

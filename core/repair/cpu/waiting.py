@@ -1,8 +1,8 @@
-"""The vertices of a repair that wait, in buckets by how many widths their first keys are above an origin.
+"""The pending vertices of a repair, in buckets by their first key: bucket k begins k widths above an origin.
 
-A bucket is a list of vertices in the order in which they came. A vertex that moves to another bucket is only appended
-there, and its entry in the old one no longer counts. So a vertex has one entry that counts, and lists are written and
-read in a row. The last bucket holds what is beyond the others. A list consists of chunks.
+A bucket is a list of vertices in order of arrival. A vertex that moves to another bucket is only appended there, and
+its entry in the old one becomes invalid. So a vertex has one valid entry, and lists are written and read sequentially.
+The last bucket has all keys beyond the others. A list consists of chunks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Levels of a divided search whose frontiers are small, on CUDA: two launches and one exchange each (``by_list.cuh``).
 
-Every rank has the list of the frontier. It offers to the neighbours of its own part of it, in its section of an array;
-ranks exchange sections, and take the offers of all. Levels are numbered through all searches of a graph; even and odd
-ones have an array of sections each.
+Every rank has the list of the frontier. It writes offers to the neighbours of its own part of the list to its section
+of an array; ranks exchange the sections, and take the offers of all. Levels are numbered across all searches of a
+graph; even and odd ones have an array of sections each.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A rank has the rows of its own vertices, in both directions. All ranks have the frontier, a bit per vertex. In a level
 that pulls each rank's vertices that were not visited look for the smallest neighbour in the frontier; in one that
 pushes each rank's part of the frontier makes its offers, and ranks exchange those (``suricate.parallel.search``).
-Only the owner has the word of a vertex; for those that others reach a rank has one of the same keys. Levels of small
-frontiers go by lists (``by_list``), and the last ones from the arcs that are left, which ranks exchange.
+Only the owner has the exact word of a vertex; other ranks have one with the same keys. Levels of small frontiers are
+computed by lists (``by_list``), and the last ones from the few remaining arcs, which ranks exchange.
 
 Three buffers take turns: of the frontier, of the level that is being computed, and of the one after, which is cleared.
 Each holds bits, counts that ranks add up, and counts of the rank's own.

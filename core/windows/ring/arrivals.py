@@ -1,11 +1,10 @@
-"""Ids of events on their way to a CUDA device: copied and checked beside what the device does for the slide before.
+"""Upload of the ids of events to a CUDA device: copied and checked while the device works on the slide before.
 
-A stream of its own copies two columns from the host to a buffer, those in pageable memory through pinned memory,
-which threads fill (``suricate.cuda.host_copies``), and looks for the largest id, for which the host waits;
-the graph's stream then takes the ids out of the buffer. There are two buffers in turn: one is written again when the
-ids of two chunks before have been taken out. Ids that are on the device, or few in pinned memory, are copied and
-checked by one launch, for which the host waits when it needs to know (:meth:`Arrivals.are_valid`). Kernels:
-``arrivals.cu``.
+A separate stream copies two columns from the host to a buffer (pageable memory through pinned memory that threads
+fill, see ``suricate.cuda.host_copies``) and finds the largest id, for which the host waits; the graph's stream then
+copies the ids out of the buffer. Two buffers alternate: one is written again when the ids of two chunks before have
+been copied out. Ids that are on the device, or few ids in pinned memory, are copied and checked by one launch, for
+which the host waits when it needs the result (:meth:`Arrivals.are_valid`). Kernels: ``arrivals.cu``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Attributes of events: the columns of an edge from those of its live events, by rules of their own.
+"""Attributes of events: each column of an edge is computed from that of its live events, by a rule of its own.
 
-Texts are ids of a table here, of which those that nothing has any more are forgotten from time to time.
+Texts are ids of a table here, from which unused texts are removed from time to time.
 """
 
 from __future__ import annotations
