@@ -96,7 +96,7 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
                 continue
             steps += 1
             c, stop = detach(waiting, at)
-            while c >= 0 and edges <= share and not crowded:
+            while c >= 0:  # to its end: what is taken out is skipped
                 last = CHUNK if rest[c] >= 0 else stop - c * CHUNK
                 for i in range(last):
                     if i + AHEAD < last:

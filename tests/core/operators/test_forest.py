@@ -266,3 +266,17 @@ def test_waiting_vertices_are_listed_again_when_chunks_run_out(wide: bool, monke
     roomy = forest.compute(graph, roots, (30, 30))
     assert np.array_equal(forest.words.data, plain)
     assert crowded.steps < roomy.steps  # no bucket is emptied whose vertices have all moved on
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_bucket_is_left_to_threads_after_any_of_its_vertices(wide: bool, monkeypatch: Any) -> None:
+    """Also after the last one of a chunk: the chunks behind it are left, too."""
+    leaves = np.arange(1, 201)
+    graph = su.Graph(401, device="cpu", weight_dtype="int32")
+    graph.insert_edges(np.concatenate([np.zeros(200, int), leaves]), np.arange(1, 401), 1)
+    forest = tree_of(graph, wide)
+    for share in range(256, 272):
+        monkeypatch.setattr(repairs, "shared_from", lambda graph, out, share=share: share)
+        forest.compute(graph, root(graph), (1000, 1000))
+        assert forest.words.distance.tolist() == [0] + 200 * [1] + 200 * [2], share
+        assert not graph.workspace.array("operators.where", 401, np.uint8).any()
