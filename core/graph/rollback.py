@@ -11,7 +11,6 @@ from suricate.base.types import EdgeList
 from suricate.intake.arrays import picked
 from suricate.store import Store
 
-SMALLEST_PART = 1 << 10  #: edges that a store must be able to undo at a time
 Action = Callable[[Store, EdgeList], None]
 
 
@@ -24,7 +23,7 @@ def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None
         if len(arcs.src):
             action(store, arcs)
     except MemoryError:
-        if size <= SMALLEST_PART:
+        if size <= 1:
             raise
     else:
         return

@@ -121,16 +121,19 @@ class Half:
         assert rows is not None
         return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
-    def undo(self, error: BaseException) -> None:
-        """Have the stores of this rank as they were; note on ``error`` what fails."""
+    def undo(self, error: BaseException) -> bool:
+        """Have the stores of this rank as they were; note on ``error`` what fails; return whether nothing has."""
+        whole = True
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
                 try:
                     self._roll_back(store, picked(edges, at), outcome)
                 except Exception as second:
+                    whole = False
                     error.add_note(f"undoing the change failed in a store as well: {second!r}")
             done.clear()
         self.outcomes = []
+        return whole
 
     def _roll_back(self, store: PartitionedStore, edges: EdgeList, outcome: Outcome) -> None:
         old = edges._replace(weight=outcome.weight)
@@ -205,14 +208,13 @@ class Batch:
         self.results.merge()
         return before
 
-    def undo(self, error: BaseException) -> None:
-        """Have the stores of this rank as they were; note on ``error`` what fails."""
+    def undo(self, error: BaseException) -> bool:
+        """Have the stores of this rank as they were; note on ``error`` what fails; return whether nothing has."""
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if not self._is_prepared:
             self.halves = []
-            return
-        for half in reversed(self.halves):
-            half.undo(error)
+        undone = [half.undo(error) for half in reversed(self.halves)]
+        return all(undone)
 
 
 def change(
@@ -238,8 +240,11 @@ def change(
         try:
             before = batch.carry_out(number)
         except BaseException as error:
-            batch.undo(error)
+            undone = batch.undo(error)
             if not (sliced and isinstance(error, MemoryError)) or number == SLICES[-1]:
+                raise
+            if not all(everywhere := part.comm.allgather(undone)):  # edges that are lost must not be passed over
+                error.add_note(f"undoing the change failed on rank {everywhere.index(False)}")
                 raise
         else:
             break

@@ -240,7 +240,6 @@ def test_of_a_device_batch_that_fails_what_was_done_is_undone(done):
 
 @pytest.mark.parametrize("operation", ["delete", "insert"])
 def test_undoing_makes_do_with_little_memory(monkeypatch, operation):
-    monkeypatch.setattr("suricate.graph.rollback.SMALLEST_PART", 2)
     batches = updater(in_edges=True, weight_dtype="float32")
     every = np.indices((N, N)).reshape(2, -1)
     batches.apply(None, (*every[:, ::2], 1))

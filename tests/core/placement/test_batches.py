@@ -128,6 +128,29 @@ def test_a_batch_goes_by_slices_where_numpy_lacks_the_memory_on_one_rank() -> No
     assert run(job, 2) == [2 * LEAST] * 2
 
 
+def test_a_batch_does_not_go_on_by_slices_where_a_rank_could_not_undo_the_whole() -> None:
+    """What the other rank has lost, or has too much, would be taken for what was there before."""
+
+    def job(comm: Comm) -> None:
+        graph = Graph(2 * LEAST, device="cpu", comm=comm)
+        local: Any = graph.store().local  # type: ignore[attr-defined]
+        insert = local.insert
+
+        def fails(*_: Any) -> Any:
+            raise CapacityError("no more")
+
+        def little(src: np.ndarray, *others: Any) -> Any:
+            return fails() if comm.rank == 1 and len(src) >= LEAST else insert(src, *others)
+
+        local.insert, local.delete = little, fails
+        ids = np.arange(2 * LEAST)[comm.rank :: 2]
+        with pytest.raises(CapacityError, match="no more") as caught:
+            graph.insert_edges(ids, ids[::-1])
+        assert caught.value.__notes__[-1] == "undoing the change failed on rank 0"
+
+    run(job, 2)
+
+
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def test_where_one_rank_cannot_reserve_memory_nothing_has_changed(device: str) -> None:
     """The others may have inserted by then; none has deleted."""
