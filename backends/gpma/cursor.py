@@ -53,7 +53,7 @@ def updated_count(g):
 
 @inner
 def updated_segment(g, i):
-    """Return the cursor of the ``i``-th of them."""
+    """Return the cursor of the ``i``-th leaf with edges inserted since the mark."""
     return np.int64(g.touched[np.uint64(i)]) + len(g.degree)
 
 

@@ -45,7 +45,7 @@ class Comm(ABC):
         """Return what every rank passed, in rank order.
 
         Args:
-            name: what is gathered. Ranks that pass different names, or call from different lines, raise.
+            name: the name of the collective. Ranks that pass different names, or call from different lines, raise.
             value: a small value, or an array on the host or on a CUDA device. Other ranks get a copy.
 
         Raises:

@@ -30,10 +30,10 @@ class Meeting:
         self.size = size
         self.changed = threading.Condition()
         self.deposited: dict[int, tuple[str, str, Any, Asked | None]] = {}  # by rank: name, call site, value
-        self.left = 0  # ranks that have taken what was gathered
-        self.gathered: list[Any] | None = None
-        self.differ: str | None = None  # what ranks ask for, and how
-        self.ended: dict[int, str] = {}  # ranks that are gone, and how
+        self.left = 0  # ranks that have not taken the values yet
+        self.values: list[Any] | None = None  # of all ranks, until each has taken them
+        self.differ: str | None = None  # how the values of ``same_soon`` differ between ranks
+        self.ended: dict[int, str] = {}  # by rank: how it has ended
         self.reason: str | None = None  # why the job ends
 
     def end(self, rank: int, how: str) -> None:
@@ -56,16 +56,16 @@ class Meeting:
     def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
         """Return what all ranks passed; see ``Comm.gather``."""
         with self.changed:
-            self._wait_for(lambda: self.gathered is None, name, site)  # the last collective is over
+            self._wait_for(lambda: self.values is None, name, site)  # the last collective is over
             self.deposited[rank] = name, site, value, asked
             if len(self.deposited) == self.size:
-                self.gathered, self.left = self._compared(), self.size
+                self.values, self.left = self._compared(), self.size
             self.changed.notify_all()
-            self._wait_for(lambda: self.gathered is not None, name, site)
-            found, differ = self.gathered, self.differ
+            self._wait_for(lambda: self.values is not None, name, site)
+            found, differ = self.values, self.differ
             self.left -= 1
             if self.left == 0:
-                self.gathered = None
+                self.values = None
                 self.deposited.clear()
                 self.changed.notify_all()
             if differ is not None:
@@ -73,7 +73,7 @@ class Meeting:
             return [_copied(each) for each in found or []]
 
     def _compared(self) -> list[Any]:
-        """Return the values of all ranks; raises ``CommunicationError`` if they are at different collectives."""
+        """Return the values of all ranks; set ``reason`` if they are at different collectives, or ``differ``."""
         parts, self.differ = [self.deposited[rank] for rank in range(self.size)], None
         try:
             error = apart(
@@ -104,7 +104,7 @@ class Meeting:
         if self.reason is not None:
             return self.reason
         gone = [rank for rank in self.ended if rank not in self.deposited]
-        if gone and self.gathered is None:
+        if gone and self.values is None:
             where = next(iter(self.deposited.values()), ("", "", None, None))
             return f"rank {gone[0]} {self.ended[gone[0]]} while others are at {where[0]}, {where[1]}"
         return None

@@ -308,7 +308,7 @@ class Graph(hints.Hinted):
             with self._lock:
                 rows = None
                 if self.partition is not None and coming is None:  # else it is the same on all processes
-                    delete, insert = self.partition.gathered(delete, insert, parts)
+                    delete, insert = self.partition.joined_batch(delete, insert, parts)
                 try:
                     if self.edge_table is not None and insert is not None:
                         insert, rows = edge_columns.with_rows(self, insert)

@@ -26,7 +26,7 @@ from suricate.operators.call import driver_of
 from suricate.parallel import forest, maps, pulls, pushes, unions
 from suricate.parallel.on_demand import intersections
 from suricate.parallel.on_demand.rows import NO_LIMIT, Rows, at_a_time, slices
-from suricate.placement.batches import gathered
+from suricate.placement.batches import joined_batch
 from suricate.placement.changes import DividedUpdater, GatheredEdges
 from suricate.placement.ranges import cut, first_bounds, heaviest, move_rows
 from suricate.placement.split import PartCounts
@@ -263,7 +263,7 @@ class Partition:
         return self._part_counts
 
     def even_out(self) -> None:
-        """Divide the vertices anew and move rows if a rank holds too many arcs after the last batch; collective."""
+        """Divide the vertices again and move rows if a rank holds too many arcs after the last batch; collective."""
         tally, self._uneven_by = self._uneven_by, None
         if tally is None:
             return
@@ -310,11 +310,11 @@ class Partition:
         """Return the rows of all ranks, on demand; collective."""
         return Rows(self, self.follow().view(), self.degrees())
 
-    def gathered(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
+    def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
         """Concatenate the parts of a batch that the ranks passed; see ``suricate.placement.batches``."""
         if self.table is not None:
             self.table.begin()
-        return gathered(self.comm, self.graph, delete, insert, parts)
+        return joined_batch(self.comm, self.graph, delete, insert, parts)
 
     def known(self, edges: ValidEdges) -> GatheredEdges | None:
         """Return valid edges, the same on all ranks and on the graph's device, as a batch; None if there are none."""

@@ -26,7 +26,7 @@ Facts = tuple[str | None, int, list[int]]
 IDS, NAMES = "ids", "names"
 
 
-def gathered(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
+def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Given | None]:
     """Concatenate a batch of which every rank passed a part (None: nothing), in rank order; collective.
 
     Args:

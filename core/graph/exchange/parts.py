@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suricate.comm.protocol import Comm
     from suricate.graph import Graph
 
-SLICE = 1 << 26  #: edges of all processes that are gathered at a time, at most
+SLICE = 1 << 26  #: edges of all processes that are inserted at a time, at most
 SHARE, BYTES = 8, 32  #: with a limit of memory they take one in ``SHARE`` of its bytes, ``BYTES`` an edge
 
 
