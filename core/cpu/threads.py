@@ -141,27 +141,34 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
     try:
         _pool.take(wanted, helpers)
         while helpers:
-            tickets.append(helpers.pop().start(job))
+            tickets.append(_Ticket(job))
+            helpers.pop().start(tickets[-1])
         job.work()
     finally:
-        job.close()
-        for helper in helpers:  # none, unless there was an exception above
-            _pool.give_back(helper)
-        _wait(tickets)
+        try:
+            job.close()
+            while helpers:  # none, unless there was an exception above
+                _pool.give_back(helpers.pop())
+        finally:  # also after an interrupt right here
+            _wait(tickets)
     if job.error is not None:
         raise job.error
     return job.results
 
 
 def _wait(tickets: list[_Ticket]) -> None:
-    """Wait until those that have begun are through, even if there is an exception (KeyboardInterrupt) meanwhile."""
+    """Wait until those that have begun are through, even if there is an exception (KeyboardInterrupt) meanwhile.
+
+    An interrupt may come right after a step as well as instead of it, so that each step may be made again.
+    """
     interrupt = None
     for ticket in tickets:
-        if ticket.begun.acquire(blocking=False):
-            continue  # it will find the ticket taken, and do nothing
         while True:
             try:
-                ticket.done.acquire()
+                if ticket.takes("caller"):  # its helper will find the ticket taken, and do nothing
+                    break
+                while not ticket.ended:
+                    ticket.done.acquire()
                 break
             except BaseException as error:
                 interrupt = error
@@ -210,14 +217,19 @@ class _Job:
 
 
 class _Ticket:
-    """The part of a helper in a job: whoever acquires ``begun`` first decides whether it takes part at all."""
+    """The part of a helper in a job: whoever takes the ticket first decides whether the helper takes part at all."""
 
-    __slots__ = ("begun", "done", "job")
+    __slots__ = ("_owner", "done", "ended", "job")
 
     def __init__(self, job: _Job) -> None:
-        self.job = job
-        self.begun, self.done = _thread.allocate_lock(), _thread.allocate_lock()
+        self.job, self.ended = job, False
+        self._owner: dict[str, str] = {}
+        self.done = _thread.allocate_lock()
         self.done.acquire()
+
+    def takes(self, who: str) -> bool:
+        """Return whether the ticket is ``who``'s, the first to ask; asking again gives the same answer."""
+        return self._owner.setdefault("owner", who) == who
 
 
 class _Helper:
@@ -230,11 +242,10 @@ class _Helper:
         self._go.acquire()
         threading.Thread(target=self._serve, name="suricate", daemon=True).start()
 
-    def start(self, job: _Job) -> _Ticket:
-        """Let it work on ``job``."""
-        ticket = self._ticket = _Ticket(job)
+    def start(self, ticket: _Ticket) -> None:
+        """Let it work on the job of ``ticket``."""
+        self._ticket = ticket
         self._go.release()
-        return ticket
 
     def _serve(self) -> None:
         while True:
@@ -244,11 +255,12 @@ class _Helper:
     def _take_part(self) -> None:
         ticket, self._ticket = self._ticket, None
         assert ticket is not None
-        begins = ticket.begun.acquire(blocking=False)
+        begins = ticket.takes("helper")
         if begins:
             ticket.job.work()
         self._pool.give_back(self)  # first, so that the next job finds it
         if begins:
+            ticket.ended = True
             ticket.done.release()
 
 

@@ -194,6 +194,27 @@ def test_interrupt():
     assert found.stdout == "interrupted\n", found.stderr
 
 
+def test_interrupt_when_a_part_has_just_ended():
+    """The signal comes between two instructions, after the lock has been acquired: it is not acquired again."""
+
+    class Done:
+        calls = 0
+
+        def acquire(self):
+            self.calls += 1
+            if self.calls == 1:
+                ticket.ended = True
+                raise KeyboardInterrupt
+
+    ticket = threads._Ticket(threads._Job(abs, []))
+    assert ticket.takes("helper")
+    assert not ticket.takes("caller")
+    ticket.done = Done()
+    with pytest.raises(KeyboardInterrupt):
+        threads._wait([ticket])
+    assert ticket.done.calls == 1
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_fork(two):
