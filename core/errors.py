@@ -28,26 +28,8 @@ from suricate.base.errors import (
 )
 
 __all__ = [
-    "BackendError",
-    "CapacityError",
-    "CheckFailed",
-    "CommunicationError",
-    "ConvergenceError",
-    "DTypeError",
-    "DeviceError",
-    "EdgeFunctionError",
-    "FileFormatError",
-    "ForkError",
-    "LateEventError",
-    "MissingLibraryError",
-    "ParameterError",
-    "PluginError",
-    "RequirementError",
-    "SelfLoopError",
-    "ShapeError",
-    "SuricateError",
-    "UnknownNameError",
-    "VertexRangeError",
-    "WeightError",
-    "require",
-]
+    "BackendError", "CapacityError", "CheckFailed", "CommunicationError", "ConvergenceError", "DTypeError",
+    "DeviceError", "EdgeFunctionError", "FileFormatError", "ForkError", "LateEventError", "MissingLibraryError",
+    "ParameterError", "PluginError", "RequirementError", "SelfLoopError", "ShapeError", "SuricateError",
+    "UnknownNameError", "VertexRangeError", "WeightError", "require",
+]  # fmt: skip

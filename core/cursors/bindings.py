@@ -14,7 +14,7 @@ import numpy as np
 
 from suricate.base.types import TOMBSTONE
 from suricate.cpu.jit import inner
-from suricate.cursors.contiguous import (
+from suricate.cursors.contiguous import (  # noqa: F401 - templates take all of these from here
     ahead,
     begin,
     buckets,
@@ -28,30 +28,6 @@ from suricate.cursors.contiguous import (
     later,
     weight,
 )
-
-__all__ = [
-    "ahead",
-    "begin",
-    "buckets",
-    "common",
-    "copied",
-    "copied_weights",
-    "copies",
-    "degree",
-    "end",
-    "find",
-    "first",
-    "following",
-    "is_fresh",
-    "joins",
-    "key",
-    "later",
-    "neighbors",
-    "owner",
-    "updated_count",
-    "updated_segment",
-    "weight",
-]
 
 copies = False  #: whether the cursor has ``copied``
 joins = True  #: whether it has ``common``, and finds edges by less than a pass

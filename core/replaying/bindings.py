@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from suricate.cpu.jit import inner
 
-__all__ = ["arc_weight", "delete_edge", "fetch", "fetch_far", "has_space", "insert_edge", "record", "step"]
-
 
 @inner
 def arc_weight(weights, i):

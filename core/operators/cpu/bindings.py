@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from suricate.cpu.jit import inner
-from suricate.cursors.bindings import (
+from suricate.cursors.bindings import (  # noqa: F401 - templates take all of these from here
     ahead,
     begin,
     buckets,
@@ -28,52 +28,9 @@ from suricate.cursors.bindings import (
     updated_segment,
     weight,
 )
-from suricate.cursors.bindings import degree as right_degree
-from suricate.cursors.bindings import find as right_find
-from suricate.cursors.bindings import neighbors as right_neighbors
-
-__all__ = [
-    "ahead",
-    "arc_weight",
-    "ask",
-    "begin",
-    "both",
-    "buckets",
-    "cast",
-    "combine",
-    "commit",
-    "copied",
-    "copies",
-    "degree",
-    "edge",
-    "end",
-    "far",
-    "find",
-    "first",
-    "following",
-    "has_commit",
-    "has_then",
-    "identity",
-    "in_any_order",
-    "is_fresh",
-    "key",
-    "later",
-    "looks_ahead",
-    "neighbors",
-    "owner",
-    "put",
-    "right_degree",
-    "right_find",
-    "right_neighbors",
-    "store",
-    "then",
-    "updated_count",
-    "updated_segment",
-    "value",
-    "visit",
-    "visit_vertex",
-    "weight",
-]
+from suricate.cursors.bindings import degree as right_degree  # noqa: F401
+from suricate.cursors.bindings import find as right_find  # noqa: F401
+from suricate.cursors.bindings import neighbors as right_neighbors  # noqa: F401
 
 identity = 0.0  #: what a reduction starts from
 cast = np.float64  #: makes a value of an edge function one that is reduced

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from suricate.cpu.atomics import exchange as exchange_whole
+from suricate.cpu.atomics import exchange as exchange_whole  # noqa: F401
 from suricate.cpu.jit import inner
-from suricate.cursors.bindings import (
+from suricate.cursors.bindings import (  # noqa: F401 - templates take all of these from here
     ahead,
     begin,
     buckets,
@@ -24,12 +24,6 @@ from suricate.cursors.bindings import (
     neighbors,
     weight,
 )
-
-__all__ = [
-    "ahead", "arc_weight", "begin", "buckets", "commit", "copied", "copies", "degree", "edge", "end", "exchange_whole",
-    "first", "first_key", "following", "identity_word", "key", "less_word", "load_whole", "load_word", "neighbors",
-    "parent_of", "same_keys", "store_word", "uniform", "weight",
-]  # fmt: skip
 
 identity_word = np.uint64(2**64 - 1)  #: the word that every other one replaces
 uniform = False  #: whether a vertex offers the same word along all its edges
