@@ -90,7 +90,14 @@ def _launch(
     pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
     walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
     target = array_of(out), launch_values(call)
-    loop = graph.workspace.state(_Loops).of(graph, walks, call, target, layers, both=over == "both", pulls=pulls)
+    made, both = graph.workspace.state(_Loops), over == "both"
+    types = call.function, call.then, call.reduce, call.dtype, call.layout
+    key = *types, walks[0].prelude, layers is None, both, pulls
+    loop = made.get(key)
+    if loop is None:
+        if len(made) >= MOST:
+            made.clear()
+        loop = made[key] = _Loop(graph, walks, call, target, layers, both=both, pulls=pulls)
     loop.start(walks, frontier, _few(graph, arcs))
     loop.go_on(memory, max_steps, once, layers)
     outcome = graph.workspace.state(Outcomes).take()
@@ -98,32 +105,11 @@ def _launch(
     return outcome
 
 
-class _Loops:
+class _Loops(dict[tuple[Any, ...], "_Loop"]):
     """The prepared launches of a graph, by what their programs depend on."""
 
     def __init__(self, device: Device) -> None:
-        self._made: dict[tuple[Any, ...], _Loop] = {}
-
-    def of(
-        self,
-        graph: Graph,
-        walks: list[Walk],
-        call: Call,
-        target: _Target,
-        layers: Layers | None,
-        *,
-        both: bool,
-        pulls: bool,
-    ) -> _Loop:
-        """Return the launch of a call."""
-        types = call.function, call.then, call.reduce, call.dtype, call.layout
-        key = *types, walks[0].prelude, layers is None, both, pulls
-        found = self._made.get(key)
-        if found is None:
-            if len(self._made) >= MOST:
-                self._made.clear()
-            found = self._made[key] = _Loop(graph, walks, call, target, layers, both=both, pulls=pulls)
-        return found
+        super().__init__()
 
 
 class _Loop:
