@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import threading
 import weakref
 from collections.abc import Callable
 from functools import cache, cached_property
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.base.types import StoreView
 
 if TYPE_CHECKING:
@@ -40,11 +39,10 @@ _WALKING = frozenset(
     }
 )  # fmt: skip
 
-_modules: dict[tuple, ModuleType] = {}
-_programs: dict[tuple, Program] = {}
+_modules = Once[tuple, ModuleType]()
+_programs: Once[tuple, Program] = Once()
 _shapes: dict[tuple, tuple[str, ViewStruct]] = {}
 _walks: dict[int, tuple[weakref.ref[StoreView], Walk]] = {}
-_lock = renewed(threading.Lock())  # of adding to _modules and _programs: each is made once, whichever threads ask
 
 
 def loops_over(view: StoreView, template: Path) -> ModuleType:
@@ -53,11 +51,7 @@ def loops_over(view: StoreView, template: Path) -> ModuleType:
     Call loops that read no weights with :func:`without_weights`, so that they are not compiled per type of weights.
     """
     key = (template, view.cursor, view.weight_dtype is not None, view.owner_per, view.find)
-    with _lock:
-        module = _modules.get(key)
-        if module is None:
-            module = _modules[key] = _module(view, template)
-    return module
+    return _modules.get(key) or _modules.make(key, lambda: _module(view, template))
 
 
 def without_weights(view: StoreView) -> Any:
@@ -108,11 +102,7 @@ def assembled(view: StoreView, source: Path, prelude: str) -> Program:
 def program_over(view: StoreView, source: Path, prelude: Callable[[StoreView], str]) -> Program:
     """Return :func:`assembled` with the prelude ``prelude(view)``, made once per kind of view."""
     key = source, view.header, walk_of(view).prelude, view.find
-    program = _programs.get(key)
-    if program is None:
-        with _lock:
-            program = _programs.get(key) or _programs.setdefault(key, assembled(view, source, prelude(view)))
-    return program
+    return _programs.get(key) or _programs.make(key, lambda: assembled(view, source, prelude(view)))
 
 
 def packed(view: StoreView) -> Any:

@@ -8,13 +8,12 @@ functions of the call and the reduction, and the import of another template by i
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.base.types import StoreView
 from suricate.edgefn import TypedFunction
 from suricate.edgefn.layout import HALF
@@ -119,8 +118,7 @@ _OWN = frozenset(
     }
 )  # fmt: skip
 
-_instances: dict[tuple, ModuleType] = {}
-_lock = renewed(threading.Lock())  # of adding to _instances: one instance is made once, whichever threads ask
+_instances = Once[tuple, ModuleType]()
 
 
 class Traversal(NamedTuple):
@@ -139,14 +137,9 @@ def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
     key = (template, shared, cursor, walk[1:], call.function, call.reduce, call.dtype, call.then, call.commit)
-    module = _instances.get(key)
-    if module is None:
-        with _lock:
-            module = _instances.get(key)
-            if module is None:
-                text = _module_text(template, walk, call, shared=shared)
-                module = _instances[key] = load_module(template, text)
-    return module
+    return _instances.get(key) or _instances.make(
+        key, lambda: load_module(template, _module_text(template, walk, call, shared=shared))
+    )
 
 
 def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:

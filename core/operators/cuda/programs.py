@@ -5,14 +5,13 @@ Assembling a program needs no CuPy and no GPU: see ``samples``, which lists some
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
 from suricate.edgefn import bounds
@@ -108,9 +107,8 @@ def skip_scalars(call: Call) -> None:
             value.skip()
 
 
-_programs: dict[tuple, Program] = {}  # by the text of functions
+_programs = Once[tuple, Program]()  # by the text of functions
 _known: dict[tuple, Program] = {}  # by the functions themselves, which is quicker
-_lock = renewed(threading.Lock())  # of adding to _programs: one program is compiled once, whichever threads ask
 
 
 def program_of(
@@ -131,9 +129,8 @@ def program_of(
     if program is None:
         keys = tuple(function.key for function in _functions(call).values())
         key = template, keys, call.commit is None, *others
-        with _lock:
-            program = _programs.get(key) or _programs.setdefault(key, _program(template, walk, call, dtype, macros))
-            _known[known] = program
+        program = _programs.make(key, lambda: _program(template, walk, call, dtype, macros))
+        _known[known] = program
     return program
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
@@ -40,8 +39,7 @@ NO_LIMIT = 2**62  #: of steps
 QUEUES = ("operators.queue", "operators.buffer", "operators.invalid")  #: scratch arrays
 _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 
-_modules: dict[tuple, ModuleType] = {}
-_lock = renewed(threading.Lock())
+_modules = Once[tuple, ModuleType]()
 
 
 class Repairs:
@@ -276,13 +274,9 @@ def _numba_arcs(arcs: ArcList) -> tuple[Any, ...]:
 def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> ModuleType:
     cursor = view.cursor, view.weight_dtype is not None, view.owner_per
     key = (template, *cursor, call.function.key, call.commit, call.layout, uniform)
-    module = _modules.get(key)
-    if module is None:
-        with _lock:
-            module = _modules.get(key)
-            if module is None:
-                module = _modules[key] = load_module(template, _module_text(view, call, uniform, template))
-    return module
+    return _modules.get(key) or _modules.make(
+        key, lambda: load_module(template, _module_text(view, call, uniform, template))
+    )
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:

@@ -143,8 +143,8 @@ def test_locks_of_compilation_and_threads() -> None:
     from suricate.repair.cpu import repairs as forest
 
     locks = [
-        generated._lock, edgefn._LOCK, forest._lock, instances._lock, intersect._lock, walking._lock, NOTICE._lock,
-        threads._pool._lock,
+        generated._lock, edgefn._LOCK, forest._modules._lock, instances._instances._lock, intersect._instances._lock,
+        walking._modules._lock, NOTICE._lock, threads._pool._lock,
     ]  # fmt: skip
 
     def hold(held: threading.Event, done: threading.Event) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import suricate as su
+from suricate.base.once import Once
 from suricate.operators.cpu import instances
 
 N, M = 1 << 17, 1 << 19
@@ -24,7 +25,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[ModuleType]:
         return modules[-1]
 
     load = instances.load_module
-    monkeypatch.setattr(instances, "_instances", {})
+    monkeypatch.setattr(instances, "_instances", Once())
     monkeypatch.setattr(instances, "FAR", 0)
     monkeypatch.setattr(instances, "load_module", noted)
     return modules

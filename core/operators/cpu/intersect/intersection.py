@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn import bounds
@@ -143,8 +142,7 @@ def _parts(call: Call, edges: int, most: int) -> int:
 
 # -- instances ---------------------------------------------------------------------------------------------------------
 
-_instances: dict[tuple, ModuleType] = {}
-_lock = renewed(threading.Lock())  # of adding to _instances
+_instances = Once[tuple, ModuleType]()
 
 
 def _values(call: Call) -> tuple[Any, ...]:
@@ -158,14 +156,9 @@ def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, ca
     walks_right = left is not right and right is graph.view("out")
     walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
     key = (template, walks, walks_right, call.function.key, call.dtype)
-    module = _instances.get(key)
-    if module is None:
-        with _lock:
-            module = _instances.get(key)
-            if module is None:
-                text = _module_text(template, left, right, call, walks_right=walks_right)
-                module = _instances[key] = load_module(template, text)
-    return module
+    return _instances.get(key) or _instances.make(
+        key, lambda: load_module(template, _module_text(template, left, right, call, walks_right=walks_right))
+    )
 
 
 def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:

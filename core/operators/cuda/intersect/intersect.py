@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import Array
-from suricate.base.forks import renewed
+from suricate.base.once import Once
 from suricate.base.types import EMPTY, ArcList, StoreView
 from suricate.cuda.program import Program, c_type
 from suricate.cuda.structs import Struct, enum
@@ -214,8 +213,7 @@ def _counted() -> Any:
 
 # -- programs ----------------------------------------------------------------------------------------------------------
 
-_programs: dict[tuple, Program] = {}
-_lock = renewed(threading.Lock())  # of adding to _programs
+_programs = Once[tuple, Program]()
 
 
 def program_of(
@@ -226,13 +224,9 @@ def program_of(
     main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
     walks = walk_of(views[0]), walk_of(views[1])
     key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners, by_id)
-    program = _programs.get(key)
-    if program is None:
-        with _lock:
-            program = _programs.get(key) or _programs.setdefault(
-                key, pairs_program(template, walks, main, call, corners, by_id=by_id)
-            )
-    return program
+    return _programs.get(key) or _programs.make(
+        key, lambda: pairs_program(template, walks, main, call, corners, by_id=by_id)
+    )
 
 
 def pairs_program(
@@ -274,11 +268,6 @@ def _renamed(prelude: str) -> str:
 
 def rows_program(walk: Walk) -> Program:
     """Return the program that copies rows, ordered, into arrays; made once per kind of view."""
-    key = ("orient.cu", walk.prelude)
-    program = _programs.get(key)
-    if program is None:
-        text = "\n".join([COMMON, walk.prelude, "typedef uint32_t out_t;", "#define REDUCE SUM"])
-        include = (*FOLDERS, walk.header.parent)
-        with _lock:
-            program = _programs.setdefault(key, Program(HERE / "orient.cu", text, include=include))
-    return program
+    text = "\n".join([COMMON, walk.prelude, "typedef uint32_t out_t;", "#define REDUCE SUM"])
+    include, key = (*FOLDERS, walk.header.parent), ("orient.cu", walk.prelude)
+    return _programs.get(key) or _programs.make(key, lambda: Program(HERE / "orient.cu", text, include=include))

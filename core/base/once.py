@@ -1,0 +1,25 @@
+"""Values that are made once per key, whichever threads ask: modules of loops, CUDA programs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from suricate.base.forks import renewed
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Once(dict[Key, Value]):
+    """A dictionary to which only :meth:`make` adds; look a value up by ``get`` first, which takes no lock."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = renewed(threading.Lock())
+
+    def make(self, key: Key, how: Callable[[], Value]) -> Value:
+        """Return the value of ``key``: what ``how()`` returns, unless another thread has made it meanwhile."""
+        with self._lock:
+            return self.get(key) or self.setdefault(key, how())
