@@ -1,4 +1,4 @@
-"""Write ``core/graph/interface/calls.py``: what ``Graph.track`` and ``Graph.compute`` take and return, by algorithm.
+"""Write ``core/graph/interface/calls.pyi``: what ``Graph.track`` and ``Graph.compute`` take and return, by algorithm.
 
 Run it after the parameters or the result of a built-in algorithm have changed: ``python .ci/call_types.py``.
 """
@@ -16,21 +16,18 @@ from suricate import plugins
 from suricate.graph.naming import VERTICES
 from suricate.plugins.algorithm import Algorithm
 
-FILE = Path(__file__).resolve().parents[1] / "core" / "graph" / "interface" / "calls.py"
+FILE = Path(__file__).resolve().parents[1] / "core" / "graph" / "interface" / "calls.pyi"
 HEAD = '''"""Types of ``Graph.track`` and ``Graph.compute`` by the name of an algorithm: made by ``.ci/call_types.py``.
 
 Only type checkers use this module. An algorithm of a plugin is given as its class, or as ``su.algorithm("name")``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Required, TypedDict, Unpack, overload
+from typing import Any, Literal, Protocol, Required, TypedDict, Unpack, overload
 
-if TYPE_CHECKING:
-    from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
-    from suricate.graph.tracker import Tracker
-    from suricate.plugins.algorithm import Algorithm
+from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
+from suricate.graph.tracker import Tracker
+from suricate.plugins.algorithm import Algorithm
 '''
 WEIGHT = '''
 class Parameters(TypedDict, total=False):
@@ -80,7 +77,7 @@ def generated() -> str:
     results = {(kind.__module__, result_of(kind)) for kind in kinds}
     imports = sorted((module, name) for module, name in results if name not in ("ReturnedArray", "Any"))
     found = {name: getattr(sys.modules[module], name).__module__ for module, name in imports}
-    parts = [HEAD, *(f"    from {module} import {name}\n" for name, module in sorted(found.items())), "\n", WEIGHT]
+    parts = [HEAD, *(f"from {module} import {name}\n" for name, module in sorted(found.items())), "\n", WEIGHT]
     for kind in kinds:
         parameters = inspect.signature(kind).parameters.items()
         lines = "".join(f"    {name}: {type_of(name, parameter)}\n" for name, parameter in parameters)

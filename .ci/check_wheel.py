@@ -38,7 +38,7 @@ def missing_from(wheel: Path) -> list[str]:
     sources = {
         f"{home}/{file.relative_to(ROOT / layer)}"
         for layer, home in LAYERS.items()
-        for ending in ("py", "cu", "cuh", "toml", "json")
+        for ending in ("py", "pyi", "cu", "cuh", "toml", "json")
         for file in (ROOT / layer).rglob(f"*.{ending}")
     }
     return sorted(sources - there)

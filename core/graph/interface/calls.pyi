@@ -3,30 +3,25 @@
 Only type checkers use this module. An algorithm of a plugin is given as its class, or as ``su.algorithm("name")``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, overload
+from typing import Any, Literal, Protocol, TypedDict, Unpack, overload
 
-if TYPE_CHECKING:
-    from suricate.algorithms.bfs import BFSResult
-    from suricate.algorithms.directed_triangles import DirectedTrianglesResult
-    from suricate.algorithms.hits import HITSResult
-    from suricate.algorithms.kcore import KCoreResult
-    from suricate.algorithms.scc import SCCResult
-    from suricate.algorithms.sssp import SSSPResult
-    from suricate.algorithms.triangles import TrianglesResult
-    from suricate.algorithms.wcc import WCCResult
-    from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
-    from suricate.graph.tracker import Tracker
-    from suricate.plugins.algorithm import Algorithm
-
+from suricate.algorithms.bfs import BFSResult
+from suricate.algorithms.directed_triangles import DirectedTrianglesResult
+from suricate.algorithms.hits import HITSResult
+from suricate.algorithms.kcore import KCoreResult
+from suricate.algorithms.scc import SCCResult
+from suricate.algorithms.sssp import SSSPResult
+from suricate.algorithms.triangles import TrianglesResult
+from suricate.algorithms.wcc import WCCResult
+from suricate.base.devices import GivenArray, GivenVertices, ReturnedArray
+from suricate.graph.tracker import Tracker
+from suricate.plugins.algorithm import Algorithm
 
 class Parameters(TypedDict, total=False):
     """What every algorithm takes: ``weight``, the column of edges with the weights."""
 
     weight: str
-
 
 class Betweenness(Parameters, total=False):
     """Parameters of ``betweenness``."""
@@ -38,13 +33,11 @@ class Betweenness(Parameters, total=False):
     sources: GivenVertices | None
     weighted: bool
 
-
 class BFS(Parameters, total=False):
     """Parameters of ``bfs``."""
 
     source: int | str
     sources: GivenVertices | None
-
 
 class Closeness(Parameters, total=False):
     """Parameters of ``closeness``."""
@@ -55,22 +48,18 @@ class Closeness(Parameters, total=False):
     sources: GivenVertices | None
     weighted: bool
 
-
 class Coloring(Parameters, total=False):
     """Parameters of ``coloring``."""
 
     seed: int
 
-
 class DirectedKCore(Parameters, total=False):
     """Parameters of ``directed_kcore``."""
-
 
 class DirectedTriangles(Parameters, total=False):
     """Parameters of ``directed_triangles``."""
 
     definition: Literal["networkx", "ldbc"]
-
 
 class Eigenvector(Parameters, total=False):
     """Parameters of ``eigenvector``."""
@@ -79,7 +68,6 @@ class Eigenvector(Parameters, total=False):
     tol: float
     nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     weighted: bool | None
-
 
 class HITS(Parameters, total=False):
     """Parameters of ``hits``."""
@@ -90,13 +78,11 @@ class HITS(Parameters, total=False):
     normalized: bool
     weighted: bool | None
 
-
 class IndependentSet(Parameters, total=False):
     """Parameters of ``independent_set``."""
 
     seed: int
     nodes: GivenVertices | None
-
 
 class Katz(Parameters, total=False):
     """Parameters of ``katz``."""
@@ -109,12 +95,10 @@ class Katz(Parameters, total=False):
     normalized: bool
     weighted: bool | None
 
-
 class KCore(Parameters, total=False):
     """Parameters of ``kcore``."""
 
     kernels: bool
-
 
 class LabelPropagation(Parameters, total=False):
     """Parameters of ``label_propagation``."""
@@ -122,7 +106,6 @@ class LabelPropagation(Parameters, total=False):
     max_iter: int
     seed: int
     synchronous: bool
-
 
 class PageRank(Parameters, total=False):
     """Parameters of ``pagerank``."""
@@ -142,7 +125,6 @@ class PageRank(Parameters, total=False):
     nstart: Mapping[int, float] | Mapping[str, float] | GivenArray | None
     dangling: Mapping[int, float] | Mapping[str, float] | GivenArray | None
 
-
 class RandomWalks(Parameters, total=False):
     """Parameters of ``random_walks``."""
 
@@ -155,12 +137,10 @@ class RandomWalks(Parameters, total=False):
     weighted: bool | None
     seed: int
 
-
 class StronglyConnectedComponents(Parameters, total=False):
     """Parameters of ``scc``."""
 
     kernels: bool
-
 
 class SpMV(Parameters, total=False):
     """Parameters of ``spmv``."""
@@ -169,14 +149,12 @@ class SpMV(Parameters, total=False):
     over: Literal["out", "in"]
     weighted: bool | None
 
-
 class SSSP(Parameters, total=False):
     """Parameters of ``sssp``."""
 
     source: int | str
     delta: float | None
     sources: GivenVertices | None
-
 
 class Triangles(Parameters, total=False):
     """Parameters of ``triangles``."""
@@ -185,150 +163,109 @@ class Triangles(Parameters, total=False):
     kernels: bool
     per_vertex: bool
 
-
 class WCC(Parameters, total=False):
     """Parameters of ``wcc``."""
 
     kernels: bool
-
 
 class Track(Protocol):
     """Types of the trackers of ``Graph.track``, by the algorithm's name."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> Tracker[BFSResult]: ...
-
     @overload
     def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]
     ) -> Tracker[KCoreResult]: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
     ) -> Tracker[DirectedTrianglesResult]: ...
-
     @overload
     def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> Tracker[HITSResult]: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]
     ) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> Tracker[KCoreResult]: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
     ) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]
     ) -> Tracker[SCCResult]: ...
-
     @overload
     def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> Tracker[ReturnedArray]: ...
-
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> Tracker[SSSPResult]: ...
-
     @overload
     def __call__(self, algorithm: Literal["triangles"], **params: Unpack[Triangles]) -> Tracker[TrianglesResult]: ...
-
     @overload
     def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> Tracker[WCCResult]: ...
-
     @overload
     def __call__(self, algorithm: type[Algorithm], **params: Any) -> Tracker[Any]: ...
-
 
 class Compute(Protocol):
     """Types of the results of ``Graph.compute``, by the algorithm's name."""
 
     @overload
     def __call__(self, algorithm: Literal["betweenness"], **params: Unpack[Betweenness]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["bfs"], **params: Unpack[BFS]) -> BFSResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["closeness"], **params: Unpack[Closeness]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["coloring"], **params: Unpack[Coloring]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["directed_kcore"], **params: Unpack[DirectedKCore]) -> KCoreResult: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["directed_triangles"], **params: Unpack[DirectedTriangles]
     ) -> DirectedTrianglesResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["eigenvector"], **params: Unpack[Eigenvector]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["hits"], **params: Unpack[HITS]) -> HITSResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["independent_set"], **params: Unpack[IndependentSet]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["katz"], **params: Unpack[Katz]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["kcore"], **params: Unpack[KCore]) -> KCoreResult: ...
-
     @overload
     def __call__(
         self, algorithm: Literal["label_propagation"], **params: Unpack[LabelPropagation]
     ) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["pagerank"], **params: Unpack[PageRank]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["random_walks"], **params: Unpack[RandomWalks]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["scc"], **params: Unpack[StronglyConnectedComponents]) -> SCCResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["spmv"], **params: Unpack[SpMV]) -> ReturnedArray: ...
-
     @overload
     def __call__(self, algorithm: Literal["sssp"], **params: Unpack[SSSP]) -> SSSPResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["triangles"], **params: Unpack[Triangles]) -> TrianglesResult: ...
-
     @overload
     def __call__(self, algorithm: Literal["wcc"], **params: Unpack[WCC]) -> WCCResult: ...
-
     @overload
     def __call__(self, algorithm: type[Algorithm], **params: Any) -> Any: ...
