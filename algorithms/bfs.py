@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from suricate.state.words import Words
 
 LEVEL_BYTES = 4
-# To repair a graph that is divided among GPUs costs so many times as much, beside a search: each step is an exchange.
+# A repair on a graph divided among GPUs costs this many times as much, relative to a search: each step is an exchange.
 # After insertions of 0.4 % of R-MAT 26 it took 17 ms on two H200, where one took 2 and a search of both takes 9.
 DIVIDED = 8.0
 

@@ -99,7 +99,7 @@ class HITS(FixedPoint):
         super().__init__(max_iter, tol, nstart, weighted)
         self.normalized = flag("hits: normalized", normalized)
         self._authorities: Array = None
-        self._hubs: Array = None  # A times the authorities, if that is asked for
+        self._hubs: Array = None  # A times the authorities, unless ``normalized``
 
     def scaled(self, xp: Any, x: Array) -> Array:
         """Return ``x`` with a sum of 1."""

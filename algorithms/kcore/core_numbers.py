@@ -55,8 +55,8 @@ PASSES = 8  #: rounds of moving back, and two more per number, before there are 
 ORIGIN = 1 << 28  #: places begin here after a peel; those that rise come before, those that fall after
 FEW = 1 << 15  #: most vertices of a graph whose updates never give up because they take long
 ARC_LISTS = 2  #: place of the deleted arcs among the arguments of ``maintain``; the inserted ones follow
-SHARE = 4  #: larger ones are on the CPU if it looks at more than one in so many arcs
-CUDA_SHARE = 4  #: and on CUDA if it serves more vertices than one in so many
+SHARE = 4  #: larger ones are on the CPU if it visits more than one in ``SHARE`` arcs,
+CUDA_SHARE = 4  #: and on CUDA if it serves more than one in ``CUDA_SHARE`` vertices
 
 
 def prelude_of(view: StoreView) -> str:

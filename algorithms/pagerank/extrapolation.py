@@ -22,7 +22,7 @@ class StepExtrapolation:
 
     def __init__(self, alpha: float) -> None:
         self._alpha, self._pace = alpha, FRESH
-        self.is_fast = False  #: whether the step is extrapolated that was asked for last
+        self.is_fast = False  #: the last answer of :meth:`quickens`
 
     def quickens(self, last: float) -> bool:
         """Return whether to extrapolate the next step; ``last``: norm of the change by the one before."""

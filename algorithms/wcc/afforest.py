@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 BLOCK, BLOCKS_PER_SM = 512, 3
 SAMPLED = 2  #: neighbours that every vertex is united with; with one the largest set is too small
-SAMPLES = 256  #: vertices that are asked for their set
+SAMPLES = 256  #: vertices from whose sets the largest one is estimated
 SAMPLING, REST = 1, 2  #: phases: the first neighbours of every vertex; then all of those outside of the largest set
 PRELUDE = enum("", {"CONNECT_BLOCK": BLOCK, "SAMPLED": SAMPLED, "SAMPLES": SAMPLES, "SAMPLING": SAMPLING, "REST": REST})
 

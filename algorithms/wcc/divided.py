@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).with_name("divided.cu")
 BLOCK, BLOCKS_PER_SM = 512, 3
 ROUNDS = 3  #: after the neighbours of the hub
-LEFT_OVER = 8  #: vertices left to unite are at most one in so many of those reached, and of each process's share of all
-LEAST = 64  #: or so many
+LEFT_OVER = 8  #: vertices left to unite are at most one in ``LEFT_OVER`` of those reached, and of a process's share,
+LEAST = 64  #: or this number if the latter is smaller
 HEAD, PAIR = 16, 8  #: bytes of a list of unions: in front of it, and of each
 KERNELS = (
     "find_hub", "start_at_hub", "reach_further", "unite_reached", "unite_others", "list_unions", "take_unions",

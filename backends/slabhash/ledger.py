@@ -25,11 +25,11 @@ BULK_SHARE = 32  # a batch of this share of the edges is large for a store ...
 BATCHES_AHEAD = 16  # ... which is then sized for this many more of them,
 EDGES_AHEAD = 1 << 24  # but for no more than this many edges, or half as many again
 POLL_AFTER = 16  # batches without polling the counters, which also say what rehashing lacks
-HOLES = 4  # the CPU repacks a pool that has to grow and has one free slab in between for so many in use
+HOLES = 4  # the CPU repacks a pool that has to grow and has a free slab among each ``HOLES`` slabs in use
 DELETIONS_PER_SLAB = 4  # deleted edges that pay for a slab to be trimmed ...
 TRIM_SHARE = 16  # of the free slabs that trimming on CUDA may take at a time
-TRIMMED_AT_ONCE = 1 << 10  # ... when so many are paid for; on CUDA, where that takes two launches, also this share
-TRIM_PART = 32  # of the slabs
+TRIMMED_AT_ONCE = 1 << 10  # ... when this number of slabs is paid for,
+TRIM_PART = 32  # and on CUDA, where trimming takes two launches, one in ``TRIM_PART`` of all slabs
 LARGE_VERTEX = 1 << 12  # slabs that the rehashing of a heavy vertex may take, in a small batch too
 
 # Slabs that lanes and warps of a CUDA insertion take before they know that they need them.

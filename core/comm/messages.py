@@ -15,10 +15,10 @@ from suricate.base.errors import ParameterError
 from suricate.base.parameters import real, shown
 
 MESSAGE = 256  #: bytes of a message
-HEAD = 64  #: of which so many are the head: what follows is the value, if there is room for it
+HEAD = 64  #: bytes of its head; the rest is for the value, or its beginning
 INLINE = MESSAGE - HEAD
 MOST_DIMENSIONS = 3
-WAY = slice(0, 16)  #: a digest of the name, the call site, and what is asked for
+WAY = slice(0, 16)  #: a digest of the name, the call site, and the values of ``same_soon``
 SIZE, DTYPE, SHAPE = slice(16, 24), slice(24, 32), slice(32, 56)  #: bytes of the value; of an array
 DIMENSIONS = 56  #: number of those of an array, or that it is none
 PICKLED = 255

@@ -20,8 +20,8 @@ from mpi4py import MPI
 from suricate.base.notice import NOTICE
 from suricate.comm.messages import limit
 
-SPIN = 0.05  #: seconds for which a request is asked for without a pause: MPI carries on within the questions only
-PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between questions from then on: the first, and the longest
+SPIN = 0.05  #: seconds for which a request is polled without a pause: MPI makes progress only while it is polled
+PAUSE, LONGEST = 2e-5, 1e-3  #: seconds between polls from then on: the first, and the longest
 GRACE = 1.0  #: seconds for the notes of others, once the limit has passed
 BEATS = 4  #: notes of a busy process within the limit
 ENDED, BUSY, WAITS = "ended", "busy", "waits"  #: kinds of notes

@@ -16,7 +16,7 @@ from suricate.base.devices import Array, Device
 from suricate.cpu import threads
 
 PIECE = 1 << 20  #: bytes of a buffer
-THREADS, EACH = 4, 2  #: at most so many threads fill buffers, each of them so many in turn
+THREADS, EACH = 4, 2  #: the most threads that fill buffers, and the buffers that each uses in turn
 
 Piece = tuple[np.ndarray, int]  # bytes on the host, and where on the device they go
 

@@ -44,11 +44,11 @@ HEAVY_DEGREE = 4096
 SCAN_DEGREE = 12
 
 #: passes over the whole graph: graphs of more vertices go by "vertex" also where segments have owners. Segments lie in
-#: the order in which they came, so a scan adds to sums at random; the cache holds the sums of about so many vertices.
+#: the order in which they came, so a scan adds to sums at random; the cache holds the sums of about this many vertices.
 #: It scans all the same where segments are chained: to follow the chains of hubs takes several times longer.
 SCAN_VERTICES = 1 << 23
 
-#: neighbor_reduce: graphs with at most so many arcs per vertex go by "scan" also where slots have owners of their own:
+#: neighbor_reduce: graphs with at most this many arcs per vertex go by "scan" even if each slot has its own owner:
 #: it reads nothing of a vertex but its edges, and adds to it in a few atomics.
 SLOT_SCAN_DEGREE = 6
 

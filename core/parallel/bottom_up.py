@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from suricate.base.devices import Array
     from suricate.parallel.pushes import Push
 
-PULL_FROM = 64  #: a step pulls if the frontier has more than one in so many of all vertices,
-SHRUNK = 4  #: at least one in so many of the vertices of the frontier before,
-DEARER = 4  #: and the rows to search have at most so many times its arcs (a push needs atomics)
+PULL_FROM = 64  #: a step pulls if the frontier has more than one in ``PULL_FROM`` of all vertices,
+SHRUNK = 4  #: at least one in ``SHRUNK`` of the number in the frontier before,
+DEARER = 4  #: and the rows to search have at most ``DEARER`` times its arcs (a push needs atomics)
 WORD = 32  #: vertices per word of a bitmap
 
 

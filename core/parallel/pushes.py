@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from suricate.graph import Graph
     from suricate.parallel.partition import Partition
 
-MANY = 8  #: words are compared or exchanged whole where more than one in so many may have been, or was altered;
-WHOLE = 1 << 25  #: or on a device, where there are at most so many: a pass takes less time than to list some
+MANY = 8  #: all words are compared or exchanged if more than one in ``MANY`` was altered, or may have been,
+WHOLE = 1 << 25  #: or on a device if there are at most ``WHOLE``: a pass over all takes less time than listing some
 
 
 def advance(
@@ -98,7 +98,7 @@ class Push:
         self.asking, self.totals = Asking(part, args, call, out), Totals(part, args)
         self.data: Array = out.data if reduce == "argmin" else out
         self.bottom_up: BottomUp | None = None  # how steps may pull
-        self.altered: list[Array] | None = None  # of words, the vertices whose word was altered, if they are asked for
+        self.altered: list[Array] | None = None  # if a list: the vertices whose word was altered are added to it
 
     def step(self, ids: Array | None, arcs: tuple[ArcList, ...], number: int, scheme: str = "auto") -> Array:
         """Push step ``number``, from vertices ``ids`` (None: all) and along arcs; return the next frontier, ascending.

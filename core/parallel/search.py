@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from suricate.repair.forest import Forest
     from suricate.state.frontier import Frontier
 
-ALPHA = 16  #: a level pulls if the arcs to look at are at most so many times those to push along (atomics, an exchange)
+ALPHA = 16  #: a level pulls if a pull scans fewer than ``ALPHA`` times the arcs of a push (atomics, an exchange)
 SCANNED = 8  #: vertices that a pull passes over in the time of an arc
-PUSHED = 2  #: offers of all ranks in a push are to at most one in so many of all vertices
-LEAST = 1 << 10  #: or to so many of each rank
+PUSHED = 2  #: a push has memory for offers of all ranks to one in ``PUSHED`` of all vertices,
+LEAST = 1 << 10  #: or of each rank to this number
 #: offers of all ranks, to as many or fewer vertices, for which a level by lists has places: 1.6 MB
 PLACES = 1 << 17
 #: arcs into what was not reached with which each rank ends a search by itself, if there are no more than vertices

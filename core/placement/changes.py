@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 LEAST = 1 << 12  #: edges of a batch that may go by slices
-SLICES = 1, 16, 256  #: in so many, if fewer take more memory than a rank has
+SLICES = 1, 16, 256  #: numbers of slices, tried in turn while they take more memory than a rank has
 
 
 class GatheredEdges(ValidEdges):

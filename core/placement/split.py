@@ -39,7 +39,7 @@ OWN = Struct("Own", {
     "n": "long long",
     "part": "long long",  # edges of a block
     "low": "uint32_t",  # the rank owns the vertices from here on,
-    "size": "uint32_t",  # so many
+    "size": "uint32_t",  # their number
 })  # fmt: skip
 PARTS = Struct("Parts", {
     "src": "const uint32_t*",  # [n], what this rank passes

@@ -13,7 +13,7 @@ from suricate.primitives.located import LocatedBatch, Report
 
 CHANGE_BLOCK = 512  #: threads of a block
 SMALL = 1 << 15  #: edges of a batch whose scratch memory is kept for the next ones of its size,
-KEPT = 8  #: of so many sizes
+KEPT = 8  #: for this number of sizes
 
 CHANGING = Struct("Changing", {
     "keys": "const uint64_t*", "order": "const uint32_t*", "guard": "const uint32_t*", "size": "long long",

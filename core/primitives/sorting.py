@@ -16,7 +16,7 @@ from suricate.cpu import threads
 from suricate.cpu.jit import allocating_kernel, inner, kernel
 
 LARGE = 1 << 15  #: edges from which this is faster than a radix sort of the whole batch
-TOP = 10  #: bits by which words are distributed at most: so many places are written to at a time
+TOP = 10  #: bits by which words are distributed at most: 2**TOP places are written to at a time
 BUCKET = 13  #: about as many words go to a bucket, as a power of two
 DIGIT = 11  #: bits per pass of the sort of a bucket at most
 FEW = 24  #: so few words are sorted by insertion

@@ -32,7 +32,7 @@ from suricate.replaying.report import (
     WHY,
 )
 
-FAR, NEAR = 12, 6  #: events ahead at which the words of vertices, and the first slots of edges, are asked for
+FAR, NEAR = 12, 6  #: events ahead at which the words of vertices, and the first slots of edges, are prefetched
 
 
 @inner

@@ -36,7 +36,7 @@ Insertion = TypeVar("Insertion")  #: what a backend reserves for an insertion
 Deletion = TypeVar("Deletion")  #: what it reserves for a deletion
 
 SMALL_BATCH = 1 << 14  #: edges of a batch for which memory is reserved several times over on CUDA,
-BATCHES_AHEAD = 4  #: so many times
+BATCHES_AHEAD = 4  #: for this number of such batches
 
 
 class BatchStore(Store, Generic[Insertion, Deletion]):

@@ -30,7 +30,7 @@ PRIMITIVES = CURSORS.with_name("primitives")
 CONTIGUOUS = "suricate.cursors.contiguous"  #: the cursor whose adjacencies are copied as ranges
 BLOCK = 256
 MOST_THREADS = 1 << 21  #: of a grid-stride loop: more than any device runs at once
-#: rows are listed by at most as many teams in all, as long as there are several for each, and by at most so many each
+#: rows are listed by at most ``TEAMS`` teams in all, if there are several per row, and at most ``MOST_PARTS`` per row
 TEAMS, MOST_PARTS = 1 << 21, 256
 
 

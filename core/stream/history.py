@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from suricate.stream.slide import Slide
 
 KEPT = 10_000  #: rows
-MEASURED = 16  #: bytes are asked for in each so many slides: it takes host time, and on CUDA waits for the device
+MEASURED = 16  #: slides per measurement of bytes, which takes host time, and on CUDA waits for the device
 TOTALS = ("slides", "events", "seconds")
 FACTS = ("end", "events", "late", "lag", "edges")
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SLICE = 1 << 20  #: arcs that a rank gets, or questions that it asks, at a time
 BYTES = 64  #: of an arc that it has got, with the tables over it
-SHARE = 8  #: a slice takes at most one in so many of the bytes of ``memory_limit``
+SHARE = 8  #: a slice takes at most ``memory_limit / SHARE`` bytes
 HALF = np.uint64(32)
 ID_BYTES = 4  #: a question is the key of an arc, the answer a byte
 NO_LIMIT, NO_KEY = (1 << 32) - 1, (1 << 64) - 1

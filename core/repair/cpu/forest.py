@@ -30,7 +30,7 @@ from suricate.repair.cpu.forest_bindings import (
     weight,
 )
 
-AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
+AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 
 @inner

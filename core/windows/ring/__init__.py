@@ -16,7 +16,7 @@ from suricate.windows.ring import loops
 from suricate.windows.ring.attributes import EdgeValues
 from suricate.windows.ring.loops import BACK, COMBINE, FREED, FRONT, PAIRS, TOUCHED, Kept, Pairs
 
-EXACT = {4: 2**24, 8: 2**53}  #: up to here a float of so many bytes holds every whole number
+EXACT = {4: 2**24, 8: 2**53}  #: by size of a float in bytes: up to here it holds every whole number
 ATTRIBUTES, VALUES = "attributes", "attributes_held"  #: what is saved of attributes: of events, of pairs
 _LEAST = 1024  #: entries of a new ring
 _NO_TIMES = np.empty(0, np.int64)

@@ -24,7 +24,7 @@ from suricate.cuda.program import Program, c_type
 from suricate.intake.arrays import is_flat
 
 LEAST = 1 << 17  #: events of a chunk on the host; it checks and copies fewer in less time,
-LEAST_PINNED = 1 << 13  #: unless they are in pinned memory, from which a kernel reads so many
+LEAST_PINNED = 1 << 13  #: or fewer than this if they are in pinned memory, which a kernel can read
 DTYPES = {np.dtype(name) for name in ("uint32", "int32", "int64", "uint64")}
 _BLOCK, _MAX_BLOCKS = 256, 1 << 11
 

@@ -54,7 +54,7 @@ class AttributeIntake:
         self._rules, self._names = rules, columns_needed(rules)
         self.dtype: np.dtype | None = None
         self.texts = {name: Names("text") for name in self._names if name in known}
-        self._most = dict.fromkeys(self._names, TEXTS)  # so many texts are looked through for unused ones
+        self._most = dict.fromkeys(self._names, TEXTS)  # number of texts at which unused ones are searched for
 
     def values(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Return the attributes of events, and a mask of those that are NaN or infinite (None: none are).

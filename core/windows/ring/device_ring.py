@@ -36,7 +36,7 @@ FREE = np.uint64(0xFFFFFFFFFFFFFFFF)  #: the key of a free slot
 SPARSENESS = 3  #: slots per pair in a new table, at least
 _BLOCK, _TILE, _MAX_BLOCKS = 256, 1024, 1 << 13
 _MOST_LISTED = 1 << 22  # pairs for which memory is kept
-_FEW_BLOCKS = 1 << 10  # up to so many, threads handle one event each
+_FEW_BLOCKS = 1 << 10  # up to this number of blocks, threads handle one event each
 _COUNTS = 1 << 32  # counters on the device count modulo this
 
 

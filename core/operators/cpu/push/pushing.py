@@ -15,7 +15,7 @@ from suricate.cpu.jit import inner
 from suricate.cpu.queues import queue_once
 from suricate.operators.cpu.bindings import ahead, both, edge, neighbors, store, then, weight
 
-AHEAD = 8  #: so many vertices before its turn the edges of a vertex are asked for
+AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 
 @inner

@@ -31,8 +31,8 @@ MOST_STREAMED = 1 << 22
 MOST_PROBED, MOST_SPLIT = 1 << 31, 1 << 18
 #: where one operand has at most this many arcs, as a batch has, the method "hash" splits no pairs, which saves a launch
 UNSPLIT = 1 << 16
-#: a warp serves vertices of at most so many higher and lower neighbours (see ``oriented.cu``); of others a block serves
-#: so many lower ones, with a set of so many higher ones at a time
+#: a warp serves vertices of at most ``SMALL`` higher and ``MANY`` lower neighbours (see ``oriented.cu``); of others a
+#: block serves ``PART`` lower ones, with a set of ``LARGE`` higher ones at a time
 SMALL, MANY, PART, LARGE = 128, 512, 1024, 2048
 
 PAIRS = Struct("Pairs", {
