@@ -96,7 +96,7 @@ class Arrived(NamedTuple):
 
 
 class Actions(Protocol):
-    """What the ledger asks for when slabs run short: changes of the pool, and numbers that only the device knows.
+    """The steps that the ledger calls when slabs run short: changes of the pool, and counts by the device.
 
     A ``batch`` is the one that slabs are for, which the ledger passes on. What takes memory that is not there returns
     None or False, with nothing changed. The ledger is told of a new pool before a call returns.

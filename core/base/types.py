@@ -45,7 +45,7 @@ class EdgeList(NamedTuple):
 
 
 class ValidEdges(EdgeList):
-    """Edges that are known to be valid for a graph, in contiguous arrays that nobody will change."""
+    """Edges that are known to be valid for a graph, in contiguous arrays that must not be changed."""
 
     __slots__ = ()
 

@@ -78,7 +78,7 @@ class MPIComm(AskingComm):
         return [one.view(dtype) for one in np.split(received, np.cumsum(come)[:-1])]
 
     def _exchange(self, sent: np.ndarray, sizes: list[int] | None) -> list[np.ndarray]:
-        """Return the bytes of every rank, whose numbers are ``sizes`` (None: to be asked for)."""
+        """Return the bytes of every rank; ``sizes``: their numbers by rank (None: exchange them first)."""
         if sizes is None:
             asked = np.empty(self.size, np.int64)
             self._watch.wait(self.world.Iallgather(np.array([len(sent)], np.int64), asked))

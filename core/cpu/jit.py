@@ -208,7 +208,7 @@ def _set_environments(compiled: Any) -> None:
 
 
 class MachineCode(caching._Cache):
-    """What Numba asks for the machine code of a function before it compiles, and gives it to afterwards."""
+    """The cache in which Numba looks up the machine code of a function before it compiles, and saves it afterwards."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self._dispatcher = dispatcher

@@ -182,7 +182,7 @@ class Pool:
         thread.start()
 
     def wait(self) -> None:
-        """Wait until the programs that were asked for are compiled."""
+        """Wait until all requested programs are compiled."""
         with self._idle:
             self._idle.wait_for(lambda: not self._threads)
 

@@ -52,7 +52,7 @@ class Objects(Expressions):
         self.fail(node, f"ask for one edge: (u, x) in {ast.unparse(node.comparators[0])}")
 
     def row(self, node: ast.expr, bound: ObjectRef) -> Node:
-        """Return the id of a vertex whose row is asked for, and note it."""
+        """Return the id of a vertex whose row the function uses, and record it."""
         value = self.vertex(node)
         if bound.kind != "edges":
             self.rows.setdefault(bound.position, set()).add(value)

@@ -157,7 +157,7 @@ OWNERS: dict[str, Owner] = {}
 
 
 def edge_table() -> ModuleType:
-    """Return the module of the tables that functions ask for edges."""
+    """Return the module of the hash tables in which functions look up edges."""
     return importlib.import_module(OWNERS["edges"].structs)
 
 

@@ -190,7 +190,7 @@ class PartitionedStore(Store):
         return Adjacency(total, dst, weight)
 
     def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Return one column of rows in the order asked for, from the columns that the owners sent."""
+        """Return one column of rows in the order of the request, from the columns that the owners sent."""
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank

@@ -19,7 +19,7 @@ Question = tuple[Callable[["Slide"], Any], "Future[Any]"]
 
 
 class Ending(Future[None]):
-    """What is done when the loop has ended; it knows whether somebody has seen how."""
+    """A future that is done when the loop has ended; it records whether its exception was retrieved."""
 
     seen = False
 

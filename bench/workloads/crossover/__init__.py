@@ -120,7 +120,7 @@ class Crossing(Batched):
             DeviceInput.current.graph = None
 
     def prepare(self) -> Drawn:
-        """Draw a batch, and the pairs that are asked for."""
+        """Draw a batch, and the pairs to query."""
         return self.batches.draw(asks=self.use == QUERY)
 
     def action(self, batch: Drawn) -> Any:

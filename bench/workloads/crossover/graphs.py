@@ -37,7 +37,7 @@ class Edges(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What to insert, to delete, and to ask for; ``place`` tells the batch from others on the same graph."""
+    """Edges to insert and to delete, and pairs to query; ``place`` distinguishes the batch from others on the graph."""
 
     insert: Edges
     delete: Edges

@@ -80,9 +80,9 @@ class Near(NamedTuple):
         return threads.compacted(self.queue, ranges, lasts), sum(left), min(least)
 
     def _parts(self, count: int, edges: int) -> list[threads.Range]:
-        """Return the ranges of ``count`` vertices in ``queue``, a round after that of so many edges.
+        """Divide the ``count`` vertices in ``queue`` into ranges; ``edges``: the number visited in the round before.
 
-        Few vertices that are expected to lead far are one range per thread: neighbours then stay abreast.
+        If that was large, few vertices are divided among all threads, as each is likely to reach many others.
         """
         views = self.view.data, self.view.data, len(self.tree)
         ranges = cut(self.graph, Traversal(self.view), "out", self.module, views, Listed(self.queue, False, count))

@@ -68,9 +68,9 @@ class Search(NamedTuple):
         self, count: int, edges: int, rest: tuple[int, int], reached: np.ndarray, frontier: np.ndarray,
         seen: np.ndarray, queue: np.ndarray,
     ) -> np.ndarray:  # fmt: skip
-        """Push or pull from ``count`` vertices with so many ``edges``; return the sets of what is reached then.
+        """Push or pull from ``count`` vertices with ``edges`` edges in all; return the bitmaps of reached vertices.
 
-        ``rest``: the number of vertices that are not reached, and of edges at most that were not pushed along.
+        ``rest``: the number of unreached vertices, and an upper bound of the edges that were not pushed along yet.
         """
         graph, counter = self.graph, np.zeros(1, np.int64)
         g = graph.view("out").data
