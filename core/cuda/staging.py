@@ -33,7 +33,7 @@ class Staging:
             wait_for(self._device)
 
     def __call__(self, size: int) -> np.ndarray:
-        """Return ``uint8[size]``, which is read by what is queued before the next :meth:`queued`; never waits."""
+        """Return a buffer, ``uint8[size]``, for work queued before the next call of :meth:`queued`; never waits."""
         while self._busy and self._busy[0][1].done:
             self._idle.append(self._busy.popleft()[0])
         fitting = next((buffer for buffer in self._idle if len(buffer) >= size), None)
@@ -48,7 +48,7 @@ class Staging:
         return fitting[:size]
 
     def queued(self) -> None:
-        """Note that everything that reads the buffers given out is queued in the current stream."""
+        """Record that all work that reads the buffers given out is queued in the current stream."""
         for buffer in self._given:
             event = self._xp.cuda.Event(disable_timing=True)
             event.record()

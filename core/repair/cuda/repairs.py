@@ -157,7 +157,7 @@ class _Launches:
         return self._launch()
 
     def _prepare(self, order: tuple[float, float] | None) -> None:
-        """Put in place what the graph and the order have changed since the last launch."""
+        """Replace the launch's arguments that depend on the graph and on ``order``, where these have changed."""
         graph = self._graph
         out = graph.view("out")
         back = graph.view("in") if graph.has_in_edges else out
