@@ -23,7 +23,7 @@ __device__ __forceinline__ void for_side(const LeftView& g, const RightView& h, 
 }
 
 // A warp per pair, grid-stride; pairs with a long side are listed for stream_parts (one atomic each). out[i] is written once, without atomics; 0 for
-// listed pairs. No barrier of the block.
+// listed pairs.
 extern "C" __global__ void __launch_bounds__(BLOCK) stream_pairs(LeftView g, RightView h, uint32_t num_vertices,
                                                                  Pairs pairs, PairList list, int total,
                                                                  out_t* out PARAMS) {
