@@ -204,9 +204,27 @@ def _encoded(item: Any, index: int) -> bytes:
         return item.encode("utf-8", "surrogateescape")
     if isinstance(item, bytes):
         return item
-    if item is None or item != item or type(item).__name__ == "NAType":
+    if _is_missing(item):
         raise DTypeError(f"names[{index}] is missing ({shown(item)}): leave such rows out, or give a name to them")
     raise DTypeError(f"names[{index}] is {shown(item)}: names are all texts, or all integers")
+
+
+def _is_missing(item: Any) -> bool:
+    return item is None or type(item).__name__ == "NAType" or item != item
+
+
+def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarray] | None:
+    """Return a column of names as a list with 0 or an empty text in place of each missing one, and a mask of these.
+
+    The mask is ``bool[n]``; None in place of both if no name is missing. ``kind`` is that of the names if it is known.
+    """
+    items = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    missing = np.array([_is_missing(item) for item in items], bool)
+    if not missing.any():
+        return None
+    usual: type = int if kind in NUMBERS else str
+    empty = next((type(item) for item in items if not _is_missing(item)), usual)()
+    return [empty if gone else item for item, gone in zip(items, missing.tolist(), strict=True)], missing
 
 
 def _of_arrow(values: Any) -> Values | None:

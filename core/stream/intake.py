@@ -9,15 +9,17 @@ import numpy as np
 
 from suricate.base.errors import DTypeError, LateEventError, ParameterError, RequirementError, WeightError
 from suricate.intake.arrays import is_cuda_array, on_host
+from suricate.intake.name_values import without_missing
 from suricate.io.sources.columns import Texts
 from suricate.io.sources.kinds import DELETE, INSERT, kinds_of
 from suricate.io.sources.refusals import Refusals
-from suricate.io.sources.times import moment, ticks_of
+from suricate.io.sources.times import as_times, bad_times, moment, ticks_of
 from suricate.stream.naming import VertexNames
 from suricate.windows.events import Events, bad_id, both_ids, checked_ids, checked_weights, times_of
 from suricate.windows.ring.arrivals import Arrivals
 from suricate.windows.ring.attributes import AttributeIntake
 
+SKIPS = "on_error='skip' leaves such events out"
 _CHECKED = "time", "src", "dst", "weight", "attributes"  # columns that may have bad values
 
 
@@ -79,8 +81,7 @@ class Intake:
             if bad.any() and self._refusals.raises:
                 if label in ("src", "dst"):
                     raise bad_id(chunk[label], bad, label)
-                kind = ParameterError if label == "time" else WeightError
-                raise kind(f"{label}: a value is missing or infinite; on_error='skip' leaves such events out")
+                raise WeightError(f"{label}: a value is missing or infinite; {SKIPS}")
         bad = np.logical_or.reduce([*problems.values()])
         refused, events = events.taken(bad), events.taken(~bad)
         if self._mode != "time":  # only valid events have a number
@@ -127,10 +128,23 @@ class Intake:
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return ids, or tokens of names, and which of them are none."""
         if self._names is not None:
-            return self._names.tokens(on_host(column) if is_cuda_array(column) else column), None
+            return self._tokens(on_host(column) if is_cuda_array(column) else column, label)
         if isinstance(column, Texts):
             raise DTypeError(f"{label}: ids are texts; names=True (--names) takes them")
         return checked_ids(column, label)
+
+    def _tokens(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return tokens of names, and which names are missing."""
+        assert self._names is not None
+        try:
+            return self._names.tokens(column), None
+        except DTypeError as error:
+            found = without_missing(column, self._names.kind)
+            if found is None:
+                raise
+            if self._refusals.raises:
+                raise DTypeError(f"{label}: {error}; {SKIPS}") from None
+        return self._names.tokens(found[0]), found[1]
 
     def _times(self, chunk: Mapping[str, Any]) -> tuple[np.ndarray | range, np.ndarray | None]:
         if self._mode != "time":
@@ -139,12 +153,14 @@ class Intake:
             raise RequirementError(
                 "a window of time needs a column of times: time='...' names it; a number as size counts events"
             )
-        times, bad = np.asarray(chunk["time"]), None
-        if times.dtype.kind in "Mf":
-            bad = np.isnat(times) if times.dtype.kind == "M" else ~np.isfinite(times)
-            bad = bad if bad.any() else None
-            times = times if bad is None else np.where(bad, np.zeros((), times.dtype), times)
-        ticks, has_unit = ticks_of(times, self._unit)
+        times, bad = as_times(chunk["time"]), None
+        try:
+            ticks, has_unit = ticks_of(times, self._unit)
+        except ParameterError as error:
+            if self._refusals.raises:
+                raise ParameterError(f"{error}; {SKIPS}") from None
+            bad = bad_times(times, self._unit)
+            ticks, has_unit = ticks_of(np.where(bad, np.zeros((), times.dtype), times), self._unit)
         if self.begun and has_unit != self.has_unit:
             raise ParameterError("times of some chunks are dates, those of others are numbers")
         self.has_unit = has_unit

@@ -94,6 +94,11 @@ class VertexNames:
             return ids
         return self._tokens.add(column)
 
+    @property
+    def kind(self) -> str | None:
+        """``"text"``, ``"int64"`` or ``"uint64"``; None before the first name."""
+        return self._tokens.dtype
+
     def drop(self, events: Events) -> None:
         """Release the tokens of events that enter no slide."""
         self._tokens.release(events.src)

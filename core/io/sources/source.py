@@ -344,9 +344,11 @@ def columns_of(chunk: Any, columns: Mapping[str, str], attributes: Sequence[str]
 
 
 def _column(values: Any, role: str) -> Any:
-    """Return an array; ids on a CUDA device stay there."""
+    """Return an array; ids on a CUDA device stay there, and a list that has texts keeps its other values."""
     if type(values) is np.ndarray:
         return values
     if not is_cuda_array(values):
-        return np.asarray(values)
+        array = np.asarray(values)
+        mixed = array.dtype.kind in "US" and isinstance(values, list | tuple) and role != "time"
+        return np.array(values, object) if mixed else array
     return as_array(values, role) if role in ("src", "dst") else on_host(as_array(values, role))

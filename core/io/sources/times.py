@@ -84,6 +84,41 @@ def _parsed(text: str, label: str) -> tuple[int, bool]:
     return whole + round(total), units == {True}
 
 
+def as_times(column: Any) -> np.ndarray:
+    """Return a column of times as an array: numbers as they are, dates as ``datetime64``.
+
+    Dates may be those of Python or pandas; with a time zone they are converted to UTC, without one they are UTC.
+    """
+    array = np.asarray(column)
+    if array.dtype.kind == "O" and all(value is None or isinstance(value, datetime.date) for value in array.tolist()):
+        return np.array([_utc(value) for value in array.tolist()], "M8" if len(array) else "M8[s]")
+    return array
+
+
+def _utc(value: datetime.date | None) -> np.datetime64:
+    if value is None:
+        return np.datetime64("NaT")
+    if hasattr(value, "to_datetime64"):  # of pandas: with nanoseconds
+        date: np.datetime64 = value.to_datetime64()
+        return date
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.datetime64(value)
+
+
+def bad_times(times: np.ndarray, unit: str | None) -> np.ndarray:
+    """Return a mask of the times that are missing, infinite or out of range; the rest is as for :func:`ticks_of`."""
+    if times.dtype.kind == "M":
+        return np.isnat(times) | (abs(times.astype("M8[s]").astype(np.int64)) > LARGEST // 10**9)
+    limit = LARGEST // _scale(unit)
+    inside: np.ndarray = (times >= -limit) & (times <= limit)
+    return ~inside
+
+
+def _scale(unit: str | None) -> int:
+    return 1 if unit is None else NANOSECONDS[unit]
+
+
 def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
     """Return times as int64 ticks, and whether they have a unit.
 
@@ -93,7 +128,7 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
         DTypeError: neither dates nor numbers, or fractions without a unit.
         ParameterError: a time is missing (NaT, NaN) or out of range.
     """
-    array = np.asarray(times)
+    array = as_times(times)
     if array.dtype.kind == "M":
         if np.isnat(array).any():
             raise ParameterError("time: a time is missing (NaT)")
@@ -103,14 +138,16 @@ def ticks_of(times: Any, unit: str | None) -> tuple[np.ndarray, bool]:
     if array.dtype.kind not in "iuf":
         how = "; np.asarray(times, 'datetime64[s]') reads texts of ISO 8601" if array.dtype.kind in "UT" else ""
         raise DTypeError(f"time must be dates or numbers, got {array.dtype}{how}")
-    scale = 1 if unit is None else NANOSECONDS[unit]
+    scale = _scale(unit)
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise ParameterError("time: a time is NaN or infinite")
         if unit is None and (array != np.floor(array)).any():
             raise DTypeError("time must be whole numbers, or time_unit must say what they are")
     if len(array) and max(abs(int(array.min())), abs(int(array.max()))) > LARGEST // scale:
-        raise ParameterError(f"time: {shown(array.max())} is out of range")
+        worst = array[bad_times(array, unit)][0].item()
+        years = "" if unit is None else f", in {unit!r}: years 1824 to 2116; time_unit= says which unit numbers have"
+        raise ParameterError(f"time: {shown(worst)} is out of range{years}")
     if array.dtype.kind == "f":
         return np.round(array.astype(np.float64) * scale).astype(np.int64), unit is not None
     ticks = array.astype(np.int64, copy=False)
