@@ -155,15 +155,11 @@ def make_sink(target: Any, job: Window, saved: Mapping[str, Any] | None) -> Sink
     kinds: dict[str, Callable[[Window, Path, Any], Sink]] = {".csv": _Csv, ".jsonl": _JsonLines, "": _Parquet}
     if path.suffix not in kinds:
         raise ParameterError(f"a sink is a .csv or .jsonl file, a folder or a function, got {shown(target)}")
-    if saved is not None and str(path) not in saved and has_content(path):
+    has_bytes = path.is_file() and not is_special(path) and path.stat().st_size > 0
+    if saved is not None and str(path) not in saved and (has_bytes or part_name(path, 0).exists()):
         known = ", ".join(saved) or "none"
         raise ParameterError(f"checkpoint: {path} is there, but no sink of the job that goes on (those are: {known})")
     return kinds[path.suffix](job, path, (saved or {}).get(str(path)))
-
-
-def has_content(path: Path) -> bool:
-    """Return whether a file has bytes, or a folder parts."""
-    return part_name(path, 0).exists() or (path.is_file() and not is_special(path) and path.stat().st_size > 0)
 
 
 def part_name(folder: Path, number: int) -> Path:
