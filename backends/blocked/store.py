@@ -256,7 +256,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         device = self.device
         if guard is not None and int(guard[0]):
             return self.new_outcome(len(src))._replace(status=device.xp.zeros(len(src), np.uint8))
-        batch = [None if part is None else on_host(part) for part in (src, dst, weight)]
+        batch = EdgeList(src, dst, weight).each(on_host)
         if inserting and self.log is not None:
             with out_of_memory(self.name):
                 self.log.reserve(len(src), self)
@@ -271,14 +271,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
             self.log.add(*(device.xp.asarray(part) for part in (src, dst, outcome.status)))
         if not self._is_here(src):
             return outcome
-        return Outcome(*(None if part is None else device.xp.asarray(part) for part in outcome))
+        return outcome.each(device.xp.asarray)
 
-    def _apply_on_device(self, batch: list[np.ndarray | None], *, inserting: bool) -> Outcome:
+    def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
         """Apply a host batch on the device, as there is not enough memory for the mirror; waits."""
         self._drop_copy()
-        arrays = [None if part is None else self.device.xp.asarray(part) for part in batch]
+        arrays = batch.each(self.device.xp.asarray)
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
-        return Outcome(*(None if part is None else on_host(part) for part in outcome))
+        return outcome.each(on_host)
 
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 

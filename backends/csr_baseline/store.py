@@ -224,7 +224,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             given = edges.each(to_numpy)
             changed = host._change(given, None, kind)
         self._upload(host, target)
-        outcome = Outcome(*(None if part is None else xp.asarray(part) for part in changed))
+        outcome = changed.each(xp.asarray)
         if self.log is not None and kind == ABSENT:
             self.log.add(edges.src, edges.dst, outcome.status)
         return outcome

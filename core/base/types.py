@@ -96,6 +96,10 @@ class Outcome(NamedTuple):
     status: Array
     weight: Array | None = None
 
+    def each(self, function: Callable[[Array], Array]) -> Outcome:
+        """Return the outcome with ``function`` applied to each array that there is."""
+        return Outcome(function(self.status), None if self.weight is None else function(self.weight))
+
 
 class Adjacency(NamedTuple):
     """Out-edges of ``k`` vertices: the i-th has ``dst[offsets[i]:offsets[i + 1]]``; ``offsets`` is ``int64[k + 1]``."""

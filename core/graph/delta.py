@@ -16,7 +16,7 @@ import numpy as np
 
 from suricate.base.devices import Array, Device, ReturnedArray, resolve_device
 from suricate.base.errors import ShapeError, UnknownNameError, WeightError
-from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, Outcome, PlacedArcs
+from suricate.base.types import NEW, REMOVED, REPLACED, ArcList, Change, EdgeList, PlacedArcs
 from suricate.intake.arrays import bits, joined, picked
 from suricate.state.edges.edge_set import EdgeSet, net_change
 from suricate.state.locks import Lock, graph_lock
@@ -24,13 +24,8 @@ from suricate.state.locks import Lock, graph_lock
 
 def uploaded(device: Device, change: Change) -> Change:
     """Copy the arrays of a change that was made on the host to the device."""
-    edges, outcome, mirrored = change
     move = device.xp.asarray
-    return Change(
-        edges.each(move),
-        Outcome(*(None if part is None else move(part) for part in outcome)),
-        mirrored,
-    )
+    return change._replace(edges=change.edges.each(move), outcome=change.outcome.each(move))
 
 
 class Batch:

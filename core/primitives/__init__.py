@@ -28,14 +28,21 @@ class SortedBatch(NamedTuple):
     order: Array
 
 
+def of_device(device: Device) -> Any:
+    """Return the building blocks of a device: the module ``cuda`` or ``cpu`` of this package."""
+    if device.is_cuda:
+        from suricate.primitives import cuda
+
+        return cuda
+    from suricate.primitives import cpu
+
+    return cpu
+
+
 def sort_batch(device: Device, src: Array, dst: Array, num_vertices: int) -> SortedBatch:
     """Return the edges (``uint32[m]``, ids below ``num_vertices``) in order of source, then destination, stable."""
     bits = max(1, (num_vertices - 1).bit_length())
-    if device.is_cuda:
-        from suricate.primitives import cuda as kernels
-    else:
-        from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
-    return SortedBatch(*kernels.sort_batch(src, dst, bits))
+    return SortedBatch(*of_device(device).sort_batch(src, dst, bits))
 
 
 def copy_segments(
@@ -50,11 +57,7 @@ def copy_segments(
     """
     if not bound or not len(begin):
         return
-    if device.is_cuda:
-        from suricate.primitives import cuda as kernels
-    else:
-        from suricate.primitives import cpu as kernels  # type: ignore[no-redef]
-    kernels.copy_segments(offsets, begin, target, bound, old, new)
+    of_device(device).copy_segments(offsets, begin, target, bound, old, new)
 
 
 def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:

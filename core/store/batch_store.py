@@ -20,7 +20,7 @@ import numpy as np
 from suricate.base.devices import Array, Device
 from suricate.base.types import EdgeList, Outcome
 from suricate.intake.batches import HostBatch
-from suricate.primitives import bits_dtype, out_of_memory, sort_batch
+from suricate.primitives import bits_dtype, of_device, out_of_memory, sort_batch
 from suricate.primitives.counters import Counters
 from suricate.primitives.located import ABSENT, LOOKUP, PRESENT, BatchKernels, LocatedBatch, Report
 from suricate.store import Store, StoreArguments, fallbacks
@@ -57,7 +57,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         self.counters = Counters(device, self.num_counters)
         self.log: InsertLog | None = None
         self.sorter = _sorter(device)
-        self._shared = _building_blocks(device)
+        self._shared: BatchKernels = of_device(device)
         self._bits_dtype = bits_dtype(self.weight_dtype)
         self._no_weights = device.xp.empty(0, np.uint8)
 
@@ -399,14 +399,3 @@ def _sorter(device: Device) -> Sorter | None:
     from suricate.store.sorter import Sorter
 
     return Sorter(device)
-
-
-def _building_blocks(device: Device) -> BatchKernels:
-    """Return the module of the building blocks for a device."""
-    if device.is_cuda:
-        from suricate.primitives import cuda
-
-        return cuda
-    from suricate.primitives import cpu
-
-    return cpu
