@@ -15,7 +15,7 @@ from suricate.base.types import ArcList, StoreView
 from suricate.cpu import threads
 from suricate.edgefn.layout import HALF, Layout, keys_differ, numba_decoded
 from suricate.kernels.generated import cursor_functions, load_module, offers
-from suricate.operators.call import Call, Stamps, stamps_of
+from suricate.operators.call import Call, stamps_of
 from suricate.operators.cpu.instances import ATOMICS, Traversal, expanded
 from suricate.operators.cpu.measuring import MANY
 from suricate.operators.cpu.parallel import cut
@@ -42,85 +42,63 @@ _NO_WEIGHTS, _NO_STATUS = np.empty(0, np.int64), np.empty(0, np.uint8)
 _modules = Once[tuple, ModuleType]()
 
 
+Changes = tuple[ArcList | None, ArcList | None, ArcList | None]  #: deleted, replaced and inserted arcs
+
+
 class Repairs:
     """The runs of one forest on one graph; see the class of the same name for CUDA."""
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
-        self.graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
+        self.graph, self.call, self._words, self.violated, self.uniform = graph, call, words, violated, uniform
         self._arguments = call.function.arguments
-        self._has_totals = any(argument.kind == "accumulator" for argument in self._arguments)
+        self.has_totals = any(argument.kind == "accumulator" for argument in self._arguments)
         self._stays = all(argument.kind in ("scalar", "array", "words") for argument in self._arguments)
-        self._tree: np.ndarray | None = None  # the words that _values belong to
-        self._values: tuple[Any, ...] = ()
-        self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that _scratch belongs to
-        self._scratch: Any = None
+        self._tree: np.ndarray | None = None  # the words that values belong to
+        self.values: tuple[Any, ...] = ()
+        self._sizes = -1, -1  # number of vertices, and ``moves`` of the workspace, that scratch belongs to
+        self.scratch: tuple[Any, ...] = ()
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
         """Return the words, and have the values of the arguments be of these."""
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
-            given = zip(self._arguments, self._call.values, strict=True)
-            self._values, self._tree = tuple(argument.numba_value(value) for argument, value in given), tree
+            given = zip(self._arguments, self.call.values, strict=True)
+            self.values, self._tree = tuple(argument.numba_value(value) for argument, value in given), tree
         return tree
 
     def event_step(self, result: Callable[[Any], Any]) -> Step:
         """See :meth:`Algorithm.event_step`; ``result`` turns words into the algorithm's result."""
         self._bind()
-        module = _module_of(self.graph.view("out"), self._call, self._uniform, "forest_events")
-        return self._events.step(self.graph, module, self._words, self._violated, self._values, result)
+        module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_events")
+        return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
-    def run(
-        self,
-        roots: Frontier | None,
-        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-        order: tuple[float, float] | None,
-    ) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
         """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
         tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
         if self._sizes != (n, workspace.moves):
-            self._scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
+            self.scratch = stamps_of(graph), *(workspace.array(name, n, np.uint32) for name in QUEUES)
             self._sizes = n, workspace.moves
-        made = _Repair(graph, self._call, tree, self._violated, self._uniform, self._values, self._has_totals)
-        made.stamps, made.queue, made.buffer, made.invalid = self._scratch
-        made.step = made.stamps.steps(2**31 - 1)
-        return made.run(roots, changes, order)
+        return _Repair(self, tree).run(roots, changes, order)
 
 
 class _Repair:
     """One run: views, queues and stamps."""
 
-    stamps: Stamps
-    queue: np.ndarray
-    buffer: np.ndarray
-    invalid: np.ndarray
-    step: int
-
-    def __init__(
-        self,
-        graph: Graph,
-        call: Call,
-        tree: np.ndarray,
-        violated: np.ndarray,
-        uniform: bool,
-        values: tuple[Any, ...],
-        has_totals: bool,
-    ) -> None:
-        view, n = graph.view("out"), graph.num_vertices
-        self.loops, self.graph, self.uniform = _module_of(view, call, uniform, "forest_ordered"), graph, uniform
-        self.call = call
+    def __init__(self, of: Repairs, tree: np.ndarray) -> None:
+        graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
+        self.loops = _module_of(view, call, of.uniform, "forest_ordered")
+        self.graph, self.call, self.uniform = graph, call, of.uniform
         self.is_float = call.layout.fields[0].dtype.kind == "f"
         self.g, self.n, self.has_back = view.data, n, graph.has_in_edges
         self.back = graph.view("in").data if self.has_back else self.g
-        self.tree, self.violated, self.values, self.has_totals = tree, violated, values, has_totals
+        self.tree, self.violated, self.values, self.has_totals = tree, of.violated, of.values, of.has_totals
+        self.stamps, self.queue, self.buffer, self.invalid = of.scratch
+        self.step = self.stamps.steps(2**31 - 1)
 
-    def run(
-        self,
-        roots: Frontier | None,
-        changes: tuple[ArcList | None, ArcList | None, ArcList | None],
-        order: tuple[float, float] | None,
-    ) -> Propagated:
+    def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
+        """See :meth:`Repairs.run`."""
         deleted, replaced, inserted = changes
         count = self._suspects(deleted, 0, exists=False)
         count = self._suspects(replaced, count, exists=True)
