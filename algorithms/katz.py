@@ -167,11 +167,17 @@ class Katz(FixedPoint):
     ) -> str | None:
         """Compare the L1 distance to the solution with the stated bound, or with 1e-3 of it if there is no bound."""
         x, rate, beta = reference
-        length = np.linalg.norm(x) if normalized and np.any(x) else 1.0
-        bound = tol * beta / (1 - rate) if rate < 1 else 1e-3 * float(np.abs(x).sum())
-        bound = 2 * bound / length + 1e-12 * len(x)  # scaling to a norm may double the distance
-        distance = float(np.abs(result - x / length).sum()) if len(result) == len(x) else np.inf
-        if distance <= bound:  # False for NaN
+        size = float(np.abs(x).sum())
+        bound = tol * beta / (1 - rate) if rate < 1 else 1e-3 * size
+        if len(result) != len(x):
+            return f"{len(result)} centralities for {len(x)} vertices"
+        if normalized and size:
+            length = float(np.linalg.norm(result))
+            if not abs(length - 1) <= 1e-9:
+                return f"the L2 norm is {length}, not 1"
+            result, bound = result * (size / np.abs(result).sum()), 2 * bound  # so much further from it at most
+        distance = float(np.abs(result - x).sum())
+        if distance <= bound + 1e-12 * size:  # False for NaN
             return None
         return f"the L1 distance to the exact centralities is {distance:.2e}, the bound is {bound:.2e}"
 

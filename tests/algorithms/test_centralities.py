@@ -336,6 +336,19 @@ def _two_centres() -> Any:
     return sparse.csr_array(np.diag([1.0, *[5.0] * 29]))
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e9])
+def test_katz_may_err_by_its_bound_at_one_vertex_before_it_is_scaled(scale: float) -> None:
+    """Where most of the norm is one vertex's, scaling moves all the others: by far more than the error itself."""
+    x = scale * np.append(np.ones(10_000), 100.0)
+    exact = Katz.reference(np.empty(0, int), np.empty(0, int), None, len(x), True, beta=x)
+    bound = 1e-4 * exact.beta
+    for error, is_found in ((0.99 * bound, False), (-0.99 * bound, False), (3 * bound, True)):
+        found = x + np.append(np.zeros(10_000), error)
+        wrong = Katz.mismatch(found / np.linalg.norm(found), exact, tol=1e-4)
+        assert (wrong is not None) == is_found, wrong
+    assert "norm" in str(Katz.mismatch(2 * x / np.linalg.norm(x), exact))
+
+
 def test_traffic_is_the_pulls_of_all_steps() -> None:
     graph, _ = strongly_connected(1)
     for kind, pulls in ((HITS, 2), (Katz, 1), (Eigenvector, 1)):
