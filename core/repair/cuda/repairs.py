@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -39,18 +39,19 @@ TREE, MEMORY, WIDTH, VIOLATED, OUTCOME_AT, PARAMS = range(7, 13)
 Changes = tuple[ArcList | PlacedArcs | None, ...]  # deleted, replaced, inserted
 
 
-def program(
-    walk: Walk,
-    call: Call,
-    *,
-    from_scratch: bool,
-    has_back: bool,
-    ordered: bool,
-    uniform: bool = False,
-    threads: int = PROPAGATE_BLOCK,
-) -> Program:
+class Form(NamedTuple):
+    """What a program depends on besides its functions and the views; ``has_back``: whether there are in-edges."""
+
+    from_scratch: bool
+    has_back: bool
+    ordered: bool
+    uniform: bool = False
+    threads: int = PROPAGATE_BLOCK
+
+
+def program(walk: Walk, call: Call, form: Form) -> Program:
     """Return the program for a view; ``call.commit`` gives the word that an invalid vertex restarts with."""
-    key = call.layout.fields[0]
+    key, (from_scratch, has_back, ordered, uniform, threads) = call.layout.fields[0], form
     return program_of(
         SOURCE, walk, call,
         IS_FOREST=1, PLAIN_WORD_LOADS=1, FROM_SCRATCH=int(from_scratch), HAS_BACK=int(has_back),
@@ -72,8 +73,8 @@ class Repairs:
     """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, uniform: bool) -> None:
-        self.graph, self._given = graph, (graph, call, words, violated, uniform)
-        self._repairs = _Launches(*self._given, from_scratch=False)
+        self.graph, self._given, self._uniform = graph, (graph, call, words, violated), uniform
+        self._repairs = _Launches(*self._given, self._form(from_scratch=False))
         self._prepared: tuple[str, bool] | None = None  # the view and order whose programs are being compiled
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
@@ -86,44 +87,30 @@ class Repairs:
         threads = DENSE_BLOCK if graph.most_arcs > DENSE * graph.num_vertices else PROPAGATE_BLOCK
         launches = self._computations.get(threads)
         if launches is None:
-            launches = self._computations[threads] = _Launches(*self._given, from_scratch=True, threads=threads)
+            form = self._form(from_scratch=True, threads=threads)
+            launches = self._computations[threads] = _Launches(*self._given, form)
         return launches.compute(roots, order)
+
+    def _form(self, *, from_scratch: bool, threads: int = PROPAGATE_BLOCK, ordered: bool = False) -> Form:
+        return Form(from_scratch, self.graph.has_in_edges, ordered, self._uniform, threads)
 
     def _prepare(self, ordered: bool) -> None:
         """Have all programs compiled that a later change may need, beside this process."""
-        graph, call, _, _, uniform = self._given
+        graph, call, *_ = self._given
         walk = walk_of(graph.view("out"))
         if self._prepared == (walk.prelude, ordered):
             return
         self._prepared = walk.prelude, ordered
         for from_scratch, threads in ((True, PROPAGATE_BLOCK), (False, PROPAGATE_BLOCK), (True, DENSE_BLOCK)):
-            program(
-                walk,
-                call,
-                from_scratch=from_scratch,
-                has_back=graph.has_in_edges,
-                ordered=ordered,
-                uniform=uniform,
-                threads=threads,
-            ).prepare()
+            form = self._form(from_scratch=from_scratch, threads=threads, ordered=ordered)
+            program(walk, call, form).prepare()
 
 
 class _Launches:
     """The launches of one program: what stays from one to the next is packed once."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        call: Call,
-        words: Any,
-        violated: Array,
-        uniform: bool,
-        *,
-        from_scratch: bool,
-        threads: int = PROPAGATE_BLOCK,
-    ) -> None:
-        self._graph, self._call, self._words, self._violated, self._uniform = graph, call, words, violated, uniform
-        self._from_scratch, self._threads = from_scratch, threads
+    def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, form: Form) -> None:
+        self._graph, self._call, self._words, self._violated, self._form = graph, call, words, violated, form
         self._outcomes, self._loop_memory = graph.workspace.state(Outcomes), graph.workspace.state(LoopMemory)
         self._key = call.layout.fields[0].dtype.type
         arguments = enumerate(zip(call.function.arguments, call.values, strict=True), start=PARAMS)
@@ -200,20 +187,12 @@ class _Launches:
             self._kernel.put(BACK, back_walk.packed)
             self._kernel.put(NUM_VERTICES, walk.bound)
             return
-        made = program(
-            walk,
-            call,
-            from_scratch=self._from_scratch,
-            has_back=kind[1],
-            ordered=ordered,
-            uniform=self._uniform,
-            threads=self._threads,
-        )
+        made = program(walk, call, self._form._replace(has_back=kind[1], ordered=ordered))
         self._kind, self._memory, self._width, self._tree = kind, None, None, None
         self._arcs = [NO_VALUES, NO_VALUES, NO_VALUES]
         arguments = (
             walk.packed, back_walk.packed, walk.bound, NO_VERTICES, *[packed_arcs(None)] * 3, self._words.data,
             self._loop_memory.of(self._graph), self._key(0), self._violated, np.uint64(0), *launch_values(call),
         )  # fmt: skip
-        (blocks,), (threads,) = loop_grid(self._graph.device, self._threads)
+        (blocks,), (threads,) = loop_grid(self._graph.device, self._form.threads)
         self._kernel = PreparedKernel(made.kernel("repair"), blocks, threads, arguments)

@@ -7,7 +7,7 @@ from suricate.cuda.program import Program
 from suricate.kernels.walking import Walk
 from suricate.operators.cuda.push_structs import DENSE_BLOCK
 from suricate.repair.cuda import levels
-from suricate.repair.cuda.repairs import program
+from suricate.repair.cuda.repairs import Form, program
 from suricate.testing.programs.pushes import call_by_distance, call_by_hops
 
 
@@ -15,12 +15,14 @@ def programs(view: StoreView) -> list[Program]:
     """Return one program of every kind over ``view``."""
     walk, by_distance, by_hops = Walk(view), call_by_distance(view), call_by_hops(view)
     return [
-        program(walk, by_hops, from_scratch=False, has_back=False, ordered=False),
-        program(walk, by_distance, from_scratch=False, has_back=True, ordered=True),
-        program(walk, by_distance, from_scratch=False, has_back=True, ordered=False, uniform=True),
-        program(walk, by_distance, from_scratch=True, has_back=True, ordered=False, uniform=True),
-        program(walk, by_hops, from_scratch=True, has_back=True, ordered=True, threads=DENSE_BLOCK),
-        program(walk, by_hops, from_scratch=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK),
+        program(walk, by_hops, Form(from_scratch=False, has_back=False, ordered=False)),
+        program(walk, by_distance, Form(from_scratch=False, has_back=True, ordered=True)),
+        program(walk, by_distance, Form(from_scratch=False, has_back=True, ordered=False, uniform=True)),
+        program(walk, by_distance, Form(from_scratch=True, has_back=True, ordered=False, uniform=True)),
+        program(walk, by_hops, Form(from_scratch=True, has_back=True, ordered=True, threads=DENSE_BLOCK)),
+        program(
+            walk, by_hops, Form(from_scratch=True, has_back=True, ordered=False, uniform=True, threads=DENSE_BLOCK)
+        ),
         levels.program(walk, by_distance),
         levels.program(walk, by_hops),
     ]
