@@ -95,5 +95,8 @@ def ways_apart(ways: list[str]) -> str | None:
     """Return an error message if ranks are at different collectives (name and call site), else None."""
     for rank, way in enumerate(ways):
         if way != ways[0]:
-            return f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {way}"
+            return (
+                f"the ranks have gone different ways: rank 0 calls {ways[0]}, rank {rank} calls {way}; "
+                "all ranks make a collective call at the same line"
+            )
     return None

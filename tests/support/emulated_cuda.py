@@ -1,7 +1,8 @@
 """A CUDA device without a GPU: the whole path of ``device="cuda"``, with kernels on the CPU.
 
-``SURICATE_EMULATED_CUDA=1 pytest -m gpu FILE`` runs the tests that are marked ``gpu`` on it. What it does not show:
-see ``emulated_cupy/cupy/__init__.py``.
+``SURICATE_EMULATED_CUDA=1 pytest -m gpu FILE`` runs the tests that are marked ``gpu`` on it; a package of its own is
+tested there by ``PYTHONPATH=CHECKOUT/tests/support pytest -p emulated_cuda``. What it does not show: see
+``emulated_cupy/cupy/__init__.py``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ from emulated_programs import GXX, compiled
 HERE = Path(__file__).parent
 WANTED = os.environ.get("SURICATE_EMULATED_CUDA") == "1"
 DRIVER = 'extern "C" { int cuInit(unsigned) { return 0; } int cuDeviceGetCount(int* count) { return *count = 1, 0; } }'
+
+
+def pytest_configure() -> None:
+    """Have tests of other packages run on it, where pytest loads this module as a plugin: ``-p emulated_cuda``."""
+    install()
 
 
 def install() -> None:

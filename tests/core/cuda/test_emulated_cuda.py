@@ -62,3 +62,20 @@ def test_without_a_gpu() -> None:
     environment = {**os.environ, "SURICATE_EMULATED_CUDA": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert "6 passed" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(GXX is None or cuda_device_count() > 0, reason="needs g++ on x86-64, and no GPU")
+def test_as_a_plugin_of_pytest(tmp_path: Path) -> None:
+    """Packages of their own are tested on the emulated device."""
+    test = tmp_path / "test_elsewhere.py"
+    test.write_text(
+        "import suricate as su\n\n\ndef test_device():\n"
+        "    graph = su.Graph(3, device='cuda')\n"
+        "    graph.insert_edges([0, 1], [1, 2])\n"
+        "    assert graph.degrees().get().tolist() == [1, 1, 0]\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "emulated_cuda", str(test)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "support")}
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
