@@ -190,7 +190,7 @@ class Contents:
         left = waiting.taken(slice(number, None)) if number < most else None
         self._sorted, self._waiting = left, [] if left is None else [left]
         self.rule.last = end
-        if self.intake.attributes.has_many_texts:
+        if self.intake.attributes.texts and self.intake.attributes.has_many_texts:
             waits = [] if left is None or left.attributes is None else [left.attributes]
             self.intake.attributes.forget((*self.ring.used_attributes(), *waits))
         newest, size = self.rule.newest, self.rule.grid.size
