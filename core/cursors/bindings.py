@@ -50,7 +50,7 @@ def neighbors(g: Any, u: Any) -> Iterator[tuple[Any, Any]]:
 
 @inner
 def copied(g, c, into, at):
-    """Return ``at``: nothing is copied to ``into``, as long spans are read in place."""
+    """Return ``at``: a contiguous view copies no keys of span ``c`` to ``into``; its long spans are read in place."""
     return at
 
 
@@ -72,13 +72,13 @@ def updated_count(g):
 
 @inner
 def updated_segment(g, i):
-    """Return the cursor of a segment."""
+    """Return the cursor (int64) of segment ``i``, which is the adjacency of vertex ``i`` of the view ``g``."""
     return np.int64(i)
 
 
 @inner
 def is_fresh(g, slot):
-    """Return True: this cursor walks inserted edges only."""
+    """Return True: every ``slot`` of the view ``g`` counts as inserted since the mark."""
     return True
 
 

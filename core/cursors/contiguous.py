@@ -37,7 +37,10 @@ class ContiguousView(NamedTuple):
 def contiguous_view(
     begin: Array, end: Array, dst: Array, weight: Array | None, *, ascending: bool = False
 ) -> StoreView:
-    """Return a :class:`StoreView` over the arrays of a :class:`ContiguousView`."""
+    """Return a :class:`StoreView` over the arrays of a :class:`ContiguousView`.
+
+    ``begin``, ``end``, ``dst``, ``weight`` (None: unweighted) and ``ascending`` are as there; no array is copied.
+    """
     absent = dst[:0].view(np.uint8) if weight is None else weight
     return StoreView(
         data=ContiguousView(begin, end, dst, absent, int(ascending)),
@@ -51,7 +54,10 @@ def contiguous_view(
 
 
 def view_of_edges(edges: EdgeList, num_vertices: int, xp: Any) -> StoreView:
-    """Return a view over a copy of ``edges`` (in any order), sorted by source and destination."""
+    """Return a view over a copy of ``edges`` (in any order), sorted by source and destination.
+
+    The ids are below ``num_vertices``; ``xp`` is NumPy or CuPy, whichever made the arrays.
+    """
     order = xp.argsort(edge_keys(edges.src, edges.dst), kind="stable")
     src, dst, weight = (None if part is None else part[order] for part in edges)
     offsets = xp.searchsorted(src, xp.arange(num_vertices + 1, dtype=np.uint32)).astype(np.int64)
@@ -74,31 +80,31 @@ def ahead(g, u):
 
 @inner
 def buckets(g, u):
-    """Return 1: the whole adjacency is one bucket."""
+    """Return 1: the whole adjacency of vertex ``u`` in the view ``g`` is one bucket."""
     return 1
 
 
 @inner
 def first(g, u, k):
-    """Return the cursor of the only span: the vertex itself."""
+    """Return the cursor of the only span of vertex ``u``: the vertex itself, as ``int64``; the bucket ``k`` is 0."""
     return int64(u)
 
 
 @inner
 def begin(g, c):
-    """Return the first slot."""
+    """Return the first slot of the span at cursor ``c``."""
     return g.begin[c]
 
 
 @inner
 def end(g, c):
-    """Return one past the last slot."""
+    """Return one past the last slot of the span at cursor ``c``."""
     return g.end[c]
 
 
 @inner
 def following(g, c):
-    """Return -1: there is one span."""
+    """Return -1: no span follows the one at cursor ``c``, as a vertex has only one."""
     return int64(-1)
 
 
@@ -146,7 +152,11 @@ def find(g, u, v):
 
 @inner
 def common(g, u, v, into):
-    """List the neighbours that ``u`` and ``v`` share, where adjacencies ascend; each of ``v`` is looked up at ``u``."""
+    """Write the common neighbours of ``u`` and ``v`` to ``into``, ascending, and return their number (uint64).
+
+    Both adjacencies ascend; each neighbour of ``v`` is searched for in that of ``u``. ``into`` needs as many entries as
+    ``v`` has neighbours; the entry behind the result may be overwritten.
+    """
     at, stop, found = int64(g.begin[u]), int64(g.end[u]), uint64(0)
     halves = degree(g, u) > SPARSE * degree(g, v)
     for i in range(g.begin[v], g.end[v]):

@@ -15,7 +15,10 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT
 
 @kernel
 def list_degrees(g, vertices, degrees, low, high):
-    """Write the out-degrees of ``vertices``, if there are any, else of all."""
+    """Write the out-degrees of ``vertices[low:high]`` to ``degrees[low:high]``.
+
+    If ``vertices`` is empty, write those of the vertices from ``low`` to ``high`` of the view ``g``.
+    """
     if len(vertices):
         for i in range(low, high):
             degrees[i] = degree(g, vertices[i])
@@ -26,7 +29,10 @@ def list_degrees(g, vertices, degrees, low, high):
 
 @kernel
 def find_edges(g, src, dst, found, weights, low, high):
-    """Look up edges; write whether each is there, and its weight if it is."""
+    """Look up the edges ``src[i]`` to ``dst[i]`` for i from ``low`` to ``high``, in the view ``g``.
+
+    ``found[i]`` becomes whether the edge is stored, and ``weights[i]`` its weight if it is.
+    """
     for i in range(low, high):
         slot = find(g, src[i], dst[i])
         found[i] = slot >= 0
@@ -36,7 +42,11 @@ def find_edges(g, src, dst, found, weights, low, high):
 
 @kernel
 def locate(g, keys, kind, slot, low, high):
-    """Fill in kind and slot (-1 if it is not stored) of each entry of a sorted batch; the last of equal ones counts."""
+    """Write ``kind`` and ``slot`` (-1: not stored) of the entries ``low`` to ``high`` of a batch sorted by ``keys``.
+
+    ``keys`` is ``uint64[m]``, ``src << 32 | dst``; the view ``g`` is searched. Of equal keys the last counts; the
+    others get the kind ``DUPLICATE``.
+    """
     for i in range(low, high):
         slot[i] = -1
         if i + 1 < len(keys) and keys[i + 1] == keys[i]:
@@ -48,7 +58,10 @@ def locate(g, keys, kind, slot, low, high):
 
 @kernel
 def list_edges(g, vertices, offsets, src, dst, weights, low, high):
-    """Write the out-edges of ``vertices`` one after the other; those of the i-th begin at ``offsets[i]``."""
+    """Write the out-edges of ``vertices[low:high]`` in the view ``g`` to ``src``, ``dst`` and ``weights``.
+
+    Those of ``vertices[i]`` begin at ``offsets[i]`` in each of the three arrays.
+    """
     for i in range(low, high):
         u, at = vertices[i], offsets[i]
         for v, slot in neighbors(g, u):

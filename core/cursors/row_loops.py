@@ -33,7 +33,10 @@ def row_in_spans(g, u, dst, weights, at, stop):
 
 @kernel
 def copy_rows(g, offsets, dst, weights, low, high):
-    """Copy the rows of the vertices from ``low`` to ``high``; that of ``u`` begins at ``offsets[u]``."""
+    """Copy the rows of the vertices from ``low`` to ``high`` of the view ``g`` to ``dst`` and ``weights``.
+
+    The row of ``u`` is copied to the places ``offsets[u]`` to ``offsets[u + 1]``.
+    """
     stop = offsets[high]
     for u in range(low, high):
         at = offsets[u]

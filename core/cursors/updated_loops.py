@@ -13,7 +13,11 @@ from suricate.cursors.bindings import begin, end, is_fresh, key, owner, updated_
 
 @kernel
 def list_updated(g, num_vertices, src, dst, weights):
-    """Write the inserted edges, as many as the arrays hold; return how many there are."""
+    """Write the edges inserted since the mark to ``src``, ``dst`` and ``weights``; return how many there are.
+
+    Edges beyond the length of the arrays are counted but not written. ``num_vertices`` is that of the view ``g``:
+    segments whose owner is not below it are free.
+    """
     count = 0
     for i in range(updated_count(g)):
         c = updated_segment(g, i)

@@ -115,7 +115,7 @@ class UniformStream(EdgeStream):
         return EdgeList((pair >> np.uint64(self.scale)).astype(np.uint32), self._low(pair).astype(np.uint32))
 
     def numbers(self, src: Any, dst: Any) -> Any:
-        """Return the numbers of edges, ``uint64``: so whether an edge is in a piece is known without drawing it."""
+        """Return the places (``uint64``) that the edges ``src`` to ``dst`` have in the stream; nothing is drawn."""
         return self._pairs.inverse(src.astype(np.uint64) << np.uint64(self.scale) | dst.astype(np.uint64))
 
     def _low(self, pair: Any) -> Any:

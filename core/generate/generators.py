@@ -91,7 +91,11 @@ def rmat(
 def _rmat_arcs(
     scale: int, count: int, quarters: tuple[float, ...], rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Draw arcs, several levels of the recursion at once: one alias table holds the 4**levels outcomes."""
+    """Draw ``count`` arcs of an R-MAT graph with ``2**scale`` vertices; return sources and destinations (``uint32``).
+
+    ``quarters`` are the probabilities of the four quarters. Several levels of the recursion are drawn at once: an alias
+    table holds their ``4**levels`` outcomes.
+    """
     steps = [LEVELS] * (scale // LEVELS) + ([scale % LEVELS] if scale % LEVELS else [])
     tables = {levels: LevelTable(levels, quarters) for levels in set(steps)}
     src, dst = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
@@ -149,7 +153,11 @@ def uniform(
 def _distinct_pairs(
     num_vertices: int, num_edges: int, most: int, self_loops: bool, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return a uniformly random set of arcs, in order: pairs are drawn, duplicates dropped, the excess left out."""
+    """Return sources and destinations (``uint32``) of a uniformly random set of ``num_edges`` arcs, in order.
+
+    ``most`` is the number of possible arcs, with self-loops if ``self_loops``. Pairs are drawn, duplicates dropped, the
+    excess left out.
+    """
     if 2 * num_edges > most:  # a dense graph: choose what is absent
         chosen = np.sort(rng.permutation(most)[:num_edges].astype(np.uint64))
     else:
@@ -250,7 +258,10 @@ def random_geometric(
 
 
 def uniform_pairs(num_vertices: int, size: int, *, seed: Seed = 0, weights: Weights | None = None) -> EdgeList:
-    """Return ``size`` independent pairs of vertices, each equally likely: a batch to insert, delete or query."""
+    """Return ``size`` independent pairs of vertices below ``num_vertices``, each equally likely.
+
+    They are a batch to insert, delete or query; ``seed`` and ``weights`` are as in :func:`uniform`.
+    """
     return uniform(num_vertices, size, seed=seed, deduplicate=False, weights=weights)
 
 
@@ -389,7 +400,7 @@ def temporal_batches(
 
 
 def _share(label: str, value: float) -> float:
-    """Return a number from 0 to 1."""
+    """Return ``value`` as a float from 0 to 1; raise ``ParameterError``, which names it ``label``, if it is none."""
     return real(label, value, low=0, high=1, include_high=True)
 
 

@@ -130,7 +130,10 @@ def _made(name: str, text: str) -> ModuleType:
 
 
 def _byte_code(name: str, text: str, file: str) -> CodeType:
-    """Return the byte code of a module, kept like machine code: parsing takes some milliseconds."""
+    """Return the byte code of the module ``name``, compiled from ``text``; tracebacks show it as ``file``.
+
+    It is cached on disk, as machine code is: parsing takes some milliseconds.
+    """
     held = cache.get(f"{name}.code")
     if held is not None:
         return marshal.loads(held)

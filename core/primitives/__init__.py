@@ -40,7 +40,10 @@ def of_device(device: Device) -> Any:
 
 
 def sort_batch(device: Device, src: Array, dst: Array, num_vertices: int) -> SortedBatch:
-    """Return the edges (``uint32[m]``, ids below ``num_vertices``) in order of source, then destination, stable."""
+    """Return the edges in order of source, then destination; the sort is stable.
+
+    ``src`` and ``dst`` are ``uint32[m]`` on the ``device``, with ids below ``num_vertices``; they stay as they are.
+    """
     bits = max(1, (num_vertices - 1).bit_length())
     return SortedBatch(*of_device(device).sort_batch(src, dst, bits))
 

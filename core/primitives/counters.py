@@ -30,7 +30,7 @@ class Counters:
         self._pinned = PinnedCounters(device, size, np.int64) if device.is_cuda else None
 
     def charge(self, inserted: int, deleted: int) -> None:
-        """Add upper bounds of the edges that the next batch inserts and deletes to those not yet counted (CUDA)."""
+        """Add ``inserted`` and ``deleted``, upper bounds of what the next batch changes, to ``unseen``; CUDA only."""
         if self._pinned is not None:
             for charged in (self.unseen, self._later):  # by entry: a whole array takes NumPy longer
                 charged[0] += inserted

@@ -15,14 +15,18 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """See :func:`suricate.primitives.sort_batch`; ids have ``bits`` bits."""
+    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits; see :class:`suricate.primitives.SortedBatch`."""
     sort = sorting.sort_batch if sorting.can_sort(len(src), bits) else sorting.sort_small
     return sort(src, dst, bits)
 
 
 @kernel
 def copy_ids(offsets, begin, target, old, new, owner, first, last):
-    """Copy the ranges ``first`` to ``last``; write the number of the range to ``owner`` unless that is empty."""
+    """Copy the ranges from ``first`` to ``last`` of the array ``old`` to ``new``.
+
+    Range i has ``offsets[i + 1] - offsets[i]`` entries, from ``old[begin[i]]`` to ``new[target[i]]``. Unless ``owner``
+    is empty, the number i is written to its entries at the same places as to ``new``.
+    """
     for i in range(first, last):
         length = offsets[i + 1] - offsets[i]
         read, write = begin[i], target[i]
@@ -34,7 +38,7 @@ def copy_ids(offsets, begin, target, old, new, owner, first, last):
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """See :func:`suricate.primitives.copy_segments`."""
+    """Copy ranges of slots from ``old`` to ``new``; parameters as in :func:`suricate.primitives.copy_segments`."""
     size = int(offsets[-1] - offsets[0])
     parts = threads.parts(size)
     cuts = np.searchsorted(offsets[1:-1], offsets[0] + size * np.arange(1, parts) // parts).tolist()
@@ -48,7 +52,15 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 @kernel
 def _report_insertion(order, kind, slot, weight, batch_weight, status, before, usual, first, last):
-    """Report the entries ``first`` to ``last`` whose status is not ``usual``, which all edges have already."""
+    """Write status and old weight of the entries from ``first`` to ``last`` of a located batch that is inserted.
+
+    Args:
+        order, kind, slot: of the batch, see :class:`LocatedBatch`.
+        weight: bit patterns by slot, empty without weights; those of stored edges are replaced in place.
+        batch_weight: bit patterns by edge of the batch.
+        status, before: written, by edge of the batch, see :class:`Report`.
+        usual: the status that all edges have already, which is therefore not written.
+    """
     for i in range(first, last):
         changed = NEW if kind[i] == ABSENT else UNCHANGED
         if kind[i] == PRESENT and len(weight):
@@ -99,12 +111,18 @@ def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, re
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Report the edges of a deletion in the caller's order; see :func:`report_insertion`."""
+    """Write status and old weight of the edges of a deletion to ``report``, in the order of the caller's batch.
+
+    ``weight`` (per slot) has bit patterns; the statuses are zero before.
+    """
     threads.over(len(batch), _report_deletion, batch.order, batch.kind, batch.slot, weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Answer located queries in the caller's order; all duplicates of an edge get the answer of the last."""
+    """Write the answers of located queries in the caller's order: whether ``found``, and the weight to ``result``.
+
+    ``weight`` (per slot) and ``result`` have bit patterns. All duplicates of an edge get the answer of the last.
+    """
     threads.over(len(batch), _answer, batch.order, batch.kind, batch.slot, weight, found, result)
 
 
@@ -130,7 +148,10 @@ def count_kind(kinds: Array, kind: int, begin: int, end: int) -> int:
 
 
 def in_order(src: Array, dst: Array, num_vertices: int) -> LocatedBatch:
-    """Return edges as a sorted batch that is yet to be located."""
+    """Return the edges ``src`` to ``dst`` (ids below ``num_vertices``) as a sorted batch that is yet to be located.
+
+    ``kind`` and ``slot`` are not set.
+    """
     keys, order = sort_batch(src, dst, max(1, (num_vertices - 1).bit_length()))
     return LocatedBatch(keys, order, np.empty(len(keys), np.uint8), np.empty(len(keys), np.int64), len(keys))
 

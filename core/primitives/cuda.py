@@ -64,7 +64,10 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 def launch(code: Program, name: str, threads: int, *args: Any, block: int = BLOCK) -> None:
-    """Launch ``threads`` threads of a kernel; nothing for 0. None is passed as a null pointer."""
+    """Launch at least ``threads`` threads of the kernel ``name`` of ``code``, in blocks of ``block``; nothing for 0.
+
+    None among the arguments ``args`` is passed as a null pointer.
+    """
     if threads:
         grid = (threads + block - 1) // block
         code.kernel(name)((grid,), (block,), tuple(NULL if arg is None else arg for arg in args))
@@ -84,7 +87,10 @@ def packed_batch(batch: LocatedBatch) -> Any:
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """See :func:`suricate.primitives.sort_batch`; ids have ``bits`` bits. One key-only sort where all fits one word."""
+    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+
+    If source, destination and position fit one word of 64 bits, one sort of such words does all.
+    """
     import cupy
 
     m = len(src)
@@ -103,7 +109,7 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """See :func:`suricate.primitives.copy_segments`."""
+    """Copy ranges of slots from ``old`` to ``new``; parameters as in :func:`suricate.primitives.copy_segments`."""
     bits = 0 if new.weight is None or not len(new.weight) else 8 * new.weight.dtype.itemsize
     blocks = (bound + 8 * BLOCK - 1) // (8 * BLOCK)
     launch(
@@ -127,24 +133,28 @@ def rank(batch: LocatedBatch, kind: int) -> None:
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """See ``cpu.report_insertion``; writes every status."""
+    """Launch the kernel that does what ``cpu.report_insertion`` does; it writes every status, so none need be zero."""
     code = batch_program(bits_of(weight))
     launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, *report)
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """See ``cpu.report_deletion``; writes every status."""
+    """Launch the kernel that does what ``cpu.report_deletion`` does; it writes every status, so none need be zero."""
     code = batch_program(bits_of(weight))
     launch(code, "report_deletion", len(batch), packed_batch(batch), weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """See ``cpu.answer``."""
+    """Launch the kernel that does what ``cpu.answer`` does, with the same parameters."""
     launch(batch_program(bits_of(weight)), "answer", len(batch), packed_batch(batch), weight, found, result)
 
 
 def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> None:
-    """Append the keys of the new edges of a batch to ``log`` behind the first ``count`` (``uint64[1]``), and count."""
+    """Append the keys of the edges whose ``status`` is ``NEW`` to ``log``, in any order.
+
+    ``src``, ``dst`` and ``status`` have one entry per edge of the batch; ``count`` (``uint64[1]``), the number of keys
+    in ``log`` (``uint64``, ``src << 32 | dst``), grows in place.
+    """
     m = len(src)
     launch(batch_program(0), "log_new", m, np.uint32(m), src, dst, status, count, log)
 

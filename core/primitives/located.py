@@ -75,10 +75,13 @@ class BatchKernels(Protocol):
         """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; the CPU only counts them."""
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-        """Report the edges of an insertion in the caller's order, and give the stored ones their new weights."""
+        """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges."""
 
     def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Report the edges of a deletion in the caller's order."""
+        """Write status and old weight of each edge of a deletion to ``report``, in the caller's order."""
 
     def answer(self, batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-        """Answer queries in the caller's order; all duplicates of an edge get the answer of the last."""
+        """Write whether each queried edge is there to ``found``, and its weight to ``result``, in the caller's order.
+
+        All duplicates of an edge get the answer of the last.
+        """

@@ -47,7 +47,10 @@ class Buckets(NamedTuple):
 
 
 def distributed(src: np.ndarray, dst: np.ndarray, bits: int) -> Buckets:
-    """Return the edges in buckets by the first bits of their source; see :func:`can_sort`."""
+    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, in buckets by the first bits of their source.
+
+    :func:`can_sort` says which batches are taken.
+    """
     size, top = len(src), top_bits(len(src), bits)
     shift, low, buckets = bits - top, (size - 1).bit_length(), 1 << top
     parts = threads.ranges(size, min(threads.parts(size), threads.limit()))
@@ -69,7 +72,10 @@ def shares(buckets: Buckets) -> list[threads.Range]:
 
 
 def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``(keys, order)`` of the edges; see :func:`suricate.primitives.sort_batch` and :func:`can_sort`."""
+    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+
+    :func:`can_sort` says which batches are taken.
+    """
     buckets = distributed(src, dst, bits)
     keys, order = np.empty(len(src), np.uint64), np.empty(len(src), np.uint32)
     parts = shares(buckets)
@@ -91,7 +97,10 @@ class Grouped(NamedTuple):
 
 
 def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
-    """Return the edges by ranges of their sources, one per part of the work; see :func:`can_sort`."""
+    """Return the edges ``src`` to ``dst`` by ranges of their sources, one range per part of the work.
+
+    The ids have ``bits`` bits; :func:`can_sort` says which batches are taken.
+    """
     buckets = distributed(src, dst, bits)
     us, vs, places = (np.empty(len(src), np.uint32) for _ in range(3))
     ranges = shares(buckets)
@@ -102,7 +111,11 @@ def grouped(src: np.ndarray, dst: np.ndarray, bits: int) -> Grouped:
 
 @kernel
 def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
-    """Write the edges of the buckets from ``first`` to ``last`` to the arrays."""
+    """Write the edges of the buckets from ``first`` to ``last`` to ``src``, ``dst`` and ``place`` (``uint32[m]`` each).
+
+    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are those of :class:`Buckets`; ``place`` gets positions in the
+    batch.
+    """
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for bucket in range(first, last):
@@ -114,14 +127,18 @@ def _unpack(first, last, ends, shift, bits, low, words, src, dst, place):
 
 @kernel
 def _count_top(src, begin, end, shift, counts):
-    """Count the sources by their first bits."""
+    """Add to ``counts[b]`` how many of ``src[begin:end]`` are ``b`` without their lower ``shift`` bits."""
     for i in range(begin, end):
         counts[src[i] >> shift] += 1
 
 
 @kernel
 def _distribute(src, dst, begin, end, shift, bits, low, places, words):
-    """Write the words of the edges to the places of their buckets."""
+    """Write the edges from ``begin`` to ``end`` to ``words``, as :class:`Buckets` has them.
+
+    ``shift``, ``bits`` and ``low`` are the fields of a word; ``places[b]``, where the next word of bucket ``b`` goes,
+    is advanced in place.
+    """
     mask = (np.uint64(1) << np.uint64(shift)) - np.uint64(1)
     for i in range(begin, end):
         u = src[i]
@@ -152,7 +169,10 @@ def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, count
 
 @allocating_kernel
 def sort_small(src, dst, bits):
-    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits: one sort where a word holds all, else two."""
+    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+
+    If source, destination and position fit a word of 64 bits, one sort does; else there are two.
+    """
     n, low = len(src), 0
     while n >> low:
         low += 1
@@ -180,7 +200,10 @@ def sort_small(src, dst, bits):
 
 @inner
 def _sort_words(words, buffer, begin, end, low, high, counts):
-    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``buffer`` then."""
+    """Sort ``words[begin:end]`` by bits ``[low, high)``; return whether the result is in ``buffer``, not in ``words``.
+
+    No word has bits from ``high`` on. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and after.
+    """
     if end - begin <= FEW:
         _insertion_sort(words, begin, end)
         return False
@@ -189,7 +212,7 @@ def _sort_words(words, buffer, begin, end, low, high, counts):
 
 @inner
 def _insertion_sort(words, begin, end):
-    """Sort a few words."""
+    """Sort ``words[begin:end]`` in place, by insertion."""
     for i in range(begin + 1, end):
         word, at = words[i], i
         while at > begin and words[at - 1] > word:
@@ -200,7 +223,10 @@ def _insertion_sort(words, begin, end):
 
 @inner
 def _radix_sort(words, buffer, begin, end, low, high, counts):
-    """Sort ``words[begin:end]`` by bits ``[low, high)``, the highest; return whether they are in ``buffer`` then."""
+    """Sort ``words[begin:end]`` by bits ``[low, high)``; return whether the result is in ``buffer``, not in ``words``.
+
+    No word has bits from ``high`` on. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and after.
+    """
     width = 4
     while width < DIGIT and (1 << width) < end - begin:
         width += 1
@@ -225,7 +251,14 @@ def _radix_sort(words, buffer, begin, end, low, high, counts):
 
 @inner
 def _radix_pass(words, buffer, begin, end, shift, width, mask, own, after):
-    """Move the words to ``buffer``, in order of a digit, stable, and count the next digit in ``after``."""
+    """Move ``words[begin:end]`` to the same range of ``buffer``, ordered by one digit; the pass is stable.
+
+    Args:
+        shift, mask: the digit of a word is ``words[i] >> shift & mask``.
+        width: bits of a digit.
+        own: words per value of this digit; used up.
+        after: gets the words per value of the next digit.
+    """
     total = np.uint32(begin)
     for digit in range(mask + np.uint64(1)):
         total, own[digit], after[digit] = total + own[digit], total, 0

@@ -77,7 +77,10 @@ def replay(graph: Graph, events: Any, tracker: Tracker | None = None, *, at: Any
 
 @on_graph_device
 def _checked(graph: Graph, events: Any, tracker: Tracker | None, at: Any) -> tuple[Events, Answers]:
-    """Return the events and the arrays for the answers; raises before anything changes."""
+    """Check the arguments of ``replay``; return the events and the arrays for the answers.
+
+    ``tracker``: None for degrees; ``at``: the vertices to answer at, or None. Raises before anything changes.
+    """
     if graph.device.is_cuda:
         raise DeviceError(
             "replay runs on the CPU: copy the graph with cpu = graph.to('cpu'), and track the algorithm on the copy"

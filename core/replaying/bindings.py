@@ -19,25 +19,28 @@ def arc_weight(weights, i):
 
 @inner
 def has_space(s, u, v, both):
-    """Return whether an edge can be inserted."""
+    """Return whether an edge from ``u`` to ``v`` can be inserted; with ``both``, also the arc back."""
     return False
 
 
 @inner
 def insert_edge(s, u, v, weights, before, i):
-    """Insert an edge; return its status."""
+    """Insert the edge from ``u`` to ``v`` of event ``i`` with ``weights[i]``; return its status.
+
+    ``before[i]`` gets the weight that is replaced.
+    """
     return 0
 
 
 @inner
 def delete_edge(s, u, v, before, i):
-    """Delete an edge; return its status."""
+    """Delete the edge from ``u`` to ``v`` of event ``i``; return its status. ``before[i]`` gets its weight."""
     return 0
 
 
 @inner
 def fetch(s, u, v):
-    """Prefetch the memory of an edge."""
+    """Prefetch the memory where the store looks for an edge from ``u`` to ``v``."""
 
 
 @inner
@@ -47,7 +50,10 @@ def fetch_far(s, u):
 
 @inner
 def step(graph, state, change, u, v, w, counts):
-    """Follow one changed edge; replaced by the algorithm's (see ``suricate.plugins.step``)."""
+    """Bring ``state`` up to date with one changed edge; return ``(work, changed)`` (see ``suricate.plugins.step``).
+
+    The module of the algorithm replaces it.
+    """
     return 0, 0
 
 

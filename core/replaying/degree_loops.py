@@ -9,7 +9,10 @@ from suricate.plugins.step import DELETED, INSERTED
 
 @inner
 def step(graph, state, change, u, v, w, counts):
-    """Count the vertices whose degree the event changed."""
+    """Return ``(0, k)`` if the edge from ``u`` to ``v`` was inserted or deleted, which changes ``k`` degrees.
+
+    For another ``change`` return ``(0, 0)``. ``state``, ``w`` and ``counts`` are not used.
+    """
     if change != INSERTED and change != DELETED:
         return 0, 0
     return 0, 2 if graph.undirected and u != v else 1
@@ -17,6 +20,6 @@ def step(graph, state, change, u, v, w, counts):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the degrees."""
+    """Write the out-degrees of the vertices ``at`` to row ``i`` of ``recorded[0]``."""
     for j in range(len(at)):
         recorded[0][i, j] = degree(graph.out, at[j])

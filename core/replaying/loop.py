@@ -37,7 +37,10 @@ FAR, NEAR = 12, 6  #: events ahead at which the words of vertices, and the first
 
 @inner
 def insert(stores, u, v, weights, before, i):
-    """Insert an edge in all stores; return its status."""
+    """Insert the edge from ``u`` to ``v`` of event ``i`` in all ``stores``; return its status.
+
+    Its weight is ``weights[i]``; ``before[i]`` gets the one that it replaces.
+    """
     status = insert_edge(stores.out, u, v, weights, before, i)
     if stores.undirected:
         if u != v:
@@ -49,7 +52,10 @@ def insert(stores, u, v, weights, before, i):
 
 @inner
 def delete(stores, u, v, before, i):
-    """Delete an edge in all stores; return its status."""
+    """Delete the edge from ``u`` to ``v`` of event ``i`` from all ``stores``; return its status.
+
+    ``before[i]`` gets the weight that it had.
+    """
     status = delete_edge(stores.out, u, v, before, i)
     if status != UNCHANGED:
         if stores.undirected:
@@ -62,7 +68,10 @@ def delete(stores, u, v, before, i):
 
 @inner
 def ask(stores, src, dst, i):
-    """Prefetch the memory that events ``FAR`` and ``NEAR`` places after event ``i`` will access."""
+    """Prefetch the memory that events ``FAR`` and ``NEAR`` places after event ``i`` will access.
+
+    ``src`` and ``dst`` are the ends of the events, ``stores`` is a :class:`suricate.replaying.report.Stores`.
+    """
     if i + FAR < len(src):
         fetch_far(stores.out, src[i + FAR])
         if stores.undirected:
@@ -79,7 +88,11 @@ def ask(stores, src, dst, i):
 
 @kernel
 def run(stores, graph, state, piece, begin, end, report):
-    """Make the events from ``begin`` to ``end`` of a piece; return the index behind the last one made."""
+    """Apply the events from ``begin`` to ``end`` of a ``piece``; return the index behind the last one applied.
+
+    ``stores``, the ``state`` of the algorithm, the results in ``piece`` and ``report`` are changed in place;
+    ``report[WHY]`` says why the loop ended.
+    """
     weight, old = piece.weight, piece.old
     report[WHY] = OVER
     for i in range(begin, end):

@@ -88,7 +88,7 @@ def _concatenated(parts: Sequence[Any]) -> Any:
 
 
 def nothing(weight_dtype: np.dtype | None, attributes: np.dtype | None = None) -> Events:
-    """Return :class:`Events` without rows, with these dtypes."""
+    """Return :class:`Events` without rows; weights and attributes are of these dtypes, or None."""
     dtypes = np.int64, np.uint32, np.uint32, weight_dtype, None, attributes
     return Events(*(None if dtype is None else np.empty(0, dtype) for dtype in dtypes))  # type: ignore[arg-type]
 
@@ -112,16 +112,17 @@ def checked_ids(values: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]
 
 
 def both_ids(src: Any, dst: Any) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return copies of sources and destinations as ``uint32``, made and checked in one pass.
+    """Return copies of ``src`` and ``dst`` as ``uint32[n]``, made and checked in one pass.
 
-    None if an id is none of a vertex, or arrays are of another kind than the loop takes; :func:`checked_ids` takes all.
+    None if an entry is no id of a vertex, or the arrays are of a kind that the loop does not take; :func:`checked_ids`
+    takes all kinds.
     """
     copies = few_valid((src, dst, None), MAX_VERTICES, most=len(src))
     return None if copies is None else copies[:2]
 
 
 def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
-    """Return the error that names the first bad id."""
+    """Return the error that names the first of ``values`` that the mask ``bad`` (``bool[n]``) selects, in ``label``."""
     value = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][0].item()
     return VertexRangeError(
         f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True (--names) takes any"

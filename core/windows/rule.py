@@ -23,13 +23,16 @@ _WATERMARK, _CLOSED, _OLDEST, _STARTED, _NEWEST = range(5)  # of the state
 
 @inner
 def grid_floor(time, origin, slide):
-    """Return the largest end that is not above ``time``."""
+    """Return the largest point of the grid ``origin + k * slide`` that is not above ``time``."""
     return origin + (time - origin) // slide * slide
 
 
 @inner
 def advance(state, origin, slide):
-    """Close all slides whose end the watermark has reached."""
+    """Close all slides whose end the watermark has reached; the grid of ends is ``origin + k * slide``.
+
+    ``state`` (int64[5]) is changed in place: the end of the last closed slide, and whether one has closed.
+    """
     if state[_STARTED] == 0:
         first = state[_OLDEST] != FAR and state[_WATERMARK] >= grid_floor(state[_OLDEST], origin, slide) + slide
         state[_STARTED] = 1 if first else 0
@@ -66,7 +69,11 @@ def judge(time, delay, ahead, origin, slide, state, verdict):
 
 @kernel
 def take_positions(first, last, origin, slide, state):
-    """Take events at the positions from ``first`` to ``last``, behind all earlier ones; each raises the watermark."""
+    """Take events whose times are the positions from ``first`` to ``last``; each raises the watermark.
+
+    All earlier positions are below ``first``. ``state`` (int64[5]) is changed in place; ``origin`` and ``slide`` are
+    the grid of ends.
+    """
     state[_OLDEST], state[_NEWEST] = min(state[_OLDEST], first), last
     state[_WATERMARK] = last + 1
     advance(state, origin, slide)
@@ -74,7 +81,10 @@ def take_positions(first, last, origin, slide, state):
 
 @kernel
 def raise_watermark(watermark, origin, slide, state):
-    """Raise the watermark to ``watermark`` if it is lower."""
+    """Raise the watermark in ``state`` (int64[5]) to ``watermark`` if it is lower, and close the slides it reaches.
+
+    ``origin`` and ``slide`` are the grid of ends.
+    """
     state[_WATERMARK] = max(state[_WATERMARK], watermark)
     advance(state, origin, slide)
 

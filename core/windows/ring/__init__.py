@@ -219,7 +219,10 @@ class Ring:
         return listed if self.attributes is None else listed | {VALUES: self.attributes.held[:number]}
 
     def _place_pairs(self, listed: Mapping[str, np.ndarray], size: int, table: np.ndarray) -> None:
-        """Put the pairs of :meth:`_listed` into arrays of ``size`` entries."""
+        """Put the columns ``listed``, as :meth:`_listed` returns them, into new arrays of ``size`` entries.
+
+        ``table`` becomes the hash table of the pairs; it is not written.
+        """
         row, held = _rows(size), np.zeros(size if self._weighted else 0, self._pairs.held.dtype)
         self._pairs = Pairs(row, held, table, np.empty(size, np.uint32), np.empty(size, np.uint32))
         columns = {"row": row, "held": held, "free": self._pairs.free}
@@ -255,7 +258,10 @@ def _table(places: int) -> np.ndarray:
 
 
 def fitted_weights(value: np.ndarray, dtype: np.dtype, ends: Sequence[np.ndarray]) -> np.ndarray:
-    """Return weights in the graph's dtype; raises ``WeightError``, which names the pair, if one does not fit."""
+    """Return the weights ``value`` in the graph's ``dtype``; raise ``WeightError`` if one does not fit.
+
+    ``ends`` are the sources and destinations, by which the error names the pair.
+    """
     found, at = converted_weights(value, dtype)
     if at is None and dtype.kind == "f" and value.dtype.kind == "i":  # whole numbers stay exact
         inexact = np.abs(value) > EXACT[dtype.itemsize]

@@ -95,7 +95,7 @@ class Arrivals:
         return not asked or self._given.found_valid()
 
     def _copied(self, src: np.ndarray, dst: np.ndarray) -> tuple[Array, Array] | None:
-        """Take columns from the host."""
+        """Return ``src`` and ``dst`` from the host as ``uint32`` arrays on the device; None if an id is invalid."""
         buffer = self._buffers[0]
         buffer.reserve(2 * _bytes_for(src))
         with self._stream:
@@ -115,7 +115,10 @@ class Arrivals:
         return ids
 
     def _kept(self, like: Array, src: int, dst: int) -> tuple[Array, Array]:
-        """Take columns like one array, at two addresses that kernels can read."""
+        """Return two columns as ``uint32`` arrays on the device, before their ids are known to be valid.
+
+        ``src`` and ``dst`` are addresses that kernels can read; ``like`` is an array of the same dtype and length.
+        """
         memory, ids = self._new_ids(len(like))
         self._given(like.dtype, len(like), src, dst, memory)
         self._asked = True

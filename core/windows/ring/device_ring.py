@@ -221,7 +221,7 @@ class DeviceRing:
         return memory
 
     def _uploaded(self, src: Any, dst: Any) -> tuple[Array, Array]:
-        """Return ids as device arrays; does not wait."""
+        """Return the ids ``src`` and ``dst`` as device arrays, without waiting; arrays of the device are not copied."""
         if type(src) is type(dst) is self._xp.ndarray:
             return src, dst
         if isinstance(src, np.ndarray) and isinstance(dst, np.ndarray):

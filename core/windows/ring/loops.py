@@ -115,7 +115,10 @@ def movable(table, line, hole):
 
 @inner
 def remove_place(table, at):
-    """Empty a place; if its line was full, entries from behind move up, so that probing needs no marks of deletions."""
+    """Empty place ``at`` of the hash ``table``; if its line was full, move up entries from the lines behind.
+
+    Probing therefore needs no tombstones.
+    """
     mask, line = len(table) // LINE - 1, at // LINE
     was_full = free_in(table, line) == 0
     table[at] = FREE
@@ -131,7 +134,7 @@ def remove_place(table, at):
 
 @inner
 def touch(pairs, pair, slide, state):
-    """Note that a pair may change in this slide."""
+    """List ``pair`` among those that may change in this ``slide``, unless it is listed."""
     if pairs.row[pair, SLIDE] != slide:
         pairs.row[pair, SLIDE] = slide
         pairs.touched[state[TOUCHED]] = pair
@@ -140,7 +143,7 @@ def touch(pairs, pair, slide, state):
 
 @inner
 def unlink(kept, pairs, pair, at, mask):
-    """Take an event at an end of its pair's list."""
+    """Remove event ``at``, the oldest or newest live one of ``pair``, from the list of the pair's live events."""
     left, right = kept.before[at & mask], kept.after[at & mask]
     if left >= 0:
         kept.after[left & mask] = right
@@ -161,7 +164,7 @@ def overflows(total, number):
 
 @inner
 def add_whole(pairs, pair, number, state):
-    """Add to the sum of a pair; note an overflow of int64."""
+    """Add the integer ``number`` to the sum of ``pair``; an overflow of int64 is recorded in ``state[OVERFLOW]``."""
     total = pairs.row[pair, TOTAL]
     if overflows(total, number):
         state[OVERFLOW] = pair + 1
@@ -170,7 +173,7 @@ def add_whole(pairs, pair, number, state):
 
 @inner
 def pair_for(pairs, key, state):
-    """Return the number of a pair, made if it is new."""
+    """Return the number of the pair with this ``key``; a new pair gets a free number and an entry in the table."""
     at = find_pair(pairs, key)
     if pairs.table[at] != FREE:
         return np.int64(pairs.table[at + TAGS])
@@ -189,7 +192,7 @@ def pair_for(pairs, key, state):
 
 @inner
 def look_ahead(pairs, keys, i):
-    """Prefetch what events further on need: lines of the table, then rows of pairs that are there."""
+    """Prefetch what the events after ``keys[i]`` need: lines of the table, then the rows of the pairs found there."""
     table = pairs.table
     if i + _AHEAD < len(keys):
         prefetch(table, line_of(table, tag_of(keys[i + _AHEAD])) * LINE)
@@ -203,7 +206,10 @@ def look_ahead(pairs, keys, i):
 
 @kernel
 def expire(kept, pairs, cutoff, slide, sums, state):
-    """Let the events of the ring with times below ``cutoff`` leave; return how many were live."""
+    """Remove the events with times below ``cutoff`` from the front of the ring; return how many of them were live.
+
+    ``kept``, ``pairs`` and ``state`` are changed in place; pairs that lose a live event become touched in ``slide``.
+    """
     left, mask = 0, len(kept.time) - 1
     while state[FRONT] < state[BACK] and kept.time[state[FRONT] & mask] < cutoff:
         at = state[FRONT] & mask
@@ -223,7 +229,11 @@ def expire(kept, pairs, cutoff, slide, sums, state):
 
 @inner
 def take_newest(kept, pairs, key, everything, slide, sums, state):
-    """Take the newest live event of a pair, or all of them; note if there is none."""
+    """Remove the newest live event of the pair with this ``key``, or all of them if ``everything`` is true.
+
+    ``kept``, ``pairs`` and ``state`` are changed in place: ``state[TAKEN]`` counts events removed, ``state[UNMATCHED]``
+    calls that found none.
+    """
     mask, place = len(kept.time) - 1, find_pair(pairs, key)
     pair = np.int64(pairs.table[place + TAGS])
     if pairs.table[place] == FREE or pairs.row[pair, LIVE] == 0:
@@ -243,9 +253,14 @@ def take_newest(kept, pairs, key, everything, slide, sums, state):
 
 @kernel
 def enter(kept, pairs, time, first, keys, weight, kind, slide, sums, state):
-    """Apply the events of a slide in order; ``kind``: 1: insertion, 0: set, -1: deletion; empty: all are insertions.
+    """Apply the events of a ``slide`` in order: insertions enter the ring, deletions and sets remove live events.
 
-    Without entries in ``time``, times are those from ``first`` on.
+    Args:
+        kept, pairs, state: the ring; changed in place.
+        time, first: times (int64); if ``time`` is empty, event i has the time ``first + i``.
+        keys, weight: of the events; ``weight`` is empty without weights.
+        kind: 1: insertion, 0: set, -1: deletion; empty: all are insertions.
+        sums: whether a sum is kept per pair.
     """
     mask = len(kept.time) - 1
     for i in range(len(keys)):
@@ -277,7 +292,10 @@ def enter(kept, pairs, time, first, keys, weight, kind, slide, sums, state):
 
 @inner
 def sum_by_slides(kept, values, at, mask):
-    """Return the sum of the sums per slide, in order, of the events from ``at`` on: floats are never subtracted."""
+    """Return the sum of ``values`` of event ``at`` and the newer live events of its pair: a float.
+
+    Each slide is summed first, then the sums of slides are added in order; nothing is subtracted.
+    """
     total, part, slide = 0.0, 0.0, kept.entered[at & mask]
     while at >= 0:
         if kept.entered[at & mask] != slide:
@@ -289,7 +307,7 @@ def sum_by_slides(kept, values, at, mask):
 
 @inner
 def extreme(kept, values, at, mask, least):
-    """Return the least or largest value of the events from ``at`` on."""
+    """Return the least of ``values`` (the largest unless ``least``) of event ``at`` and the newer ones of its pair."""
     best = values[at & mask]
     while at >= 0:
         value = values[at & mask]
@@ -301,7 +319,11 @@ def extreme(kept, values, at, mask, least):
 
 @inner
 def value_of(kept, values, row, combine, kind):
-    """Return the value of a pair that has live events, as a number of a ``kind``; sums are those of floats."""
+    """Return what the live events of a pair make of their ``values``, as a number of the NumPy type ``kind``.
+
+    ``row`` is the row of the pair, which has live events; ``combine``: a value of :data:`COMBINE`. Only sums of floats
+    come here.
+    """
     mask = len(kept.time) - 1
     if combine == COUNT:
         return kind(row[LIVE])
@@ -371,7 +393,7 @@ def net_change(kept, pairs, combine, sums, state, gone, new, value, fresh, numbe
 
 @kernel
 def fill_table(pairs, number):
-    """Put the pairs that have live events into an empty table."""
+    """Put the pairs below ``number`` that have live events into the empty hash table ``pairs.table``."""
     for pair in range(number):
         if pairs.row[pair, LIVE] > 0:
             key = np.uint64(pairs.row[pair, KEY])
@@ -380,6 +402,6 @@ def fill_table(pairs, number):
 
 @kernel
 def skip_taken(kept, state):
-    """Move the front of the ring to its oldest live event."""
+    """Move the front of the ring (``state[FRONT]``) past events that are not ``alive``, to the oldest live event."""
     while state[FRONT] < state[BACK] and kept.alive[state[FRONT] & (len(kept.time) - 1)] == 0:
         state[FRONT] += 1
