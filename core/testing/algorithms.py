@@ -115,7 +115,7 @@ class AlgorithmConformance:
     def oracle(
         self, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
     ) -> Any:
-        """Return the right result for these arcs (host arrays; undirected graphs: both directions).
+        """Return the right result for the arcs ``src``, ``dst``, ``weight`` (host arrays; undirected: both directions).
 
         It has the form of ``algorithm.result``: an array, or a tuple of arrays. An oracle with a parameter ``live``
         also gets ``bool[num_vertices]``, which vertices are live; for others, tests leave out what deletes vertices.
@@ -183,7 +183,7 @@ class AlgorithmConformance:
         return self.algorithm.requires.missing(cast("Graph", facts))
 
     def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:
-        """Return a graph without edges; skips the test if the backend does not run on the device."""
+        """Return a graph of this kind without edges; skip the test if ``backend`` does not run on ``device_kind``."""
         from suricate.graph import Graph
 
         if device_kind not in backend.devices:
@@ -192,7 +192,7 @@ class AlgorithmConformance:
         return Graph(self.num_vertices, backend=backend, **options)
 
     def changer(self, graph: Graph, seed: int) -> Changer:
-        """Return what changes ``graph``, always in the same way for a seed."""
+        """Return a :class:`Changer` that makes random changes of ``graph``, the same ones for the same seed."""
         return Changer(graph, self.weights, seed)
 
     def brings_oracle(self) -> bool:
@@ -201,7 +201,7 @@ class AlgorithmConformance:
         return kit.oracle is not base.oracle or kit.verify is not base.verify
 
     def takes_live(self) -> bool:
-        """Return whether what results are compared with takes the mask of live vertices."""
+        """Return whether the source of right results, ``verify``, ``oracle`` or ``reference()``, takes ``live``."""
         base, kit = AlgorithmConformance, type(self)
         source: Any = kit.verify if kit.verify is not base.verify else kit.oracle
         if not self.brings_oracle():
@@ -209,11 +209,11 @@ class AlgorithmConformance:
         return "live" in inspect.signature(source).parameters
 
     def kinds_of_changes(self) -> tuple[str, ...]:
-        """Return the kinds of changes that results can be verified after."""
+        """Return the kinds of changes, less deleting and recycling vertices if the oracle takes no ``live``."""
         return tuple(kind for kind in CHANGE_KINDS if self.takes_live() or kind not in ("delete_vertices", "recycle"))
 
     def judge(self, result: Any, graph: Graph, params: Params) -> None:
-        """Verify a result against the arcs of ``graph``."""
+        """Verify ``result``, of the algorithm with ``params``, against the arcs of ``graph``."""
         answer = on_host(result, graph)
         arcs = self.changer(graph, 0).arcs()
         known = {**params, "live": graph.device.to_numpy(graph.live)} if self.takes_live() else params
@@ -225,7 +225,7 @@ class AlgorithmConformance:
         assert wrong is None, wrong
 
     def judge_tracker(self, tracker: Tracker, graph: Graph, params: Params) -> None:
-        """Verify the result of a tracker; where a parameter names a deleted vertex it may have none."""
+        """Verify the result of a tracker; reading it must raise if the algorithm refuses the graph."""
         if self.has_no_result(graph, params):
             for read in (lambda: tracker.result, lambda: tracker.at([0])):
                 with pytest.raises(VertexRangeError):
@@ -238,13 +238,13 @@ class AlgorithmConformance:
                 assert np.array_equal(got, right), f"at() gives {got} instead of {right}"
 
     def entries_of(self, tracker: Tracker, graph: Graph) -> tuple[Any, ...]:
-        """Return the result at every third vertex if the algorithm has its own ``at``; else an empty tuple."""
+        """Return the parts of ``at(every third vertex)`` on the host; () without vertices or an own ``at``."""
         if self.algorithm.at is Algorithm.at or not graph.num_vertices:
             return ()
         return as_parts(on_host(tracker.at(np.arange(graph.num_vertices)[::3]), graph))
 
     def has_no_result(self, graph: Graph, params: Params) -> bool:
-        """Return whether the algorithm refuses the graph, as a parameter names a deleted vertex."""
+        """Return whether ``compute`` refuses the graph, as one of ``params`` names a deleted vertex."""
         defaults = {name: each.default for name, each in inspect.signature(self.algorithm).parameters.items()}
         named = named_vertices({**defaults, **params}.values())
         if named.isdisjoint(graph.deleted_vertices.tolist()):
@@ -256,7 +256,7 @@ class AlgorithmConformance:
         return False
 
     def refuses(self, graph: Graph, **params: Any) -> bool:
-        """Return whether a parameter that takes the place of a right one is refused."""
+        """Return whether tracking with the first parameter set of the kit, changed by ``params``, raises an error."""
         try:
             graph.track(self.algorithm, **{**self.params[0], **params})
         except (TypeError, ValueError):
@@ -264,14 +264,14 @@ class AlgorithmConformance:
         return False
 
     def overwrite(self, result: Any, graph: Graph) -> None:
-        """Write to every array of a result; those that are read-only are left alone."""
+        """Write other values to every array of a result in place; read-only arrays are left alone."""
         for part in result if isinstance(result, tuple) else (result,):
             if isinstance(part, graph.device.xp.ndarray):
                 with suppress(ValueError):  # read-only
                     part[...] = part[::-1] + part.dtype.type(1)
 
     def follow(self, script: Script, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """Track the algorithm through a script of changes, and compare after each."""
+        """Track the algorithm on a random graph through a script of changes; verify its result after each."""
         graph = self.build(backend, device_kind, variant)
         changer = self.changer(graph, 50)
         graph.insert_edges(*changer.draw(3 * self.num_vertices))
@@ -280,14 +280,14 @@ class AlgorithmConformance:
             self.judge_tracker(tracker, graph, params)
 
     def a_graph(self) -> Graph:
-        """Return a graph on the CPU that has what the algorithm needs; skips the test if there is none."""
+        """Return a graph on the CPU, without edges, of a kind that the algorithm takes; skip the test if none is."""
         kinds = self.variants()
         if not kinds:
             pytest.skip("no kind of graph has what the algorithm needs")
         return self.build(self.on_cpu(), "cpu", kinds[0])
 
     def on_cpu(self) -> type[Store]:
-        """Return the backend of highest priority on the CPU; skips the test if there is none."""
+        """Return the backend of highest priority that runs on the CPU; skip the test if none does."""
         able = [cls for cls in self.backend_classes() if "cpu" in cls.devices]
         if not able:
             pytest.skip("no backend runs on the CPU")
@@ -356,11 +356,11 @@ class AlgorithmConformance:
 
     @pytest.fixture(autouse=True)
     def _no_batch_recomputed(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The graphs are small: without this nearly every batch would be recomputed, and no repair tested."""
+        """Have every batch repaired: the graphs are so small that otherwise nearly all would be recomputed."""
         monkeypatch.setattr(self.algorithm, "should_recompute", lambda algorithm, graph, *edges, **times: False)
 
     def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """From scratch: a graph without edges, a sparse one, a dense one; the graph is left alone."""
+        """Results from scratch are right without edges, on a sparse and on a dense graph, which does not change."""
         for count in (0, self.num_vertices, self.num_vertices**2):
             graph = self.build(backend, device_kind, variant)
             graph.insert_edges(*self.changer(graph, count).draw(count))
@@ -390,7 +390,7 @@ class AlgorithmConformance:
 
     @_checking_indices
     def test_other_weights(self, device_kind: str, weighted: Variant, params: Params) -> None:
-        """So on graphs with weights of the other dtypes, on the backend of highest priority."""
+        """With weights of each other dtype, on one backend, a tracker is right after changes of every kind."""
         backend = max(self.backend_classes(), key=lambda cls: cls.priority)
         graph = self.build(backend, device_kind, weighted)
         tracker = graph.track(self.algorithm, **params)
@@ -410,12 +410,12 @@ class AlgorithmConformance:
             pytest.skip(NO_LIVE)
 
     def test_self_loops(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """So after self-loops of all vertices came and went."""
+        """A tracker gives the right result after self-loops of all vertices were inserted and deleted."""
         self.follow(changes.self_loops, backend, device_kind, variant, params)
 
     @_checking_indices
     def test_deleted_vertices(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """So after vertices, those that parameters name among them, were isolated, deleted and given out again."""
+        """A tracker is right after vertices, also those that ``params`` name, were deleted, revived and recycled."""
         if not self.takes_live():
             pytest.skip(NO_LIVE)
         given = [value for value in params.values() if isinstance(value, (int, list, tuple))]
@@ -425,18 +425,18 @@ class AlgorithmConformance:
         self.follow(script, backend, device_kind, variant, params)
 
     def test_mixed_batches(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """So after batches that delete and insert, the same edges among them."""
+        """A tracker gives the right result after batches that delete and insert, also the same edges."""
         self.follow(changes.mixed_batches, backend, device_kind, variant, params)
 
     def test_replaced_weights(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """So after weights of present edges were replaced."""
+        """A tracker gives the right result after weights of stored edges were replaced."""
         if variant.weight_dtype is None:
             pytest.skip("no weights")
         self.follow(changes.replaced_weights, backend, device_kind, variant, params)
 
     @_checking_indices
     def test_update(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """So after random sequences of changes; a failure is reported with the shortest sequence that shows it."""
+        """A tracker is right after random sequences of changes; a failure names the shortest sequence that shows it."""
         count = min(10, settings().max_examples) if self.examples is None else self.examples
         self.build(backend, device_kind, variant)  # skips here, not inside an example
 
@@ -456,12 +456,12 @@ class AlgorithmConformance:
 
 
 def as_parts(result: Any) -> tuple[Any, ...]:
-    """Return the fields of a result; an array alone is its only one."""
+    """Return the arrays of a result as a tuple: ``result`` itself if it is one, else a tuple with it alone."""
     return result if isinstance(result, tuple) else (result,)
 
 
 def on_host(result: Any, graph: Graph) -> Any:
-    """Return a result with NumPy arrays; fails if an array is not on the device of ``graph``."""
+    """Return a result in its own form with NumPy arrays; fail if an array is not on the device of ``graph``."""
     xp = graph.device.xp
     parts = as_parts(result)
     for part in parts:
@@ -472,7 +472,7 @@ def on_host(result: Any, graph: Graph) -> Any:
 
 
 def garbled(result: Any, rng: np.random.Generator) -> Any:
-    """Return a result of the same form with random values."""
+    """Return a result with the form and the shapes of ``result``, filled with random values."""
     if isinstance(result, tuple):
         return getattr(type(result), "_make", tuple)([garbled(part, rng) for part in result])
     array = np.asarray(result)
@@ -486,7 +486,7 @@ def garbled(result: Any, rng: np.random.Generator) -> Any:
 
 
 def named_vertices(value: Any) -> set[int]:
-    """Return the integers in the value of a parameter, which may be ids: one, or those of a list, array or dict."""
+    """Return all integers in the value of a parameter (a number, list, array or dict): they may be vertex ids."""
     if isinstance(value, (int, np.integer)):
         return set() if isinstance(value, bool) else {int(value)}
     if isinstance(value, np.ndarray):

@@ -18,7 +18,7 @@ CHANGE_KINDS = ("insert", "delete", "mixed", "insert_vertices", "replace", "dele
 
 
 def change_lists(kinds: Sequence[str]) -> st.SearchStrategy[list[tuple[str, int, int]]]:
-    """Return a strategy of sequences of changes of these kinds: ``(kind, size, seed)`` each."""
+    """Return a strategy for lists of changes ``(kind, size, seed)``, the arguments of :meth:`Changer.change`."""
     kind = st.sampled_from([*kinds, "insert", "delete"])
     change = st.tuples(kind, st.sampled_from((1, 3, 20)), st.integers(0, 2**32 - 1))
     return st.lists(change, min_size=1, max_size=5)
@@ -46,22 +46,22 @@ class Changer:
         return parts.each(self.graph.device.to_numpy)
 
     def weighted(self, src: np.ndarray, dst: np.ndarray) -> Edges:
-        """Return edges to insert, with random weights if the graph has weights."""
+        """Return ``(src, dst)`` with random weights, ``(src, dst, weight)``, if the graph has weights."""
         return (src, dst) if self.weights is None else (src, dst, self.rng.choice(self.weights, len(src)))
 
     def draw(self, count: int) -> Edges:
-        """Return ``count`` random edges to insert."""
+        """Return ``count`` random edges to insert, with weights if the graph has weights."""
         src, dst = (self.rng.integers(0, self.graph.num_vertices, count) for _ in range(2))
         return self.weighted(src, dst)
 
     def some(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return up to ``count`` random edges of the graph."""
+        """Return ``(src, dst)`` of ``count`` random edges of the graph, with repeats; empty if it has no edges."""
         src, dst, _ = self.arcs()
         at = self.rng.integers(0, len(src), count if len(src) else 0)
         return src[at], dst[at]
 
     def change(self, kind: str, count: int) -> None:
-        """Make a change of this kind, of about ``count`` edges or vertices, in one call."""
+        """Make a change of ``kind``, one of ``CHANGE_KINDS``, of about ``count`` edges or vertices, in one call."""
         graph = self.graph
         if kind == "insert_vertices":
             graph.insert_vertices(count)
@@ -83,7 +83,7 @@ class Changer:
 
 
 def self_loops(changer: Changer) -> Iterator[None]:
-    """Every vertex gets a self-loop; they are deleted again, first those of every other vertex."""
+    """Insert a self-loop at every vertex, then delete them in parts; yield after each change."""
     graph, every = changer.graph, np.arange(changer.graph.num_vertices)
     graph.insert_edges(*changer.weighted(every, every))
     yield
@@ -96,7 +96,7 @@ def self_loops(changer: Changer) -> Iterator[None]:
 
 
 def deleted_vertices(changer: Changer, chosen: Sequence[int]) -> Iterator[None]:
-    """The ``chosen`` vertices, with self-loops, lose their edges one by one, are deleted, revived and recycled."""
+    """Isolate, delete, revive and recycle the vertices ``chosen``, with self-loops; yield after each change."""
     graph, first = changer.graph, chosen[0]
     graph.insert_edges(*changer.weighted(np.array(chosen), np.array(chosen)))
     src, dst, _ = changer.arcs()
@@ -129,7 +129,7 @@ def deleted_vertices(changer: Changer, chosen: Sequence[int]) -> Iterator[None]:
 
 
 def mixed_batches(changer: Changer) -> Iterator[None]:
-    """Batches that delete and insert, the same edges among them; batches without effect; all edges at once."""
+    """Apply batches that delete and insert, also the same edges, nothing, or all edges; yield after each."""
     graph = changer.graph
     src, dst = changer.some(12)
     new = changer.draw(12)
@@ -147,7 +147,7 @@ def mixed_batches(changer: Changer) -> Iterator[None]:
 
 
 def replaced_weights(changer: Changer) -> Iterator[None]:
-    """Weights of present edges change: of some, of all, together with deletions, to what they are."""
+    """Replace weights of stored edges: some, all, beside deletions, by the same ones; yield after each change."""
     graph = changer.graph
     for count in (1, 15):
         graph.insert_edges(*changer.weighted(*changer.some(count)))

@@ -68,7 +68,7 @@ def measure(action: Callable[[], Any], device: Device) -> Costs:
 
 @contextmanager
 def _visits(device: Device) -> Iterator[list[Callable[[], int]]]:
-    """Collect functions that say how many vertices were visited by each operator that is called meanwhile."""
+    """Yield a list that gets a function per operator call in the ``with`` block; each returns the vertices visited."""
     visits: list[Callable[[], int]] = []
     driver = driver_on(device)
     with ExitStack() as stack:
@@ -87,7 +87,7 @@ def _counting_starts(operator: Callable[..., Any], visits: list[Callable[[], int
 
 
 def _size(graph: Any, given: Any) -> int:
-    """Return the number of vertices in what a driver is given, arcs counted like vertices."""
+    """Return the number of vertices in ``given``, the start of an operator's driver; an arc counts like a vertex."""
     if given is None:
         return graph.num_vertices
     if isinstance(given, Start):
@@ -109,7 +109,7 @@ def _counting_results(make: Callable[..., None], visits: list[Callable[[], int]]
 
 
 class _CountedKernel:
-    """A kernel that counts its launches. A driver call inside a launch belongs to it, and is not counted again."""
+    """A kernel that counts its launches in ``launched`` by name; driver calls inside a launch are not counted."""
 
     def __init__(self, kernel: Any, name: str, launched: Counter[str]) -> None:
         self._kernel, self._name, self._launched = kernel, name, launched
@@ -127,7 +127,7 @@ class _CountedKernel:
 
 @contextmanager
 def _launches(device: Device, launched: Counter[str]) -> Iterator[None]:
-    """Note launches: of kernels of a ``Program``, and those made through CuPy's driver functions."""
+    """Count launches in the ``with`` block in ``launched`` by name: of ``Program`` kernels and by CuPy's driver."""
     original, driver = Program.kernel, device.xp.cuda.driver
 
     def kernel(program: Program, name: str) -> Any:
@@ -142,7 +142,7 @@ def _launches(device: Device, launched: Counter[str]) -> Iterator[None]:
 
 @contextmanager
 def _allocations(device: Device, costs: Costs) -> Iterator[None]:
-    """Add up what is taken from CuPy's memory pool."""
+    """Add the bytes taken from CuPy's memory pool in the ``with`` block to ``costs.allocated``."""
 
     class Hook(device.xp.cuda.MemoryHook):  # type: ignore[name-defined]
         name = "suricate.testing.costs"

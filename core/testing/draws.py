@@ -33,7 +33,7 @@ def demand_class(case: object, attribute: str) -> None:
 
 
 def device_params(kinds: Sequence[str], marks: Sequence[pytest.MarkDecorator]) -> list[Any]:
-    """Return pytest parameters for devices; CUDA takes ``marks``, and is skipped where it is absent."""
+    """Return pytest parameters for device kinds; "cuda" gets ``marks``, and is skipped where CUDA is absent."""
     reason = no_cuda()
     skip = pytest.mark.skipif(reason is not None, reason=str(reason))
     return [pytest.param(kind, marks=[skip, *marks] if kind == "cuda" else []) for kind in kinds]
@@ -56,7 +56,7 @@ def draw_ids(rng: np.random.Generator, count: int, num_vertices: int, spread: in
 
 
 def edge_weights(dtype: np.dtype) -> np.ndarray:
-    """Return weights that are easily confused: both zeros, subnormals, neighbours, one bit or one 32-bit word apart."""
+    """Return weights of ``dtype`` that differ in little: both zeros, subnormals, neighbours, one bit or 32-bit word."""
     if dtype.kind != "f":
         top = np.array([np.iinfo(dtype).max, np.iinfo(dtype).min], dtype)
         return np.concatenate([np.array([0, 1, 2, 256, 65536, 1 << 24], dtype), top, top - np.array([1, 0], dtype)])
@@ -70,7 +70,7 @@ def edge_weights(dtype: np.dtype) -> np.ndarray:
 
 
 def draw_weights(rng: np.random.Generator, count: int, dtype: np.dtype) -> np.ndarray:
-    """Return few distinct weights, so that a batch often holds the weight that is there, and extreme ones."""
+    """Return ``dtype[count]`` from few values, some of them extreme, so that batches repeat stored weights."""
     if dtype.kind == "f":
         least = np.nextafter(dtype.type(0), dtype.type(1))
         values = np.array([0.0, -0.0, 0.1, 1.0, -2.5, np.finfo(dtype).max, np.finfo(dtype).tiny, least], dtype)

@@ -27,7 +27,7 @@ class Allocations:
 
     @contextmanager
     def watched(self, xp: ModuleType) -> Iterator[None]:
-        """Watch the functions of ``xp`` that allocate."""
+        """Count, and let fail, calls of the allocating functions of ``xp`` in the ``with`` block."""
         with ExitStack() as patches:
             for name in ALLOCATORS:
                 patches.enter_context(patch.object(xp, name, self._wrapped(getattr(xp, name))))
@@ -44,7 +44,7 @@ class Allocations:
 
 
 def filled(build: Callable[[], ModelledStore]) -> ModelledStore:
-    """Return a store of ``NUM_VERTICES`` vertices with edges, a mark and edges since."""
+    """Return a store of ``NUM_VERTICES`` vertices with edges, a mark, and edges inserted since the mark."""
     model, rng = build(), np.random.default_rng(40)
     for _ in range(2):
         model.insert(*batch_for(model, rng))
@@ -54,7 +54,7 @@ def filled(build: Callable[[], ModelledStore]) -> ModelledStore:
 
 
 def batch_for(model: ModelledStore, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return a random batch: hubs, duplicates, and edges that are stored."""
+    """Return a batch of 400 random edges, ``(src, dst, weight)``, with hubs, duplicates, and stored edges."""
     src, dst = rng.integers(0, NUM_VERTICES // 3, 400) ** 2 % NUM_VERTICES, rng.integers(0, NUM_VERTICES, 400)
     there = rng.permutation(model.table.keys)[:100]
     src[: len(there)], dst[: len(there)] = there >> np.uint64(32), there & np.uint64(0xFFFFFFFF)
@@ -63,7 +63,7 @@ def batch_for(model: ModelledStore, rng: np.random.Generator) -> tuple[np.ndarra
 
 
 def operations(seed: int) -> dict[str, Callable[[ModelledStore], object]]:
-    """Return every operation that changes a store, always with the same input."""
+    """Return operations by name, each a function of a store; ``seed`` fixes their input."""
 
     def rng() -> np.random.Generator:
         return np.random.default_rng(seed)
@@ -81,7 +81,7 @@ def operations(seed: int) -> dict[str, Callable[[ModelledStore], object]]:
 
 
 def failing_allocations(build: Callable[[], ModelledStore]) -> None:
-    """Whichever allocation of an operation fails, with whichever exception: nothing has changed, and it can go on."""
+    """Assert for each operation and allocation: if that fails, the store is unchanged and the operation works later."""
     rng = np.random.default_rng(41)
     for name, operation in operations(42).items():
         model, allocations = filled(build), Allocations()
@@ -98,7 +98,15 @@ def fail_once(
     allocations: Allocations,
     rng: np.random.Generator,
 ) -> None:
-    """Do an operation while one allocation fails; if it failed, nothing may have changed, and it works afterwards."""
+    """Do an operation while one allocation fails; then the store must be unchanged, and the operation works.
+
+    Args:
+        model: the store to change, with edges and a mark.
+        name: the operation's name, for messages.
+        operation: a function that does it.
+        allocations: which allocation fails, and with which exception.
+        rng: draws what is queried to compare the store with its table.
+    """
     model.calling = partial(allocations.watched, model.device.xp)
     failed = False
     try:

@@ -20,17 +20,17 @@ BATCH_SIZES = (1, 7, 300, 1025, 1025)
 
 
 class ModelledGraph:
-    """A directed graph beside the table of its edges; batches are given in arrays on its device."""
+    """A directed graph beside the table of its edges; methods take host arrays and pass copies on its device."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph, self.device, self.table = graph, graph.device, EdgeTable(graph.weight_dtype)
 
     def given(self, *parts: np.ndarray | None) -> list:
-        """Return host arrays as arrays on the device of the graph; None stays None."""
+        """Return copies of host arrays on the device of the graph; None stays None."""
         return [None if part is None else self.device.xp.array(part) for part in parts]
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Insert a batch and compare the lists of its delta."""
+        """Insert a batch into graph and table, and compare ``delta.inserted``, ``replaced`` and ``replaced_old``."""
         delta, before = self.graph.insert_edges(*self.given(src, dst, weight)), self.table.copy()
         self.table.insert(group(src, dst), weight)
         at, stored = before.locate(self.table.keys)
@@ -46,13 +46,13 @@ class ModelledGraph:
         compare_edges("delta.replaced_old", delta.replaced._replace(weight=delta.replaced_old), replaced, self.device)
 
     def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Delete a batch and compare the lists of its delta."""
+        """Delete a batch from graph and table, and compare ``delta.deleted``."""
         delta, before = self.graph.delete_edges(*self.given(src, dst)), self.table.copy()
         gone = self.table.remove(group(src, dst).keys)
         compare_edges("delta.deleted", delta.deleted, before.select(np.isin(before.keys, gone)), self.device)
 
     def refuse(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """A batch with an id that is out of range raises and changes nothing."""
+        """Assert that the batch raises ``VertexRangeError`` with one id out of range, inserted or deleted."""
         dst = dst.copy()
         dst[len(dst) // 2] = NUM_VERTICES
         with pytest.raises(VertexRangeError):
@@ -61,7 +61,7 @@ class ModelledGraph:
             self.graph.delete_edges(*self.given(dst, src))
 
     def verify(self, rng: np.random.Generator) -> None:
-        """Compare the edges, and queries of edges and other pairs."""
+        """Compare the edges, and queries of all edges and of 50 random pairs, with the table."""
         compare_edges("edges", EdgeList(*self.graph.store("out").edges()), self.table, self.device)
         src, dst = (np.concatenate([part, rng.integers(0, NUM_VERTICES, 50)]) for part in ends_of(self.table.keys))
         keys = edge_keys(src.astype(np.uint32), dst.astype(np.uint32))
@@ -74,7 +74,7 @@ class ModelledGraph:
 
 
 def changes_of_a_graph(graph: Graph) -> None:
-    """Batches on the device, bad ones between them: deltas and queries are right, and bad batches change nothing."""
+    """Assert that deltas and queries are right after batches on the device, and that bad batches change nothing."""
     model, rng = ModelledGraph(graph), np.random.default_rng(60)
     for size in BATCH_SIZES:
         src, dst = (rng.integers(0, NUM_VERTICES, size).astype(np.uint32) for _ in range(2))

@@ -39,7 +39,7 @@ def held(store: Store) -> int:
 
 
 def random_batch(rng: np.random.Generator, count: int, dtype: np.dtype | None) -> Batch:
-    """Return a batch of random edges with random weights."""
+    """Return ``count`` random edges of ``NUM_VERTICES`` vertices, with weights of ``dtype``, or None without."""
     src, dst = (rng.integers(0, NUM_VERTICES, count).astype(np.uint32) for _ in range(2))
     return src, dst, None if dtype is None else draw_weights(rng, count, dtype)
 
@@ -47,7 +47,7 @@ def random_batch(rng: np.random.Generator, count: int, dtype: np.dtype | None) -
 def fill(model: ModelledStore, rng: np.random.Generator, size: int, most: int) -> int:
     """Insert batches of ``size`` edges, a third of them already stored, until one fails; return how many succeeded.
 
-    Asserts that the batch that failed changed nothing, and that no more than ``most`` edges were stored.
+    Asserts that no more than ``most`` edges were stored, and that ``memory()`` stayed below the limit.
     """
     store, count = model.store, 0
     while True:
@@ -64,13 +64,13 @@ def fill(model: ModelledStore, rng: np.random.Generator, size: int, most: int) -
 
 
 def below_limit(store: Store) -> None:
-    """Make sure that the store does not say itself that it is over the limit."""
+    """Assert that ``memory()`` of the store says that no more than ``memory_limit`` bytes are allocated."""
     assert store.memory_limit is not None
     assert held(store) <= store.memory_limit, f"memory() is {held(store)}, memory_limit {store.memory_limit}"
 
 
 def batches_at_the_limit(build: Build) -> None:
-    """At the limit a batch fails as a whole: the store keeps what it had, and can go on."""
+    """Assert that at the limit a batch fails as a whole: the store keeps its edges, and later batches succeed."""
     for extra, size in ((50_000, 1000), (LIMIT, 700)):
         rng, empty = np.random.default_rng(30), held(build(None).store)
         limit = empty + extra
@@ -91,7 +91,7 @@ OPERATIONS = ("reserve", "resize", "mark", "compact", "copy_to", "delete_vertice
 
 
 def operation_at_the_limit(build: Build, operation: str) -> None:
-    """At the limit an operation either works and stays below it, or fails and changes nothing; batches go on."""
+    """Assert that at the limit ``operation`` stays below it, or fails and changes nothing; then insert more batches."""
     rng, limit = np.random.default_rng(31), held(build(None).store) + LIMIT
     model = build(limit)
     if operation == "copy_to":
@@ -120,14 +120,14 @@ def operation_at_the_limit(build: Build, operation: str) -> None:
 
 
 def copy_at_the_limit(model: ModelledStore, rng: np.random.Generator) -> None:
-    """A copy of a store that is at its limit is equal, and has the same limit."""
+    """Assert that a copy of a store that is at its memory limit is equal, and below the same limit."""
     copy = model.copy_to(model.device)
     copy.verify(rng)
     below_limit(copy.store)
 
 
 def reserve_keeps_its_promise(build: Build) -> None:
-    """After ``reserve(k)`` any k edges go in: of one vertex, of as many as there are, random ones; in any batches."""
+    """Assert that after ``reserve(k)`` any k edges can be inserted: of one vertex, of all vertices, random ones."""
     limit = held(build(None).store) + LIMIT
     for marked in (False, True):
         most = largest_reserve(build, limit, marked)
@@ -148,7 +148,7 @@ def reserve_keeps_its_promise(build: Build) -> None:
 
 
 def started(build: Build, limit: int, marked: bool) -> ModelledStore:
-    """Return a store with a few edges."""
+    """Return a new store with 300 random edges; ``limit``: its memory limit; ``marked``: whether it has a mark."""
     model = build(limit)
     model.insert(*random_batch(np.random.default_rng(33), 300, model.store.weight_dtype))
     if marked:
@@ -157,7 +157,7 @@ def started(build: Build, limit: int, marked: bool) -> ModelledStore:
 
 
 def largest_reserve(build: Build, limit: int, marked: bool) -> int:
-    """Return the most edges that a started store can reserve, to a tenth."""
+    """Return the most edges, to a tenth, that a :func:`started` store can reserve below ``limit`` bytes."""
     fits, fails = 0, 2 * limit
     while fails - fits > max(1, fits // 10):
         middle = (fits + fails) // 2
@@ -171,7 +171,7 @@ def largest_reserve(build: Build, limit: int, marked: bool) -> int:
 
 
 class Step(NamedTuple):
-    """An operation, and the number of edges in its batch."""
+    """An operation: its name in messages, the number of edges in its batch, and a function that does it."""
 
     label: str
     edges: int
@@ -183,12 +183,12 @@ STEP_EDGES = 500
 
 
 def inputs(rng: np.random.Generator, dtype: np.dtype | None) -> list[Batch]:
-    """Return the random batches that :func:`steps` inserts."""
+    """Return the random batches that :func:`steps` inserts, with weights of ``dtype`` or None."""
     return [random_batch(rng, STEP_EDGES, dtype) for _ in range(INSERTED + AFTER_MARK + AFTER_RESERVE)]
 
 
 def steps(store: Store, batches: list[Batch]) -> Iterator[Step]:
-    """Yield operations on an empty CPU store, growing batch by batch, then every other operation."""
+    """Yield operations on an empty CPU store: ``batches`` are inserted one by one, then come all other operations."""
     grown, marked = INSERTED, INSERTED + AFTER_MARK
     for batch in batches[:grown]:
         yield Step("insert()", STEP_EDGES, partial(store.insert, *batch))
@@ -209,7 +209,7 @@ def steps(store: Store, batches: list[Batch]) -> Iterator[Step]:
 
 @contextmanager
 def tracing() -> Iterator[None]:
-    """Have ``tracemalloc`` trace allocations."""
+    """Have ``tracemalloc`` trace allocations inside the ``with`` block."""
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
         tracemalloc.start()
@@ -221,14 +221,17 @@ def tracing() -> Iterator[None]:
 
 
 def array_bytes() -> int:
-    """Return the bytes of all arrays that are traced; what Python keeps for itself goes up and down by tens of KB."""
+    """Return the bytes of all NumPy arrays that are traced, without Python's other objects."""
     traces: Any = tracemalloc.take_snapshot().traces
     domain = np.lib.tracemalloc_domain
     return sum(trace[1] for trace in traces._traces if trace[0] == domain)  # no objects: they take most of the time
 
 
 def memory_is_what_is_held(make: Callable[[], Store]) -> None:
-    """After every operation ``memory()`` says what is held, to 5 % and 1 KB."""
+    """Assert that after every operation ``memory()`` says what is allocated, to 5 % and 1 KB.
+
+    ``make`` returns an empty CPU store.
+    """
     for store, step, real, _ in traced_steps(make):
         said, tolerance = held(store), real // 20 + SMALL
         assert abs(said - real) <= tolerance, (
@@ -238,7 +241,10 @@ def memory_is_what_is_held(make: Callable[[], Store]) -> None:
 
 
 def peak_is_below_the_limit(make: Callable[[], Store]) -> None:
-    """During every operation what is held stays below ``memory_limit``."""
+    """Assert that during every operation the allocated bytes stay below ``memory_limit``.
+
+    ``make`` returns an empty CPU store with a limit.
+    """
     for store, step, _, peak in traced_steps(make):
         assert store.memory_limit is not None
         limit = store.memory_limit + BATCH_BYTES * step.edges + SLACK
@@ -271,7 +277,7 @@ def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int, 
 
 
 def repeated_batches(build: Build) -> None:
-    """After ``mark()`` the same batches over and over do not take more and more memory."""
+    """Assert that after ``mark()`` the same batches over and over do not take more and more memory."""
     model, rng = build(None), np.random.default_rng(35)
     store = model.store
     batch = random_batch(rng, 1000, store.weight_dtype)

@@ -22,7 +22,7 @@ class ModelledStore:
     """A store and a table that it must equal; every method does one operation on both and compares.
 
     Results of the store are kept until the next operation, and must not have changed then. After that they are
-    overwritten, which must not change the store: results belong to the caller.
+    overwritten, which must not change the store: results belong to the caller. Methods take host arrays.
 
     Args:
         store: an empty store; it may be of any backend and on any device.
@@ -45,7 +45,7 @@ class ModelledStore:
     # -- operations ----------------------------------------------------------------------------------------------------
 
     def insert(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None) -> None:
-        """Insert a batch and compare the status, and the weight before, of every edge."""
+        """Insert edges (``uint32[n]`` twice, weights or None); compare each status and the weight before the batch."""
         given = [None if part is None else self.to_device(part) for part in (src, dst, weight)]
         with self.calling():
             changed = self.store.insert(*given)
@@ -66,7 +66,7 @@ class ModelledStore:
         self.table.insert(batch, weight)
 
     def delete(self, src: np.ndarray, dst: np.ndarray) -> None:
-        """Delete a batch and compare the status, and the weight before, of every edge."""
+        """Delete edges (``uint32[n]`` twice); compare each status and the weight before the batch."""
         given = [self.to_device(part) for part in (src, dst)]
         with self.calling():
             changed = self.store.delete(*given)
@@ -86,7 +86,13 @@ class ModelledStore:
         self._removed(batch.keys)
 
     def expect(self, batch: StoreBatch | None, edges: EdgeList | None, *, deletion: bool = False) -> None:
-        """Compare the outcome of a batch that the store was given as a part of a whole; ``edges``: None, if invalid."""
+        """Compare the outcome of one batch of ``Store.apply`` with the table, and apply it to the table.
+
+        Args:
+            batch: the batch as the store got it, on the device or the host; None: nothing to compare.
+            edges: the edges of the batch on the host; None: the batch is invalid and must change nothing.
+            deletion: whether the batch deletes ``edges`` or inserts them.
+        """
         if batch is None:
             return
         is_said = batch.done if isinstance(batch, DeviceBatch) else batch.outcome is not None
@@ -101,7 +107,7 @@ class ModelledStore:
             self._expect_inserted(outcome, *edges)
 
     def delete_vertices(self, vertices: np.ndarray) -> None:
-        """Free the out-edges of distinct vertices."""
+        """Delete the out-edges of ``vertices`` (``uint32[k]``, distinct) from the store and the table."""
         given = self.to_device(vertices)
         with self.calling():
             self.store.delete_vertices(given)
@@ -114,14 +120,14 @@ class ModelledStore:
             self.deleted_since_mark = np.union1d(self.deleted_since_mark, gone)
 
     def resize(self, num_vertices: int) -> None:
-        """Grow the store."""
+        """Change the number of vertices of the store to ``num_vertices``."""
         with self.calling():
             self.store.resize(num_vertices)
         self.forget_results()
         assert self.store.num_vertices == num_vertices, "resize() did not change num_vertices"
 
     def mark(self) -> None:
-        """Start to remember insertions."""
+        """Set the mark of the store, and record which edges the table has."""
         with self.calling():
             self.store.mark()
         self.forget_results()
@@ -134,7 +140,7 @@ class ModelledStore:
         self.forget_results()
 
     def compact(self) -> None:
-        """Have the store repack."""
+        """Call ``compact()`` of the store; the table does not change."""
         with self.calling():
             self.store.compact()
         self.forget_results()
@@ -157,7 +163,10 @@ class ModelledStore:
     # -- what is compared ----------------------------------------------------------------------------------------------
 
     def taken(self, what: str, outcome: Outcome, count: int) -> Outcome:
-        """Return an outcome of ``count`` edges in NumPy arrays of their own, and keep it until the next operation."""
+        """Return a copy of ``outcome``, of ``count`` edges, in NumPy arrays; ``what`` names the call in messages.
+
+        The arrays of the store are kept until the next operation, by :meth:`keep`.
+        """
         self.forget_results()
         self.keep(what, outcome)
         return self._on_host(outcome, count, what)
@@ -179,7 +188,10 @@ class ModelledStore:
         return array if isinstance(array, np.ndarray) else self.device.to_numpy(array)
 
     def keep(self, what: str, parts: tuple[Array | None, ...]) -> None:
-        """Keep results of the store: after the next operation they must be unchanged."""
+        """Keep arrays that the store returned: they must be unchanged after its next operation.
+
+        ``what`` names the call that returned ``parts`` in messages.
+        """
         for part in parts:
             if part is not None:
                 self._results.append((what, part, self.device.to_numpy(part).copy()))
@@ -199,17 +211,25 @@ class ModelledStore:
                 part[:] = 0  # the store must not keep the array
 
     def _compare_counts(self, what: str, batch: Groups, status: np.ndarray, report: int, changed: np.ndarray) -> None:
-        """Compare statuses where any duplicate may report: ``report`` once per changed edge, nothing else."""
+        """Compare statuses where any duplicate of an edge may report its change, but only one of them.
+
+        Args:
+            what: the call, for messages.
+            batch: the distinct edges of the batch.
+            status: ``uint8[n]``, the statuses that the store reported.
+            report: the status of a changed edge.
+            changed: ``bool[k]``, which distinct edges the batch changes.
+        """
         for kind, mask in ((f"reports of status {report}", status == report), ("changes", status != UNCHANGED)):
             counts = np.bincount(batch.member[mask], minlength=len(batch.keys))
             agree(f"{what}: number of {kind}", batch.keys, counts, changed.astype(np.int64))
 
     def compare(self, what: str, edges: EdgeList, wanted: EdgeTable) -> None:
-        """Compare edges of the store, in any order, with a table."""
+        """Compare ``edges`` on the store's device, in any order, with ``wanted``; ``what``: the call, for messages."""
         compare_edges(what, edges, wanted, self.device)
 
     def verify(self, rng: np.random.Generator) -> None:
-        """Compare everything that the store can be asked with the table."""
+        """Compare all that the store can be asked with the table; ``rng`` draws which edges and vertices to query."""
         store = self.store
         store.check()
         edges = store.edges()
@@ -246,7 +266,7 @@ class ModelledStore:
         return pairs[0], pairs[1]
 
     def verify_find(self, rng: np.random.Generator) -> None:
-        """Compare find() on edges and others, and on nothing."""
+        """Compare find() on all edges and other pairs, shuffled, and on an empty batch."""
         src, dst = self.sample(rng)
         for size in (len(src), 0):
             found, weight = self.store.find(self.to_device(src[:size]), self.to_device(dst[:size]))
@@ -262,7 +282,7 @@ class ModelledStore:
                 agree("find(): weight", keys[here], weight[here], self.table.weight[at[here]])
 
     def verify_adjacency(self, rng: np.random.Generator) -> None:
-        """Compare adjacency() of vertices with repeats, and of none."""
+        """Compare adjacency() of some vertices with repeats, and of an empty array."""
         n = self.store.num_vertices
         vertices = rng.integers(0, n, 12 if n else 0).astype(np.uint32)
         vertices = np.concatenate([vertices, np.unique(self.table.keys >> np.uint64(32))[-9:], vertices[:3]])
@@ -294,7 +314,10 @@ class ModelledStore:
             self.compare_updated("the walk of updated edges", walk_updated(view, len(self.table)))
 
     def compare_updated(self, what: str, updated: EdgeList) -> None:
-        """Compare inserted edges: one that was there at the mark and came back may be among them or not."""
+        """Compare ``updated``, the edges inserted since the mark, with the table; ``what``: the call, for messages.
+
+        An edge that was stored at the mark, deleted and inserted again may be listed or not.
+        """
         if self.at_mark is None:
             self.compare(what, updated, self.table)
             return
@@ -337,7 +360,15 @@ class ModelledStore:
     # -- random operations ---------------------------------------------------------------------------------------------
 
     def step(self, operation: str, size: int, spread: int, stride: int, seed: int) -> None:
-        """Do one random operation of the given size, and verify."""
+        """Do one random operation on the store, and verify.
+
+        Args:
+            operation: "insert", "delete", "delete_vertices", "resize", "mark", "reserve", "compact" or "copy".
+            size: how many ids are drawn, or vertices are added, or edges are reserved.
+            spread: how many distinct sources there may be.
+            stride: the distance between possible destinations.
+            seed: seed of all that is drawn.
+        """
         rng, n = np.random.default_rng(seed), self.store.num_vertices
         src, dst = draw_ids(rng, size, n, spread, 1), draw_ids(rng, size, n, 1000, stride)
         dtype = self.store.weight_dtype

@@ -31,7 +31,7 @@ class OwnKernelsConformance(AlgorithmConformance):
         return scripts if variant.weight_dtype is None else [*scripts, changes.replaced_weights]
 
     def every_change(self, changer: Changer) -> Iterator[None]:
-        """Make a change of every kind, and yield after each."""
+        """Make a change of every kind, of about 20 edges or vertices; yield after each."""
         for kind in self.kinds_of_changes():
             changer.change(kind, 20)
             yield
@@ -42,7 +42,7 @@ class OwnKernelsConformance(AlgorithmConformance):
         assert self.algorithm(kernels=False).kernels is False  # type: ignore[call-arg,attr-defined]
 
     def test_by_operators(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """After each batch of all scripts both ways give the same, and what the oracle gives."""
+        """After each change of all scripts both trackers give the same result, and the oracle's."""
         for script in self.scripts(variant):
             graph = self.build(backend, device_kind, variant)
             changer = self.changer(graph, 50)

@@ -47,7 +47,7 @@ class _Recorder(Algorithm):
 
     @property
     def result(self) -> None:
-        """Nothing."""
+        """None: the recorder only keeps snapshots."""
         return None
 
 
@@ -62,11 +62,11 @@ class ReplayedConformance(AlgorithmConformance):
     """The kit for an algorithm without a unique result: every result must be valid, and equal to that of a replay.
 
     A subclass defines :meth:`begin`, :meth:`follow_on` and :meth:`answer`, in plain NumPy or Python. A tracker may
-    have begun at any snapshot: its result must be that of a replay from one of them.
+    have begun at any snapshot: its result must be that of a replay from some snapshot to the last.
     """
 
     def begin(self, first: Snapshot, **params: Any) -> Any:
-        """Return the state after a computation from scratch."""
+        """Return the state after a computation from scratch on ``first``; ``params`` are the algorithm's."""
         raise NotImplementedError("define begin()")
 
     def follow_on(self, state: Any, before: Snapshot, after: Snapshot, **params: Any) -> Any:
@@ -74,17 +74,17 @@ class ReplayedConformance(AlgorithmConformance):
         raise NotImplementedError("define follow_on()")
 
     def answer(self, state: Any, **params: Any) -> np.ndarray:
-        """Return the result that belongs to a state."""
+        """Return the result, one array, that belongs to a state of :meth:`begin` or :meth:`follow_on`."""
         raise NotImplementedError("define answer()")
 
     def build(self, backend: type[Store], device_kind: str, variant: Variant) -> Graph:
-        """Return a graph without edges whose changes are recorded."""
+        """Return a graph of this kind without edges, with a tracker that keeps a snapshot after every change."""
         graph = super().build(backend, device_kind, variant)
         self._recorders: Mapping[int, Tracker] = {id(graph): graph.track(_Recorder)}
         return graph
 
     def judge(self, result: Any, graph: Graph, params: Params) -> None:
-        """Verify that the result is valid, then look for a replay that gives it."""
+        """Verify that ``result`` is valid for ``graph`` and ``params``, and that some replay gives it."""
         super().judge(result, graph, params)
         found = graph.device.to_numpy(result)
         snapshots = self._recorders[id(graph)].algorithm.snapshots  # type: ignore[attr-defined]

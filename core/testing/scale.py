@@ -18,13 +18,13 @@ FULL_CHECKS = (64, 96, 128, 129, 192, 200, 256, 257)  # degrees
 
 
 def weights_for(model: ModelledStore, rng: np.random.Generator, count: int) -> np.ndarray | None:
-    """Return random weights for the store, among them many equal ones; None if it has none."""
+    """Return ``count`` random weights of the store's dtype, many of them equal; None if the store has no weights."""
     dtype = model.store.weight_dtype
     return None if dtype is None else draw_weights(rng, count, dtype)
 
 
 def ids_beyond_16_bits(model: ModelledStore) -> None:
-    """Edges between ids on both sides of 2**16, among ``MANY_VERTICES`` vertices."""
+    """Insert and delete edges between ids on both sides of 2**16; a store of ``MANY_VERTICES`` vertices."""
     rng = np.random.default_rng(20)
     ids = np.array([0, 1, 4463, 4464, 32767, 32768, 65534, 65535, 65536, 65537, MANY_VERTICES - 1], np.uint32)
     src, dst = np.repeat(ids, len(ids)), np.tile(ids, len(ids))
@@ -43,7 +43,7 @@ def ids_beyond_16_bits(model: ModelledStore) -> None:
 
 
 def batch_sizes(model: ModelledStore) -> None:
-    """Batches around the powers of two, half of them duplicates; ``FEW_VERTICES`` vertices."""
+    """Insert and delete batches around the powers of two, half of them duplicates; ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(21)
     for size in BATCH_SIZES:
         src, dst = (rng.integers(0, FEW_VERTICES, size // 2 + 1).astype(np.uint32) for _ in range(2))
@@ -64,7 +64,7 @@ def large_batch(rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.nd
 
 
 def large_batches(model: ModelledStore) -> None:
-    """Batches of 40,000 and 70,000 edges with duplicates, on ``MANY_VERTICES`` vertices."""
+    """Insert and delete batches of 40,000 and 70,000 edges with duplicates; ``MANY_VERTICES`` vertices."""
     rng = np.random.default_rng(22)
     first, other = large_batch(rng, 40_000), large_batch(rng, 70_000)
     model.insert(*first, weights_for(model, rng, 40_000))
@@ -82,7 +82,7 @@ def large_batches(model: ModelledStore) -> None:
 
 
 def one_edge_at_a_time(model: ModelledStore) -> None:
-    """Three adjacencies go up to 260 edges and back, by one edge per batch; ``FEW_VERTICES`` vertices."""
+    """Grow three adjacencies to about 260 edges and shrink one, an edge per batch; ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(23)
     hubs = np.array([3, 64, 2999], np.uint32)
     targets = rng.permutation(FEW_VERTICES)[:260].astype(np.uint32)
@@ -102,13 +102,13 @@ def one_edge_at_a_time(model: ModelledStore) -> None:
 
 
 def neighbours(model: ModelledStore, vertex: int) -> np.ndarray:
-    """Return the destinations out of ``vertex`` that the model knows, ``uint32[k]``."""
+    """Return the destinations of the edges out of ``vertex`` in the model's table, ``uint32[k]``."""
     _, at = model.table.slices(np.array([vertex], np.uint32))
     return model.table.keys[at].astype(np.uint32)
 
 
 def change_one(model: ModelledStore, rng: np.random.Generator, source: int, target: int, operation: str) -> None:
-    """Insert or delete one edge, and compare the adjacency and the degree of its source."""
+    """Insert or delete (``operation``) one edge; compare the adjacency of ``source`` and all degrees."""
     src, dst = np.array([source], np.uint32), np.array([target], np.uint32)
     if operation == "insert":
         model.insert(src, dst, weights_for(model, rng, 1))
@@ -119,7 +119,7 @@ def change_one(model: ModelledStore, rng: np.random.Generator, source: int, targ
 
 
 def every_replacement(model: ModelledStore) -> None:
-    """Every weight of :func:`edge_weights` is replaced by every other one, and by itself; ``FEW_VERTICES`` vertices."""
+    """Replace every weight of :func:`edge_weights` by every other one, and by itself; ``FEW_VERTICES`` vertices."""
     rng = np.random.default_rng(24)
     assert model.store.weight_dtype is not None
     values = edge_weights(model.store.weight_dtype)

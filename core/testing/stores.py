@@ -106,20 +106,20 @@ class StoreConformance:
             metafunc.parametrize("weight_dtype", self.weight_dtypes, ids=str)
 
     def build(self, num_vertices: int, device_kind: str = "cpu", weight_dtype: str | None = None, **more: Any) -> Store:
-        """Return an empty store of the backend under test."""
+        """Return an empty store of the backend under test; ``more``: options of the backend beside ``self.options``."""
         dtype = None if weight_dtype is None else np.dtype(weight_dtype)
         device = resolve_device(device_kind)
         return self.backend(num_vertices, device=device, weight_dtype=dtype, **{**self.options, **more})
 
     def modelled(self, store: Store) -> ModelledStore:
-        """Return ``store`` beside its model."""
+        """Return ``store`` with a table of its edges, as a ``ModelledStore``, which compares both."""
         dtypes = [None if dtype is None else np.dtype(dtype) for dtype in self.weight_dtypes[:2]]
         return ModelledStore(store, walks=not store.device.is_cuda and store.weight_dtype in dtypes)
 
     def batch(
         self, store: Store, edges: Sequence[tuple[int, int]], weights: Sequence[float]
     ) -> tuple[Array, Array, Array | None]:
-        """Return a batch on the device of ``store``; without weights if it has none."""
+        """Return ``(src, dst, weight)`` on the device of ``store``; the weight is None if the store has none."""
         xp = store.device.xp
         src, dst = xp.array([u for u, _ in edges], np.uint32), xp.array([v for _, v in edges], np.uint32)
         return src, dst, None if store.weight_dtype is None else xp.array(weights, store.weight_dtype)
@@ -129,17 +129,17 @@ class StoreConformance:
         return own_programs(store)
 
     def limited(self, device_kind: str, weight_dtype: str | None) -> memory.Build:
-        """Return a function that builds an empty store with a memory limit, beside its model."""
+        """Return a function that takes a memory limit and returns an empty store with it, as a ``ModelledStore``."""
         return lambda limit: self.modelled(
             self.build(memory.NUM_VERTICES, device_kind, weight_dtype, memory_limit=limit)
         )
 
     def limit(self) -> int:
-        """Return a memory limit that leaves room for thousands of edges."""
+        """Return a memory limit in bytes below which thousands of edges can be stored."""
         return memory.held(self.build(memory.NUM_VERTICES)) + memory.LIMIT
 
     def skip_unless_limited(self, *operations: str) -> None:
-        """Skip a test of operations of which one does not obey the memory limit."""
+        """Skip a test unless the backend keeps to the memory limit in all ``operations``, some of ``LIMITED``."""
         if isinstance(self.memory_limited, bool):
             obeys: Collection[str] = LIMITED if self.memory_limited else ()
         else:
@@ -150,7 +150,7 @@ class StoreConformance:
                 pytest.skip(f"{self.backend.name} has no memory limit for {operation}")
 
     def skip_unless_traced(self) -> None:
-        """Skip a test that traces the allocations of a CPU store."""
+        """Skip a test that traces allocations if there is no CPU store, or ``tracemalloc`` does not see its arrays."""
         if not self.traced or "cpu" not in self.backend.devices:
             pytest.skip(f"the arrays of {self.backend.name} cannot be traced")
 
@@ -190,7 +190,7 @@ class StoreConformance:
         assert all(capabilities[name] == "native" for name in ("insert", "delete", "edges"))
 
     def test_options(self) -> None:
-        """``options()`` names what the store was built with, and builds an equal one."""
+        """``options()`` names what the store was built with, and a store built from it has the same options."""
         parameters = inspect.signature(self.backend.__init__).parameters.values()
         named = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
         named -= set(inspect.signature(Store.__init__).parameters)
@@ -208,7 +208,7 @@ class StoreConformance:
             assert store.copy_to(store.device).options() == store.options(), "a copy has other options"
 
     def _with_each_option(self) -> Iterator[tuple[dict[str, Any], Store]]:
-        """Yield a store with the options of this test, and one with each value of ``knobs`` that goes with them."""
+        """Yield ``(given, store)``: {} and a store as configured, then each value of ``knobs`` that is valid here."""
         kind = "cpu" if "cpu" in self.backend.devices else "cuda"
         if kind == "cuda" and no_cuda():
             pytest.skip("there is no CUDA device")
@@ -226,7 +226,7 @@ class StoreConformance:
             model.step(*step)
 
     def test_random_operations(self, device_kind: str, weight_dtype: str | None) -> None:
-        """So do random sequences of operations; a failure is reported with the shortest sequence that shows it."""
+        """Random sequences of operations leave the store equal to a table; a failure names the shortest sequence."""
         count = settings().max_examples if self.examples is None else self.examples
         integral = weight_dtype is not None and np.dtype(weight_dtype).kind in "iu"
 
@@ -242,7 +242,7 @@ class StoreConformance:
         )
 
     def test_shrinks_again(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``resize`` takes vertices without edges back, once and again, and the store goes on as without them."""
+        """``resize`` removes vertices without edges, repeatedly, and later operations of the store are right."""
         model, rng = self.modelled(self.build(40, device_kind, weight_dtype)), np.random.default_rng(9)
         model.step("insert", 300, 40, 1, 1)
         for round_, more in enumerate((1, 300, 5000)):
@@ -289,7 +289,7 @@ class StoreConformance:
         model.verify(rng)
 
     def test_guard(self, device_kind: str, weight_dtype: str | None) -> None:
-        """A guard that is not zero holds every change back."""
+        """``insert`` and ``delete`` with a guard that is not zero report and change nothing; zero has no effect."""
         if not self.backend.guarded:
             pytest.skip(f"{self.backend.name} takes no guard: the graph checks every batch before it")
         model, rng = self.modelled(self.build(4, device_kind, weight_dtype)), np.random.default_rng(7)
@@ -310,11 +310,11 @@ class StoreConformance:
         store.check()
 
     def test_changes_that_are_dropped(self, device_kind: str, weight_dtype: str | None) -> None:
-        """What ``apply()`` prepares changes nothing until it is carried out."""
+        """A change that ``apply()`` prepares, and that is never carried out, leaves the store as it was."""
         wholes.whole_changes(self.with_apply(device_kind, weight_dtype), wholes.TWO_SIDED, dropped=True)
 
     def test_changes_as_a_whole(self, device_kind: str, weight_dtype: str | None) -> None:
-        """What ``apply()`` prepares is carried out as ``delete()`` or ``insert()`` would, and says what it did."""
+        """A change that ``apply()`` prepares acts as ``delete()`` or ``insert()``, and reports the same outcome."""
         wholes.whole_changes(self.with_apply(device_kind, weight_dtype), wholes.ONE_SIDED)
 
     def test_replacements_as_a_whole(self, device_kind: str, weight_dtype: str | None) -> None:
@@ -328,7 +328,7 @@ class StoreConformance:
         return self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype))
 
     def test_unchecked_queries(self, device_kind: str, weight_dtype: str | None) -> None:
-        """``query()`` answers as ``find()`` does, or not at all."""
+        """``query()`` of an unvalidated batch answers as ``find()`` does, or returns None."""
         if self.backend.query is Store.query:
             pytest.skip(f"{self.backend.name} has no query()")
         wholes.unchecked_queries(self.modelled(self.build(wholes.NUM_VERTICES, device_kind, weight_dtype)))
@@ -387,7 +387,7 @@ class StoreConformance:
         scale.batch_sizes(self.modelled(self.build(scale.FEW_VERTICES, device_kind, weight_dtype)))
 
     def test_large_batches(self, device_kind: str, weight_dtype: str | None) -> None:
-        """So are those of batches of 40,000 and 70,000 edges with duplicates, on 70,000 vertices."""
+        """In batches of 40,000 and 70,000 edges with duplicates, on 70,000 vertices, all statuses are right."""
         scale.large_batches(self.modelled(self.build(scale.MANY_VERTICES, device_kind, weight_dtype)))
 
     def test_one_edge_at_a_time(self, device_kind: str, weight_dtype: str | None) -> None:
@@ -418,11 +418,11 @@ class StoreConformance:
         assert allocated[-1] <= max(allocated[:3]), f"memory() goes up: {allocated}"
 
     def test_repeated_batches_after_mark(self, device_kind: str, weight_dtype: str | None) -> None:
-        """Nor does remembering what was inserted since ``mark()``."""
+        """After ``mark()`` the same batches over and over do not take more and more memory."""
         memory.repeated_batches(self.limited(device_kind, weight_dtype))
 
     def test_memory_goes_with_the_store(self, device_kind: str) -> None:
-        """A store that is not referenced is gone at once, with its memory, without a collection of garbage."""
+        """The memory of a store is free once nothing refers to the store, without a garbage collection."""
         store = self.build(300, device_kind)
         src, dst = (store.device.xp.arange(300, dtype=np.uint32) for _ in range(2))
         collecting = gc.isenabled()
@@ -452,17 +452,17 @@ class StoreConformance:
 
     @pytest.mark.parametrize("operation", memory.OPERATIONS)
     def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None, operation: str) -> None:
-        """So do ``resize``, ``reserve``, ``mark``, ``compact``, ``copy_to`` and ``delete_vertices``."""
+        """At the memory limit every other operation works and stays below it, or fails and changes nothing."""
         self.skip_unless_limited("batches", operation)
         memory.operation_at_the_limit(self.limited(device_kind, weight_dtype), operation)
 
     def test_reserve(self, device_kind: str) -> None:
-        """What ``reserve()`` accepted below the limit goes in, wherever it goes, with a mark or without."""
+        """After ``reserve(k)`` below the limit any k edges can be inserted, with a mark or without."""
         self.skip_unless_limited("batches", "reserve", "reserved")
         memory.reserve_keeps_its_promise(self.limited(device_kind, self.weight_dtypes[0]))
 
     def test_peak_is_below_the_limit(self, weight_dtype: str | None) -> None:
-        """During every operation ``memory_limit`` bounds what is held, both copies while arrays grow included (CPU)."""
+        """During every operation ``memory_limit`` bounds the memory held, also while arrays are copied to grow."""
         self.skip_unless_limited("batches", "peak")
         self.skip_unless_traced()
         limit = self.limit()

@@ -75,7 +75,7 @@ def captured(action: Callable[[], Any], device: Device) -> Any:
 
 
 def _abandon(cupy: Any, stream: Any) -> None:
-    """End a capture that a forbidden call has made invalid; ending it raises the error that is on its way already."""
+    """End the capture of ``stream``, which a forbidden call has made invalid; ignore the error that this raises."""
     try:
         stream.end_capture()
     except cupy.cuda.runtime.CUDARuntimeError:
@@ -83,7 +83,7 @@ def _abandon(cupy: Any, stream: Any) -> None:
 
 
 def _waiting_functions() -> Iterator[tuple[Any, str, Callable[..., bool]]]:
-    """Yield ``(owner, name, whether a call with these arguments waits)``."""
+    """Yield ``(owner, name, waits)``; ``waits`` takes the arguments of a call, and returns whether the call waits."""
     import cupy
 
     for name in READS:
@@ -102,7 +102,7 @@ def _always(*args: Any, **kwargs: Any) -> bool:
 
 
 def _on_device(array: Any, *args: Any, **kwargs: Any) -> bool:
-    """Return whether reading ``array`` waits: one without bytes is not copied."""
+    """Return whether a method that reads ``array`` waits for the device: not if it is empty or ``blocking=False``."""
     return array.nbytes > 0 and kwargs.get("blocking", True)
 
 

@@ -29,7 +29,7 @@ class Groups(NamedTuple):
 
 
 def group(src: np.ndarray, dst: np.ndarray) -> Groups:
-    """Return the distinct edges of a batch (``uint32[n]`` twice)."""
+    """Return the distinct edges of a batch, ``src`` and ``dst``: ``uint32[n]``."""
     keys, member = np.unique(edge_keys(src, dst), return_inverse=True)
     last = np.zeros(len(keys), np.int64)
     np.maximum.at(last, member, np.arange(len(member)))
@@ -61,7 +61,7 @@ class EdgeTable:
         return self.select(np.arange(len(self.keys)))
 
     def select(self, which: np.ndarray) -> EdgeTable:
-        """Return the edges under a mask, or at ascending positions."""
+        """Return a new table of the edges that ``which`` selects: a mask, or ascending positions."""
         table = EdgeTable()
         table.keys = self.keys[which]
         table.weight = None if self.weight is None else self.weight[which]
@@ -84,7 +84,7 @@ class EdgeTable:
         return at, here
 
     def contains(self, keys: np.ndarray) -> np.ndarray:
-        """Return which of the keys are here, ``bool[n]``."""
+        """Return which of ``keys``, ``uint64[n]``, are in the table: ``bool[n]``."""
         return self.locate(keys)[1]
 
     def expected(self, batch: Groups, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,7 +104,7 @@ class EdgeTable:
         return status, last[differ], self.weight[at[differ]]
 
     def insert(self, batch: Groups, weight: np.ndarray | None) -> None:
-        """Insert the edges of a batch; the last duplicate gives the weight."""
+        """Insert the edges of a batch in place; ``weight``: ``[n]``, of which the last duplicate of an edge counts."""
         at, here = self.locate(batch.keys)
         keys = np.concatenate([self.keys, batch.keys[~here]])
         order = np.argsort(keys, kind="stable")
@@ -114,7 +114,7 @@ class EdgeTable:
             self.weight = np.concatenate([self.weight, weight[batch.last[~here]]])[order]
 
     def remove(self, keys: np.ndarray) -> np.ndarray:
-        """Remove the edges of these keys; return the keys that were here."""
+        """Remove the edges with these ``keys`` in place; return those of ``keys`` that were stored."""
         at, here = self.locate(keys)
         kept = np.ones(len(self.keys), bool)
         kept[at[here]] = False
@@ -123,7 +123,7 @@ class EdgeTable:
         return keys[here]
 
     def of_sources(self, vertices: np.ndarray) -> np.ndarray:
-        """Return the keys of the edges out of ``vertices``."""
+        """Return the keys of the edges whose source is in ``vertices``."""
         return self.keys[np.isin(self.keys >> np.uint64(32), vertices)]
 
     def slices(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -136,7 +136,7 @@ class EdgeTable:
 
 
 def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device) -> None:
-    """Compare edges on a device, in any order, with a table."""
+    """Raise ``AssertionError`` unless ``edges`` on ``device``, in any order, equal ``wanted``; ``what`` names them."""
     src, dst = device.to_numpy(edges.src), device.to_numpy(edges.dst)
     assert src.dtype == dst.dtype == np.uint32, f"{what}: ids are {src.dtype} and {dst.dtype}, not uint32"
     assert src.shape == dst.shape, f"{what}: {src.shape} sources, {dst.shape} destinations"
@@ -162,7 +162,7 @@ def compare_edges(what: str, edges: EdgeList, wanted: EdgeTable, device: Device)
 def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> None:
     """Raise ``AssertionError`` unless two arrays of one value per edge are equal bit for bit.
 
-    The message says ``what`` differs, and names the first wrong one of the edges ``keys``.
+    The message says ``what`` differs, and names the first edge, by ``keys``, where ``got`` is not ``wanted``.
     """
     wrong = np.flatnonzero(bits(got) != bits(wanted))
     if len(wrong):
@@ -173,6 +173,6 @@ def agree(what: str, keys: np.ndarray, got: np.ndarray, wanted: np.ndarray) -> N
 
 
 def some(keys: np.ndarray) -> str:
-    """Return the first edges of these keys in words."""
+    """Return the ends of the first five edges of ``keys`` as text."""
     src, dst = (part[:5].tolist() for part in ends_of(keys))
     return " ".join(map(str, zip(src, dst, strict=True))) + (" ..." if len(keys) > 5 else "")

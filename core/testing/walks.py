@@ -13,7 +13,7 @@ from suricate.base.types import TOMBSTONE, EdgeList, StoreView
 
 
 def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
-    """Return ``weight`` of the cursor of ``view``; one that says 0 if there are no weights."""
+    """Return the function ``weight(g, slot)`` of the cursor of ``view``; if there are no weights, it returns 0."""
     from numba import njit
 
     @njit
@@ -24,7 +24,7 @@ def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
 
 
 def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
-    """Compile a walk over ``view`` that uses every cursor function; see the body for what it fills in."""
+    """Compile a walk over ``view`` that uses every cursor function except those for inserted edges; return it."""
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
@@ -35,7 +35,15 @@ def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
 
     @kernel
     def walk(g, num_vertices, degrees, src, dst, weights, absent_src, absent_dst):
-        """Write degrees and edges; return (edges seen, wrong answers of find)."""
+        """Walk all edges; write the results in place, and return (edges seen, wrong answers of ``find``).
+
+        Args:
+            g: the arrays of the view.
+            num_vertices: number of vertices of the view.
+            degrees: ``int64[num_vertices]``, gets the degrees.
+            src, dst, weights: ``[m]``, get the edges; those beyond the length are counted only.
+            absent_src, absent_dst: ``uint32[k]``, edges that ``find`` must not find.
+        """
         count, wrong = 0, 0
         for u in range(num_vertices):
             degrees[u] = degree(g, u)
@@ -70,7 +78,7 @@ def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
 
 
 def updated_walker(view: StoreView) -> Callable[..., int]:
-    """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``."""
+    """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``; return it."""
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
@@ -80,7 +88,11 @@ def updated_walker(view: StoreView) -> Callable[..., int]:
 
     @kernel
     def walk(g, num_vertices, src, dst, weights):
-        """Write the edges that a cursor walks; return their number."""
+        """Write edges inserted since the mark to ``src``, ``dst``, ``weights`` in place; return their number.
+
+        ``g``: the arrays of the view. Sources from ``num_vertices`` on are left out; edges beyond ``len(src)`` are
+        counted only.
+        """
         count = 0
         for i in range(updated_count(g)):
             c = updated_segment(g, i)
@@ -100,7 +112,10 @@ _updated_walkers: dict[tuple[str, type, np.dtype | None, str], Callable[..., int
 
 
 def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndarray]) -> tuple[EdgeList, np.ndarray]:
-    """Return the edges and degrees that a CPU view's cursor yields; ``find`` must agree and not find ``absent``."""
+    """Return the edges and ``int64`` degrees that the cursor of a CPU view yields.
+
+    Asserts that it yields ``num_edges`` edges, and that ``find`` finds them and none of ``absent``, ``(src, dst)``.
+    """
     which = (view.cursor, type(view.data), view.weight_dtype)
     if which not in _walkers:
         _walkers[which] = walker(view)

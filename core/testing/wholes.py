@@ -20,7 +20,13 @@ TWO_SIDED = ((1, 1), (30, 50), (2000, 3000))
 
 
 def whole_changes(model: ModelledStore, sizes: Iterable[tuple[int, int]], *, dropped: bool = False) -> None:
-    """Offer changes, valid and invalid, to a store of ``NUM_VERTICES`` vertices, and carry them out or drop them."""
+    """Offer valid and invalid changes to a store of ``NUM_VERTICES`` vertices by ``apply()``, and compare.
+
+    Args:
+        model: the store, empty.
+        sizes: ``(edges to delete, edges to insert)`` of each change.
+        dropped: whether to drop the changes that ``apply()`` prepares, or carry them out.
+    """
     rng, n = np.random.default_rng(31), model.store.num_vertices
     src, dst = rng.integers(0, n, (2, 400)).astype(np.uint32)
     model.insert(src, dst, weights_for(model, rng, 400))
@@ -42,7 +48,10 @@ def whole_changes(model: ModelledStore, sizes: Iterable[tuple[int, int]], *, dro
 
 
 def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | None) -> Iterator[tuple[Any, bool]]:
-    """Yield a change in every form in which a graph offers it, and whether it is valid."""
+    """Yield ``(batches, valid)`` for each form in which a graph offers a change.
+
+    ``batches``: the batch of the edges ``removed`` and that of the edges ``added``, None where there are none.
+    """
     yield [None if part is None else HostBatch(part) for part in (removed, added)], True
     if not model.device.is_cuda:
         return
@@ -57,7 +66,7 @@ def _offers(model: ModelledStore, removed: EdgeList | None, added: EdgeList | No
 
 
 def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tuple[Any, Any, Any] | None:
-    """Return edges as a caller may give them, on the device; if they are not valid, the last destination is no id."""
+    """Return ``edges`` as ``(src, dst, weight)`` on the device; unless ``valid`` the last destination is no id."""
     if edges is None:
         return None
     dst = edges.dst.astype(np.int64)
@@ -68,7 +77,7 @@ def _given(model: ModelledStore, edges: EdgeList | None, *, valid: bool) -> tupl
 
 
 def unchecked_queries(model: ModelledStore) -> None:
-    """Look up edges of unvalidated batches, in arrays on the host and on the device."""
+    """Compare ``query()`` of unvalidated batches, on the host and on the device, with ``find()``."""
     rng, store, to_numpy = np.random.default_rng(32), model.store, model.device.to_numpy
     src, dst = rng.integers(0, store.num_vertices, (2, 400)).astype(np.uint32)
     model.insert(src, dst, weights_for(model, rng, 400))

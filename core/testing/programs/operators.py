@@ -27,59 +27,59 @@ F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u
 
 
 def scaled(u, v, w, x, factor):
-    """Return a float that depends on the weight."""
+    """Return a float: the weight ``w`` times ``x`` at the destination times ``factor``."""
     return w * x[v] * factor
 
 
 def plus(u, v, w, x, step):
-    """Return a value of the type of the array."""
+    """Return ``x`` at the source plus ``step``, in the dtype of ``x``."""
     return x[u] + step
 
 
 def above(v, x, limit):
-    """Return whether a value is above a limit."""
+    """Return whether ``x`` at vertex ``v`` is above ``limit``."""
     return x[v] > limit
 
 
 def at(i, v, x, limit):
-    """Return what depends on a position."""
+    """Return whether ``x`` at vertex ``v`` is above its position ``i`` plus ``limit``."""
     return x[v] > i + limit
 
 
 def grew(v, value, x, factor):
-    """Store the reduced value."""
+    """Store the reduced ``value`` of vertex ``v`` in ``x`` in place; return whether it is above ``factor``."""
     x[v] = value
     return value > factor
 
 
 def nearest(u, v, w, x, factor):
-    """Return a word of two fields."""
+    """Return a word of two fields: a distance, ``x`` at ``u`` plus the weighted ``factor``, and ``u``."""
     return x[u] + w * factor, u
 
 
 def nearest_hops(u, v, w, x, factor):
-    """Return a word of three fields."""
+    """Return a word of three fields: a distance, ``x`` at ``u`` plus the weighted ``factor``, ``v`` and ``u``."""
     return x[u] + w * factor, v, u
 
 
 def from_source(u, v, w, x, factor, total):
-    """Return a value of the neighbour."""
+    """Return ``x`` at the source times the weight; ``factor`` and ``total`` are not used."""
     return w * x[u]
 
 
 def relax(v, value, x, factor, total):
-    """Write the size of a value; activate the neighbours if it is large."""
+    """Add the reduced ``value`` to the scalar ``total``; return 3 (active, wake neighbours) above ``factor`` or 0."""
     total.add(value)
     return 3 if value > factor else 0
 
 
 def publish(v, x, factor, total):
-    """Store something."""
+    """Set ``x`` at vertex ``v`` to ``factor`` in place."""
     x[v] = factor
 
 
 def adds(i, u, v, w, x, factor):
-    """Add to the value of a neighbour."""
+    """Add ``factor`` and the position ``i`` to ``x`` at the destination in place."""
     x[v] += factor + i
 
 
@@ -99,7 +99,17 @@ def call_of(
     then: Callable[..., Any] | None = None,
     role: str = "edge",
 ) -> Call:
-    """Return a call of ``fn`` with an array of ``dtype`` and a number."""
+    """Return a call of ``fn`` with two arguments, an empty array of ``dtype`` and the number 1.
+
+    Args:
+        fn: the function.
+        dtype: type of the array and of the reduced value.
+        leading: names of the parameters of ``fn`` before the arguments.
+        weight_dtype: type of the weights; None: unweighted.
+        reduce: how values are reduced.
+        then: the function called with every reduced value.
+        role: the role of ``fn``: "edge" or "effect".
+    """
     arguments = (argument_of(np.empty(0, dtype)), argument_of(1))
     function = compile_function(fn, arguments, weight_dtype=weight_dtype, leading=leading, role=role)
     epilogue = then and compile_function(

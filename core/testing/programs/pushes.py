@@ -21,37 +21,37 @@ F32, F64, I32, U32, I64, U64 = (np.dtype(name) for name in ("f4", "f8", "i4", "u
 
 
 def plus(u, v, w, x, step):
-    """Return a value of the type of the array."""
+    """Return ``x`` at the source plus ``step``, in the dtype of ``x``."""
     return x[u] + step
 
 
 def joins(v, step, x, limit):
-    """Return whether a vertex joins the next frontier."""
+    """Return whether vertex ``v`` joins the next frontier: ``x`` at ``v`` is above ``step + limit``."""
     return x[v] > step + limit
 
 
 def farther(u, v, w, words):
-    """Offer a distance and a parent."""
+    """Return the offer of ``u`` to ``v``: a distance, and ``u`` as parent; ``words`` has both per vertex."""
     return words.distance[u] + w, u
 
 
 def unreached(v, words):
-    """Return the word of a vertex that nothing reaches."""
+    """Return the fields of the word of a vertex that no offer reaches."""
     return EMPTY, EMPTY
 
 
 def farther_by_hops(u, v, w, words):
-    """Offer a distance, a number of hops and a parent."""
+    """Return the offer of ``u`` to ``v``: a distance, a number of hops, and ``u`` as parent."""
     return words.distance[u] + w, words.hops[u] + 1, u
 
 
 def unreached_by_hops(v, words):
-    """Return the word of a vertex that nothing reaches."""
+    """Return the three fields of the word of a vertex that no offer reaches."""
     return EMPTY, EMPTY, EMPTY
 
 
 def programs(walk: Walk, view: StoreView) -> list[Program]:
-    """Return some of every template."""
+    """Return some programs of ``advance.cu`` and ``propagate.cu`` over ``view``; ``walk``: its walk for kernels."""
     by_hops = call_by_hops(view)
     return [
         *(_push(walk, view, "advance.cu", "min", dtype) for dtype in (F32, F64, I32, U32, I64, U64)),
@@ -70,12 +70,12 @@ def programs(walk: Walk, view: StoreView) -> list[Program]:
 
 
 def call_by_distance(view: StoreView) -> Call:
-    """Return a call of offers of a distance and a parent."""
+    """Return a call whose offers are words of a distance and a parent, of the weight dtype of ``view``."""
     return _words_call(view, layout_of((("distance", _distance(view)),), (("parent", "uint32"),)), farther, unreached)
 
 
 def call_by_hops(view: StoreView) -> Call:
-    """Return a call of offers of a distance, a number of hops and a parent."""
+    """Return a call whose offers are words of a distance, a number of hops and a parent."""
     words = layout_of((("distance", _distance(view)), ("hops", "uint32")), (("parent", "uint32"),))
     return _words_call(view, words, farther_by_hops, unreached_by_hops)
 
@@ -91,7 +91,7 @@ def _push(walk: Walk, view: StoreView, template: str, reduce: str, dtype: np.dty
 
 
 def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
-    """Return a propagation with everything that there is besides words."""
+    """Return a program of a propagation of ``dtype`` with layers, over both views and with a function ``then``."""
     function = compile_function(plus, _arguments(dtype), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(dtype), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
@@ -101,7 +101,7 @@ def _by_layer(walk: Walk, view: StoreView, dtype: np.dtype) -> Program:
 
 
 def _once(walk: Walk, view: StoreView) -> Program:
-    """Return a propagation with a second phase that may pull."""
+    """Return a program of a propagation with a function ``then`` that may pull."""
     function = compile_function(plus, _arguments(U32), weight_dtype=view.weight_dtype, leading=EDGE)
     then = compile_function(
         joins, _arguments(U32), weight_dtype=view.weight_dtype, leading=("v", "step"), role="vertex"
