@@ -42,18 +42,32 @@ def paths_through(u, v, w, paths, level):
 
 
 def reached(v, step, paths, level):
-    """Note the level of ``v``, the number of this step, and continue from it."""
+    """Store ``step`` as the ``level`` of ``v``, in place; return True: the search continues from ``v``."""
     level[v] = step
     return True
 
 
 def credit_from(u, v, w, paths, level, credit):
-    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number overflows."""
+    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number overflows.
+
+    ``paths`` (``float64[n]``) are numbers of shortest paths, ``level`` (``uint32[n]``) steps from the source; the
+    credit is 0 if ``v`` is not one level below ``u``.
+    """
     return paths[u] / paths[v] * (1 + credit[v]) + 0.0 * paths[v] if level[v] == level[u] + 1 else 0.0
 
 
 def collect(v, level, credit, count, total, overflows, source):
-    """Add the credit of a search, if no number of paths overflowed: if one did, the credit of the source is NaN."""
+    """Add what one search has found at ``v`` to the sums over all sources, in place.
+
+    Args:
+        v: a vertex.
+        level: ``uint32[n]``, steps from the source, or ``UNREACHED``.
+        credit: ``float64[n]``; NaN at the source if a number of paths overflowed.
+        count: ``int64[n]``, raised by 1 if ``v`` was reached.
+        total: ``float64[n]``, to which the credit is added, except at the source and after an overflow.
+        overflows: ``uint32[n]``, set to 1 at the source after an overflow.
+        source: the source of the search.
+    """
     if level[v] != UNREACHED:
         count[v] = count[v] + 1
     if credit[source] == credit[source]:
@@ -66,7 +80,10 @@ def collect(v, level, credit, count, total, overflows, source):
 def collect_on_host(
     level: np.ndarray, credit: np.ndarray, count: np.ndarray, total: np.ndarray, overflows: np.ndarray, source: int
 ) -> None:
-    """Do what ``collect`` does, for all vertices; changes the credit of the source."""
+    """Do what :func:`collect` does, for all vertices at once; also set the credit of the source to 0, in place.
+
+    The parameters are those of :func:`collect`; ``count``, ``total`` and ``overflows`` are changed in place.
+    """
     count += level != UNREACHED
     if math.isnan(credit[source]):
         overflows[source] = 1
@@ -79,12 +96,19 @@ def collect_on_host(
 
 
 def power_of(u, v, w, part, power, level):
-    """Return the exponent of ``u``'s number of paths, if they continue to ``v``; the largest is that of the sum."""
+    """Return ``power[u]``, the exponent of ``u``'s number of paths, if ``level`` says that they continue to ``v``.
+
+    Otherwise -inf. The largest of these exponents becomes that of ``v``. ``part`` is not read.
+    """
     return power[u] if level[v] == level[u] + 1 else -math.inf
 
 
 def part_of(u, v, w, part, power, level):
-    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to the power of ``v``."""
+    """Return the number of shortest paths that reach ``v`` by this edge, divided by 2 to ``power[v]``.
+
+    ``part`` and ``power`` are the factors and exponents of the numbers of paths; 0 if ``v`` is not one ``level`` below
+    ``u``.
+    """
     return part[u] * math.exp2(power[u] - power[v]) if level[v] == level[u] + 1 else 0.0
 
 
@@ -96,7 +120,7 @@ def normalise(v, part, power):
 
 
 def scaled_credit_from(u, v, w, part, power, level, credit):
-    """Return what ``credit_from`` does, with numbers of paths as factor ``part`` times two to the ``power``."""
+    """Return what :func:`credit_from` does, for numbers of paths ``part * 2 ** power``, which do not overflow."""
     if level[v] != level[u] + 1:
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
@@ -235,7 +259,7 @@ class Betweenness(Algorithm):
         return {"k": 16}
 
     def traffic(self, graph: Graph) -> int:
-        """Return the bytes of the searches, and of the way back, which also reads and writes paths and credits."""
+        """Return the bytes of the searches and of summing the credits, which also reads and writes numbers of paths."""
         pushes, visits = int((self._count * graph.degrees()).sum()), int(self._count.sum())
         return 2 * search_bytes(pushes, visits) + 4 * visits * PATH_BYTES
 
@@ -243,7 +267,11 @@ class Betweenness(Algorithm):
 def _reference_credits(
     src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, num_vertices: int, sources: list[int]
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Yield each source with the mask of what it reaches, and the credits; ``weight`` None: by the number of edges."""
+    """Yield each of ``sources`` with the mask of what it reaches, and the credits, ``float64[num_vertices]``.
+
+    ``src`` and ``dst`` are the ends of the arcs. Shortest paths are those by ``weight``, or if it is None by the number
+    of edges.
+    """
     from scipy.sparse import csgraph
 
     matrix = adjacency(src, dst, weight, num_vertices)
@@ -271,7 +299,11 @@ def _reference_credits(
 
 
 def _scaled_paths(graph: Graph, layers: Layers, level: Array) -> tuple[Array, Array]:
-    """Count the shortest paths to all vertices of ``layers``, as factors and powers of 2; waits once per layer."""
+    """Return the numbers of shortest paths as factors ``part`` and exponents ``power`` of 2, both ``float64[n]``.
+
+    ``layers`` are the layers of the search in ``graph``, ``level`` the number of the layer of each vertex. Waits once
+    per layer.
+    """
     xp, n = graph.device.xp, graph.num_vertices
     part, power = xp.zeros(n), xp.full(n, -math.inf)
     first = layers[0].astype(np.int64)
@@ -290,8 +322,9 @@ def scales(
 ) -> Array | float:
     """Return NetworkX's scaling factors of the sums of credits, ``float64[num_vertices]`` or one number.
 
-    The parameters are those of :class:`Betweenness`, and the number of live vertices. Without endpoints, pairs with
-    the vertex itself as source do not count, so a sampled vertex has one source fewer.
+    ``num_live`` is the number of live vertices, ``sources`` the ids that were searched from; ``normalized`` and
+    ``endpoints`` are those of :class:`Betweenness`. Without endpoints, pairs with the vertex itself as source do not
+    count: the factor of a sampled vertex is for one source fewer.
     """
     others = num_live if endpoints else num_live - 1
     if others < 2:

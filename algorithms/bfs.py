@@ -46,19 +46,19 @@ class BFSResult(NamedTuple):
 
 
 def one_further(u, v, w, words, source):
-    """Offer ``v`` the level of ``u`` plus 1, with ``u`` as parent."""
+    """Return the offer of ``u`` to ``v``: the level of ``u`` in ``words`` plus 1, and ``u`` as parent."""
     return words.level[u] + 1, u
 
 
 def unreached(v, words, source):
-    """Start with level 0 at the source, unreached elsewhere."""
+    """Return the first level and parent of ``v``: 0 and itself at ``source``, elsewhere ``EMPTY`` (unreached)."""
     if v == source:
         return 0, v
     return EMPTY, EMPTY
 
 
 def unreached_from_several(v, words, sources):
-    """Start with level 0 where the mask of sources says so, unreached elsewhere."""
+    """Return the first level and parent of ``v``: 0 and itself where the mask ``sources`` is set, else ``EMPTY``."""
     if sources[v] != 0:
         return 0, v
     return EMPTY, EMPTY

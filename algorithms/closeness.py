@@ -34,12 +34,12 @@ UNREACHED = 0xFFFFFFFF
 
 
 def one_further(u, v, w, level, count, total):
-    """Offer ``v`` the level of ``u`` plus 1."""
+    """Return the level that ``u`` offers to ``v``: ``level[u]`` plus 1."""
     return level[u] + 1
 
 
 def reached(v, step, level, count, total):
-    """Count a source that reaches ``v``, and add its number of steps."""
+    """Add 1 to ``count[v]``, the sources that reach ``v``, and ``step``, the distance, to ``total[v]``; return True."""
     count[v] = count[v] + 1
     total[v] = total[v] + step
     return True
@@ -93,7 +93,10 @@ class Closeness(Algorithm):
         self._closeness = closeness(xp, self._count, total, len(sources), graph.num_live, self.wf_improved)
 
     def _sum_levels(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add up the number of edges from each source."""
+        """Add to ``total``, in place, the number of edges from each of ``sources`` to each vertex that it reaches.
+
+        Sets ``_count``, the number of sources that reach each vertex.
+        """
         n, xp = graph.num_vertices, graph.device.xp
         level = xp.empty(n, np.uint32)
         self._count = xp.bincount(xp.asarray(sources, np.int64), minlength=n)
@@ -104,7 +107,10 @@ class Closeness(Algorithm):
             propagate(graph, [source], one_further, level, args=arguments, then=reached, once="equal")
 
     def _sum_distances(self, graph: Graph, sources: list[int], total: Array) -> None:
-        """Add up the distances by weight from each source."""
+        """Add to ``total``, in place, the distance by weight from each of ``sources`` to each vertex that it reaches.
+
+        Sets ``_count``, the number of sources that reach each vertex.
+        """
         demand_weights(graph, "closeness", positive=False)
         xp = graph.device.xp
         self._count = xp.zeros(graph.num_vertices, np.int64)
@@ -159,7 +165,11 @@ class Closeness(Algorithm):
 
 
 def closeness(xp: Any, count: Array, total: Array, num_sources: int, num_live: int, wf_improved: bool) -> Array:
-    """Return closeness from the number of sources that reach each vertex, and the sum of their distances to it."""
+    """Return the closeness of all vertices, ``float64[n]``.
+
+    ``count`` is the number of the ``num_sources`` sources that reach each vertex, ``total`` the sum of their distances
+    to it, ``num_live`` the number of live vertices; ``wf_improved`` is that of :class:`Closeness`.
+    """
     scale = num_live / max(num_sources, 1)
     with np.errstate(over="ignore"):
         others, distance = xp.maximum(count * scale - 1, 0), total * scale

@@ -49,29 +49,34 @@ GOLDEN, LOW = 0x9E3779B9, 0xFFFFFFFF  #: spreads the tries of a vertex over its 
 
 
 def seen(colour, window):
-    """Return the bit of a colour in the window, 0 outside of it."""
+    """Return the bit of ``colour`` in the window that begins at colour ``window``, 0 outside of it."""
     return 1 << (colour - window) if window <= colour < window + WINDOW else 0
 
 
 def exponent(number):
-    """Return the position of the highest bit of an integer above 0, of one below 2**53 or of a power of two."""
+    """Return the position of the highest bit of ``number``, an integer from 1 to 2**53 - 1 or a power of two."""
     return (np.float64(number).view(np.int64) >> 52) - 1023
 
 
 def first_free(taken):
-    """Return the position of the lowest bit that is not set."""
+    """Return the position of the lowest bit of ``taken`` that is not set."""
     return exponent(~taken & (taken + 1))
 
 
 def unknown(v, degree, key):
-    """Return the word of a vertex without a colour; of two words of one colour the smaller one keeps it."""
+    """Return the word of ``v`` without a colour, for its ``degree`` and the hash ``key`` (``int64``).
+
+    The bits from ``ORDER`` on are the colour, the lower ones the order: of two neighbours with one colour the vertex
+    with the smaller word keeps it.
+    """
     return NONE << ORDER | 31 - exponent(max(np.int64(degree), 1)) << 32 | mixed(v, key)
 
 
 def undecided(v, word, tries, degree, key, bound):
-    """Return whether ``v`` has no colour, or one that is not examined yet, and its degree is at least the bound.
+    """Return whether ``v`` has no colour, or one that is not examined yet, and its degree is at least ``bound``.
 
-    At first, when its word is 0, it is given one without a colour.
+    A ``word`` of 0, as at the start, is replaced in place by the one without a colour. ``tries[v]`` is above 0 while
+    the colour of ``v`` is not examined.
     """
     if word[v] == 0:
         word[v] = unknown(v, degree[v], key)
@@ -88,20 +93,25 @@ def taken_at(u, v, w, word, window, *others):
 
 
 def rivals(degree, tries):
-    """Return an estimate of how many neighbours are still undecided."""
+    """Return an estimate of how many of ``degree`` neighbours are still undecided after ``tries`` attempts."""
     return 2 * np.float64(degree) / (2 + np.float64(tries))
 
 
 def widest(degree, tries):
-    """Return the last bit of its window (of ``WINDOW`` colours) from which a vertex may search for a free colour.
+    """Return the last bit of the window (of ``WINDOW`` colours) from which a vertex may search for a free colour.
 
-    Powers of two divide exactly, so both devices round alike, with fused multiplications and without.
+    It grows with ``degree`` and falls with ``tries``. Powers of two divide exactly, so both devices round alike, with
+    fused multiplications and without.
     """
     return min(int(np.sqrt(rivals(degree, tries) / 2) + rivals(degree, tries) / 128), WINDOW - 1)
 
 
 def speculate(v, found, word, window, tries, chosen, following, key, degree):
-    """Keep the colour, take a free one of the window at random, or try the next window in the next round."""
+    """Keep the colour of ``v``, take a free one of the window at random, or try the next window in the next round.
+
+    ``found`` are the taken bits of the window, and ``CLASH``. Writes the colour to ``chosen``, the first colour of the
+    next window to ``following``, and the number of attempts to ``tries``. Returns ``STAY`` unless the colour was kept.
+    """
     chosen[v] = word[v] >> ORDER
     following[v] = window[v]
     if chosen[v] != NONE and not found & CLASH:
@@ -121,13 +131,17 @@ def speculate(v, found, word, window, tries, chosen, following, key, degree):
 
 
 def publish_try(v, word, window, tries, chosen, following, key, degree):
-    """Copy the colour and window that ``v`` chose to ``word`` and ``window``, which its neighbours read."""
+    """Copy ``chosen[v]`` to the colour bits of ``word[v]``, and ``following[v]`` to ``window``, for the neighbours."""
     word[v] = np.int64(chosen[v]) << ORDER | word[v] & (1 << ORDER) - 1
     window[v] = following[v]
 
 
 def unpack(v, word, colour, degree):
-    """Store the colour; return whether it may be larger than the number of neighbours; a self-loop is none."""
+    """Store the colour bits of ``word[v]`` in ``colour``; return whether the colour must be examined again.
+
+    It is if it is above 0 and at least ``degree[v]``: it may then be larger than the number of neighbours, among which
+    a self-loop does not count.
+    """
     colour[v] = word[v] >> ORDER
     return colour[v] > 0 and colour[v] >= degree[v]
 
@@ -146,7 +160,12 @@ def taken_by(u, v, w, colour, window, moved, chosen, following, key):
 
 
 def choose(v, found, colour, window, moved, chosen, following, key):
-    """Keep the colour, take the first free one of the window, or try another window in the next round."""
+    """Keep the colour of ``v``, take the first free one of the window, or try another window in the next round.
+
+    ``found`` are the taken bits of the window, ``CLASH`` and ``MOVED`` (see :func:`taken_by`). Writes the colour to
+    ``chosen``, and the first colour of the next window to ``following``. Returns 0 if the colour is kept for good, else
+    ``STAY``.
+    """
     chosen[v] = colour[v]
     following[v] = 0
     if found & MOVED:
@@ -164,7 +183,10 @@ def choose(v, found, colour, window, moved, chosen, following, key):
 
 
 def publish(v, colour, window, moved, chosen, following, key):
-    """Copy the colour and window that ``v`` chose to the arrays its neighbours read; set ``moved``."""
+    """Copy ``chosen[v]`` to ``colour`` and ``following[v]`` to ``window``, which the neighbours read.
+
+    Sets ``moved[v]`` to 1 if the colour has changed, else to 0.
+    """
     moved[v] = 1 if chosen[v] != colour[v] else 0
     colour[v] = chosen[v]
     window[v] = following[v]

@@ -56,20 +56,40 @@ class DirectedTrianglesResult(NamedTuple):
 
 
 def count_opposite(i, u, v, x, near, arcs, counts):
-    """Count, at ``x``, the arcs of the pair that lies opposite to it."""
+    """Add to the count of corner ``x // 2`` the number of arcs ``arcs[i]`` between the other corners, in place.
+
+    ``u`` and ``v``, the ends of pair ``i``, and ``x`` are vertices of ``near``, the graph of neighbours of the module;
+    odd ``x`` are ignored.
+    """
     if x % 2 == 0:
         atomic.add(counts, x // 2, arcs[i])
 
 
 def count_triangles(i, u, v, x, near, arcs, counts):
-    """Count, at ``x``, the directed triangles with the pair that lies opposite to it."""
+    """Add to the count of corner ``x // 2`` the directed triangles with pair ``i``, which lies opposite to it.
+
+    ``u`` and ``v``, the ends of the pair, and ``x`` are vertices of ``near``, the graph of neighbours of the module;
+    odd ``x`` are ignored. ``arcs[i]`` is the number of arcs of the pair. Changes ``counts`` in place.
+    """
     if x % 2 == 0:
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
         atomic.add(counts, x // 2, ways)
 
 
 def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change the counts of opposite arcs at the corners of a triangle, once: at the first of its changed pairs."""
+    """Change the counts of opposite arcs at the three corners of a triangle, at the first of its changed pairs.
+
+    Args:
+        i: the number of the pair.
+        u: one end of the pair, as a vertex of ``near``.
+        v: the other end.
+        x: the third corner, as a vertex of ``near``; odd ones are ignored.
+        near: the graph of neighbours, see the module.
+        changed: the edge set of all changed pairs; a triangle counts only at the least of them.
+        arcs: ``int64[k]``, the number of arcs of each pair, negative to subtract.
+        sign: ``int64[k]``, the signs of ``arcs``.
+        counts: ``int64[n]``, changed in place.
+    """
     if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
         atomic.add(counts, x // 2, arcs[i])
         atomic.add(counts, u // 2, sign[i] * (2 if (v, x + 1) in near else 1))
@@ -77,7 +97,10 @@ def change_opposite(i, u, v, x, near, changed, arcs, sign, counts):
 
 
 def change_triangles(i, u, v, x, near, changed, arcs, sign, counts):
-    """Change the directed triangles at three corners, once: at the first of the changed pairs among them."""
+    """Change the directed triangles at three corners, in place, at the first of the changed pairs among them.
+
+    The parameters are those of :func:`change_opposite`; ``sign`` is not used.
+    """
     if x % 2 == 0 and not (x < v and (u, x) in changed) and not (x < u and (v, x) in changed):
         ways = arcs[i] * (2 if (u, x + 1) in near else 1) * (2 if (v, x + 1) in near else 1)
         atomic.add(counts, x // 2, ways)
@@ -159,7 +182,10 @@ class DirectedTriangles(Algorithm):
         intersect(self._near, None, low * 2, high * 2, change, args=args)
 
     def _follow(self, low: Array, high: Array, before: Array, after: Array) -> None:
-        """Bring the graph of neighbours up to date with pairs that had ``before`` arcs and have ``after``."""
+        """Bring the graph of neighbours, and the counts of arcs, up to date with changed pairs ``(low[i], high[i])``.
+
+        The pairs had ``before`` arcs (0 to 2) and have ``after``.
+        """
         near, xp = self._near, self._near.device.xp
         for least in (1, 2):
             gone, new = (before >= least) & (after < least), (before < least) & (after >= least)
@@ -227,7 +253,7 @@ class DirectedTriangles(Algorithm):
 
 
 def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield all pairs as :func:`_pairs_of` does; those of a graph of several processes in slices."""
+    """Yield all pairs of ``graph`` as :func:`_pairs_of` does; those of a graph of several processes in slices."""
     if graph.partition is None:
         yield _pairs_of(graph, *graph.edges()[:2])
         return
@@ -242,7 +268,11 @@ def _all_pairs(graph: Graph) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array]:
-    """Return the distinct pairs of the ends of arcs, the smaller id first, and how many arcs of the graph each has."""
+    """Return the distinct pairs of ends of the arcs ``src`` to ``dst``, and how many arcs of ``graph`` each has.
+
+    Three arrays: the smaller ids, the larger ids (``uint32[k]``), the numbers of arcs (``int64[k]``). Self-loops are
+    left out.
+    """
     xp = graph.device.xp
     proper = src != dst
     ends = src[proper].astype(np.uint64), dst[proper].astype(np.uint64)
@@ -252,24 +282,27 @@ def _pairs_of(graph: Graph, src: Array, dst: Array) -> tuple[Array, Array, Array
 
 
 def _held(graph: Graph, src: Array, dst: Array) -> Array:
-    """Return 1 for each of the edges that the graph has, else 0 (int64)."""
+    """Return 1 for each of the edges from ``src`` to ``dst`` that ``graph`` has, else 0, as ``int64[k]``."""
     return graph.has_edges(src, dst).astype(np.int64)
 
 
 def _both_ways(xp: Any, src: Array, dst: Array) -> tuple[Array, Array]:
-    """Return arcs, followed by the same in the other direction."""
+    """Return ``src`` and ``dst`` of arcs, followed by the same arcs in the other direction."""
     return xp.concatenate([src, dst]), xp.concatenate([dst, src])
 
 
 def _add_at(xp: Any, array: Array, at: Array, amounts: Array) -> None:
-    """Add integers at indices, which may repeat."""
+    """Add the integers ``amounts`` to ``array`` at the indices ``at``, which may repeat, in place."""
     places, which = xp.unique(at, return_inverse=True)
     sums = xp.bincount(which, weights=amounts.astype(np.float64), minlength=len(places))
     array[places] += sums.astype(np.int64)
 
 
 def _possible(definition: str, arcs: Array, mutual: Array) -> Array:
-    """Return what the triangles at a vertex are a share of, by its arcs and its neighbours by two arcs."""
+    """Return the number that the triangles at each vertex are divided by: the largest number possible.
+
+    ``arcs`` is the number of arcs of each vertex, ``mutual`` the number of its neighbours by two arcs.
+    """
     if definition == "ldbc":
         return (arcs - mutual) * (arcs - mutual - 1)
     return arcs * (arcs - 1) - 2 * mutual

@@ -36,13 +36,27 @@ LEAST = 1e-200  #: values below do not count as growing
 
 
 def measure(v, x, out, square, size):
-    """Sum the squares of ``out = A^T x``, to NaN if a score is negative, and those of ``x``."""
+    """Add to the scalars ``square`` and ``size`` the squares of ``out[v]`` and ``x[v]``; ``out`` is ``A^T x``.
+
+    ``square`` becomes NaN if a score is negative.
+    """
     square.add(out[v] * out[v] if out[v] >= 0 else math.nan)
     size.add(x[v] * x[v])
 
 
 def advance(v, x, kept, out, square, size, change, slack):
-    """Set ``x`` to ``(A^T + s) x``, scaled, and add to the square of the relative residual."""
+    """Set ``x[v]`` to ``(A^T + s) x``, scaled, and add to ``change`` the square of the relative residual at ``v``.
+
+    Args:
+        v: a vertex.
+        x: ``float64[n]``, the vector, changed in place.
+        kept: ``float64[n]``, set to ``x`` before the step.
+        out: ``float64[n]``, ``A^T x``; set to 0.
+        square: scalar, the sum of the squares of ``out``.
+        size: scalar, the sum of the squares of ``x``.
+        change: scalar; infinity is added if the value grows by more than ``slack`` times the growth of the vector.
+        slack: see ``change``.
+    """
     growth = math.sqrt(square.value / size.value)
     usable = 0 < square.value < math.inf
     rest = out[v] - growth * x[v]

@@ -46,13 +46,23 @@ class HITSResult(NamedTuple):
 
 
 def count(v, authority, out, total):
-    """Sum the new hubs, to NaN if a score is negative; clear the authorities of this step."""
+    """Add the new hub ``out[v]`` to the scalar ``total``, NaN if a score is negative; set ``authority[v]`` to 0."""
     total.add(out[v] if out[v] >= 0 and authority[v] >= 0 else math.nan)
     authority[v] = 0.0
 
 
 def scale(v, x, kept, out, total, change, slack):
-    """Divide the new hub value of ``v`` by the sum of all, add its change to ``change``, and clear ``out``."""
+    """Divide the new hub value ``out[v]`` by the sum of all, store it in ``x``, and add its change to ``change``.
+
+    Args:
+        v: a vertex.
+        x: ``float64[n]``, the hubs, changed in place.
+        kept: ``float64[n]``, set to the hubs before the step.
+        out: ``float64[n]``, the new hubs before they are divided; set to 0.
+        total: scalar, the sum of ``out``.
+        change: scalar; infinity is added if the hub grows to more than ``slack`` times its former value.
+        slack: see ``change``.
+    """
     norm = total.value
     after = out[v] / norm if 0 < norm < math.inf else norm - norm  # 0, or NaN
     grows = out[v] > slack * norm * x[v] and after > LEAST

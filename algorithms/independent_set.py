@@ -39,29 +39,36 @@ MEMBER, OPEN = 1, 2  #: besides 0, what a vertex is from scratch: OPEN until it 
 
 
 def status_before(u, v, w, member, decided, key):
-    """Return the status of neighbour ``u`` if it comes before ``v`` in the order of hashes, else 0."""
+    """Return ``member[u]`` (0, ``MEMBER`` or ``OPEN``) if ``u`` precedes ``v`` by the hash with ``key``, else 0."""
     return member[u] if u != v and mixed(u, key) < mixed(v, key) else 0
 
 
 def judge(v, found, member, decided, key):
-    """Decide: ``v`` is out if an earlier neighbour is in, open if one is open, else it is a member."""
+    """Write to ``decided`` whether ``v`` is a member: 0 if an earlier neighbour is one, ``OPEN`` if one is open.
+
+    Otherwise ``MEMBER``. ``found`` are the statuses of the earlier neighbours, combined by or. Returns ``STAY`` if
+    ``v`` is still open, else 0.
+    """
     decided[v] = 0 if found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
 
 def earlier_member(u, v, w, member, decided, key):
-    """Return whether ``u`` is a member that comes before ``v``."""
+    """Return whether ``u`` is a member that precedes ``v`` in the order of hashes with ``key``."""
     return u != v and member[u] != 0 and mixed(u, key) < mixed(v, key)
 
 
 def decide(v, taken, member, decided, key):
-    """Record whether ``v`` is a member; activate its neighbours if that changed."""
+    """Write to ``decided`` whether ``v`` is a member: it is unless ``taken``, an earlier neighbour is one.
+
+    Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
+    """
     decided[v] = 1 - taken
     return WAKE if member[v] == taken else 0
 
 
 def publish(v, member, decided, key):
-    """Copy the decision about ``v`` to ``member``, which its neighbours read."""
+    """Copy ``decided[v]`` to ``member``, which the neighbours read."""
     member[v] = decided[v]
 
 
@@ -73,7 +80,7 @@ def ranked_status_before(u, v, w, member, decided, key, rank):
 
 
 def judge_ranked(v, found, member, decided, key, rank):
-    """Decide about ``v`` as :func:`judge` does; a vertex of rank 0 is deleted, and no member."""
+    """Decide about ``v`` as :func:`judge` does; a vertex with ``rank`` 0 is deleted, and no member."""
     decided[v] = 0 if rank[v] == 0 or found & MEMBER else OPEN if found else MEMBER
     return STAY if decided[v] == OPEN else 0
 
@@ -92,7 +99,7 @@ def decide_ranked(v, taken, member, decided, key, rank):
 
 
 def publish_ranked(v, member, decided, key, rank):
-    """Publish the decision to the neighbours."""
+    """Copy ``decided[v]`` to ``member``, which the neighbours read; ``key`` and ``rank`` are not used."""
     member[v] = decided[v]
 
 

@@ -33,12 +33,15 @@ MOST_ROUNDS = 2**31 - 1
 
 
 def number_of(u, v, w, core, fresh):
-    """Return the smaller one of the numbers of ``u`` and ``v``, which ``u`` offers to ``v``; 0 for a self-loop."""
+    """Return the smaller of ``core[u]`` and ``core[v]``, which ``u`` offers to ``v``; 0 for a self-loop."""
     return 0 if u == v else min(core[u], core[v])
 
 
 def fall(v, value, core, fresh):
-    """Write the number that fits ``v`` to ``fresh``; if it is lower than before, the neighbours become active."""
+    """Write ``value``, the h-index of the offers to ``v``, to ``fresh``; return 2 if it is below ``core[v]``, else 0.
+
+    2 wakes the neighbours.
+    """
     fresh[v] = value
     return 2 if value < core[v] else 0
 
@@ -54,7 +57,11 @@ def mark_end(v, state):
 
 
 def begin(v, core, state, started):
-    """Raise ``v`` if it was left a candidate, and return whether the round starts from it."""
+    """Raise ``core[v]`` by 1 if ``v`` was left a candidate, and return whether the round starts from ``v``.
+
+    It does if ``v`` has risen, or is an end of a new edge; then 1 is added to the scalar ``started``. Sets ``state[v]``
+    to ``CANDIDATE`` if so, else to ``UNKNOWN``.
+    """
     rises = state[v] == CANDIDATE
     core[v] = core[v] + 1 if rises else core[v]
     starts = rises or state[v] == END
@@ -79,7 +86,10 @@ def holds(u, v, w, core, state, left):
 
 
 def lacks(v, value, core, state, left):
-    """Set the state of ``v``; return whether it is dropped: ``value`` neighbours are too few for a higher number."""
+    """Write ``value``, the number of neighbours that count for ``v``, to ``left``; return whether ``v`` is dropped.
+
+    It is if ``value`` is not above ``core[v]``. Sets ``state[v]`` to ``DROPPED`` or ``CANDIDATE``.
+    """
     left[v] = value
     few = value <= core[v]
     state[v] = DROPPED if few else CANDIDATE
@@ -87,7 +97,7 @@ def lacks(v, value, core, state, left):
 
 
 def lets_go(u, v, w, core, state, left):
-    """Return -1 if ``u``, which was dropped, counted as a neighbour that could rise with ``v``; else 0."""
+    """Return -1, to be added to ``left[v]``, if the dropped vertex ``u`` has the core number of ``v``; else 0."""
     return -1 if u != v and core[u] == core[v] else 0
 
 
@@ -117,7 +127,10 @@ class CoreNumbersByOperators:
         self._lower(graph, None)
 
     def update(self, graph: Graph, deleted: EdgeSet, inserted: EdgeSet) -> bool:
-        """Bring the numbers up to date; ``graph`` holds the change already. Returns True, and on CUDA waits."""
+        """Bring ``core`` up to date after edges were deleted and inserted; ``graph`` holds both changes already.
+
+        Returns True: nothing was computed from scratch. Waits for the device on CUDA.
+        """
         self._grow(graph)
         if deleted.size:
             self._lower(graph, deleted)
@@ -146,7 +159,7 @@ class CoreNumbersByOperators:
         iterate(rise, until=started, max_steps=MOST_ROUNDS)
 
     def _grow(self, graph: Graph) -> None:
-        """Add vertices without edges."""
+        """Add entries for new vertices of ``graph``, without edges, to the arrays."""
         missing, xp = graph.num_vertices - len(self.core), graph.device.xp
         if missing:
             none = xp.zeros(missing, np.uint32)

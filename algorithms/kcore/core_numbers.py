@@ -60,7 +60,7 @@ CUDA_SHARE = 4  #: and on CUDA if it serves more than one in ``CUDA_SHARE`` vert
 
 
 def prelude_of(view: StoreView) -> str:
-    """Return the text between the cursor of the view and the kernels: the struct of arc lists, and constants."""
+    """Return the CUDA text between the cursor of ``view`` and the kernels: the struct of arc lists, and constants."""
     linear = f"#define FIND_IS_LINEAR {int(view.find == 'linear')}"
     return "\n".join(
         [
@@ -73,7 +73,7 @@ def prelude_of(view: StoreView) -> str:
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return the CUDA programs, to be compiled without a GPU."""
+    """Return the CUDA programs over ``view``, to be compiled without a GPU."""
     return [assembled(view, SOURCE, prelude_of(view))]
 
 
@@ -168,7 +168,10 @@ class CoreNumbers:
         return tuple(graph.workspace.array(f"cores.{name}", graph.num_vertices, np.uint32) for name in names)
 
     def _launch_of(self, graph: Graph, own: tuple[Any, ...]) -> tuple[Program, int, tuple[Any, ...]]:
-        """Return program, number of blocks and all arguments of a kernel: the view, its own, then what both need."""
+        """Return the program, the number of blocks and all arguments of a kernel.
+
+        The arguments are the view of ``graph``, the number of vertices, ``own``, and what both kernels need.
+        """
         view, workspace, n = graph.view("out"), graph.workspace, graph.num_vertices
         states = workspace.array("cores.states", 2 * ROUND_WORDS + 1, np.uint32)
         lists = self._scratch(graph, "rest", "buffer", "queue0", "queue1")
@@ -177,7 +180,7 @@ class CoreNumbers:
         return program, blocks, (packed(view), np.uint32(n), *own, *both)
 
     def _updates_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of updates, a new one if an array has moved."""
+        """Return the cached launch of the kernel ``maintain`` for ``graph``, a new one if an array has moved."""
         view = graph.view("out")
         held = self._updates
         if held is None or held[0] is not graph or held[1] is not self._entry or not held[2].walks(view):

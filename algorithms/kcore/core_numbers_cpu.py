@@ -80,7 +80,10 @@ def peel(g, core, support, place, later, pos, order, bins):
 
 @inner
 def counts(status, wanted, i, u, v):
-    """Return whether arc ``i``, from ``u`` to ``v``, has the wanted status and is no self-loop."""
+    """Return whether arc ``i``, from ``u`` to ``v``, is no self-loop and has the status ``wanted``.
+
+    With an empty ``status`` all arcs have it.
+    """
     return (len(status) == 0 or status[i] == wanted) and u != v
 
 
@@ -97,7 +100,20 @@ def recount(g, v, core):
 
 @kernel
 def tally(src, dst, status, wanted, size, core, support, place, later, change):
-    """Add ``change`` to the support of the ends of arcs, and to ``later``, the neighbours that come after them."""
+    """Add ``change`` (1 or -1) to ``support`` and ``later`` of the destinations of arcs, in place.
+
+    Args:
+        src: ``uint32[size]``, the sources of the arcs; both directions of an edge are listed.
+        dst: ``uint32[size]``, their destinations.
+        status: the status of each arc; only arcs whose status is ``wanted`` count, all if it is empty.
+        wanted: see ``status``.
+        size: number of arcs.
+        core: ``uint32[n]``, the core numbers; an arc from a lower to a higher number changes nothing.
+        support: ``uint32[n]``, changed in place.
+        place: ``uint32[n]``, the place of each vertex in the order of its level.
+        later: ``uint32[n]``, changed in place if the source is on a higher level, or not before the destination.
+        change: 1 for inserted arcs, -1 for deleted ones.
+    """
     for i in range(size):
         u, v = src[i], dst[i]
         if counts(status, wanted, i, u, v) and core[u] >= core[v]:
@@ -108,9 +124,11 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
 
 @inner
 def withdraw(g, v, before, at, core, support, place, later, queue, count):
-    """Lower the support of neighbours that ``v`` supported at number ``before`` and place ``at``, and does not now.
+    """Lower, in place, ``support`` and ``later`` of the neighbours of ``v`` that it has fallen below.
 
-    Queues those that lack support; returns the new length of the queue.
+    ``before`` and ``at`` are the core number and place of ``v`` before it fell; ``core`` and ``place`` hold the new
+    ones. Appends neighbours that now have too little support to the ``count`` vertices in ``queue``; returns the new
+    count.
     """
     now = core[v]
     for w, _ in neighbors(g, v):
@@ -128,7 +146,9 @@ def withdraw(g, v, before, at, core, support, place, later, queue, count):
 def lower(g, arcs, numbers, stamp, kept, queue):
     """Lower core numbers after deletions until every vertex has as much support as its number says.
 
-    A vertex is in the queue at most once. One that is lowered gets the last place on its new level.
+    Changes ``numbers`` (``core, support, place, later``), ``stamp`` and ``kept`` in place, see the module. ``arcs`` are
+    the deleted arcs, as from ``plain_arcs``; their ends are examined first. ``queue`` is scratch, ``uint32[n]``, and
+    holds a vertex at most once. A vertex that is lowered gets the last place on its new level.
     """
     src, dst, status, wanted, size = arcs
     core, support, place, later = numbers
@@ -156,9 +176,10 @@ def lower(g, arcs, numbers, stamp, kept, queue):
 
 @inner
 def comes_after(g, v, core, place, at):
-    """Return how many neighbours of ``v`` are at or after place ``at`` of its level, and the least place of these.
+    """Return how many neighbours of ``v`` are at or after place ``at`` of its level, and the least ``place`` of these.
 
-    Neighbours on higher levels are all counted; if none on its own level is, the least place is ``LAST``.
+    Neighbours with a higher number in ``core`` all count. If no counted neighbour has the number of ``v``, the least
+    place is ``LAST``.
     """
     found, least, k = 0, np.int64(LAST), core[v]
     for w, _ in neighbors(g, v):
@@ -173,9 +194,9 @@ def comes_after(g, v, core, place, at):
 
 @inner
 def move_back(g, v, core, place):
-    """Return the first place from its own on where at most ``core[v]`` neighbours come after ``v``; and their number.
+    """Return the first place for ``v`` that at most ``core[v]`` neighbours come after, and how many these are.
 
-    Returns ``LAST`` if there is no such place.
+    The search begins at ``place[v]``; the place is ``LAST`` if there is none. Changes nothing.
     """
     at, k = np.int64(place[v]), core[v]
     found, least = comes_after(g, v, core, place, at)
@@ -187,7 +208,11 @@ def move_back(g, v, core, place):
 
 @inner
 def go_by(g, v, before, core, place, later, queue, count):
-    """Count ``v`` for the neighbours that it passes, from place ``before`` on; queue those with too many after them."""
+    """Add 1 to ``later`` of the neighbours that ``v`` has moved behind; queue those that then have too many after them.
+
+    ``v`` moved from place ``before`` to ``place[v]`` on its level ``core[v]``. Changes ``later`` in place, and appends
+    to the ``count`` vertices in ``queue``; returns the new count.
+    """
     k, now = core[v], place[v]
     for w, _ in neighbors(g, v):
         if w != v and core[w] == k and place[w] > before and place[w] <= now:
@@ -200,10 +225,24 @@ def go_by(g, v, before, core, place, later, queue, count):
 
 @inner
 def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
-    """Move the vertices in ``queue``, which have too many neighbours after them, back until none has.
+    """Move vertices with too many neighbours after them back in the order of their level, until there are none.
 
-    Vertices for which there is no place, or that still move after ``PASSES`` rounds plus two per number, become the
-    seeds of a search. Returns their number, and the rest of ``work``, a number of arcs to visit, below 0 if exceeded.
+    A vertex for which there is no place, or that still moves after ``PASSES`` rounds plus two per number, becomes a
+    seed of the search for candidates.
+
+    Args:
+        core: ``uint32[n]``, the core numbers.
+        place: changed in place.
+        later: changed in place.
+        kept: its greatest place, ``kept[2]``, is changed.
+        queue: the first ``count`` entries are the vertices to move; afterwards scratch.
+        buffer: scratch, ``uint32[n]``, the queue of the next round.
+        seeds: output, the seeds.
+        count: number of vertices in ``queue``.
+        work: number of arcs that may be visited.
+
+    Returns:
+        The number of seeds, and the rest of ``work``, which is below 0 if it was exceeded.
     """
     num_seeds, passes = 0, 0
     while count > 0 and work >= 0:
@@ -231,7 +270,9 @@ def reorder(g, core, place, later, kept, queue, buffer, seeds, count, work):
 def seek(g, core, place, later, listed, work, count):
     """Append to the ``count`` seeds in ``listed`` all other candidates: vertices whose number may rise with theirs.
 
-    Returns the length of the list, and ``work`` less the degrees visited (negative: given up).
+    A neighbour at a later ``place`` with the same number in ``core`` is a candidate if too many neighbours come after
+    it; ``later`` is raised in place by each candidate before it. Returns the length of the list, and ``work`` less the
+    degrees visited (negative: given up).
     """
     i = 0
     while i < count and work >= 0:
@@ -250,7 +291,10 @@ def seek(g, core, place, later, listed, work, count):
 
 @inner
 def count_candidates(g, v, core, mark, number):
-    """Return how many neighbours of ``v`` have a higher number, or the same and are candidates."""
+    """Return how many neighbours of ``v`` have a higher number in ``core``, or the same and are candidates.
+
+    ``mark`` is ``number``, that of the current search, at candidates.
+    """
     found, k = 0, core[v]
     for w, _ in neighbors(g, v):
         found += w != v and (core[w] > k or (core[w] == k and mark[w] == number))
@@ -259,7 +303,10 @@ def count_candidates(g, v, core, mark, number):
 
 @inner
 def drop(g, v, core, left, mark, number, fewest, queue, count):
-    """Subtract ``v`` from the marked neighbours of its level; queue those with ``fewest`` left. Returns the count."""
+    """Subtract 1 from ``left`` of the neighbours of ``v`` with its core number whose ``mark`` is ``number``, in place.
+
+    Appends those with exactly ``fewest`` left to the ``count`` vertices in ``queue``; returns the new count.
+    """
     k = core[v]
     for w, _ in neighbors(g, v):
         if w != v and core[w] == k and mark[w] == number:
@@ -272,9 +319,12 @@ def drop(g, v, core, left, mark, number, fewest, queue, count):
 
 @inner
 def sift(g, core, place, later, left, mark, kept, listed, last, queue):
-    """Remove the ``listed`` candidates with at most their core number of candidate and higher neighbours (``left``).
+    """Drop candidates that cannot rise: those with at most ``core[v]`` candidate and higher neighbours.
 
-    They get the last places on their level, in the order in which they are removed.
+    They get the last places on their level, in the order in which they are dropped. The candidates are the first
+    ``last`` entries of ``listed``; ``kept[1]`` is the number of the search. Changes ``place``, ``later``, ``mark`` and
+    ``kept[2]`` in place, and writes ``left``, ``uint32[n]``: at a candidate the number of its candidate and higher
+    neighbours, less those dropped. ``queue`` is scratch.
     """
     number, count = kept[1], 0
     for i in range(last):
@@ -296,7 +346,10 @@ def sift(g, core, place, later, left, mark, kept, listed, last, queue):
 
 @inner
 def support_above(g, v, core, support, mark, risen):
-    """Count ``v`` for the neighbours on the level to which it rises, except those that rise as well."""
+    """Add 1 to ``support`` of the neighbours on the level to which ``v`` rises, except those that rise as well.
+
+    Changes ``support`` in place; ``core`` still holds the old numbers, ``mark`` is ``risen`` at vertices that rise.
+    """
     for w, _ in neighbors(g, v):
         if core[w] == core[v] + 1 and mark[w] != risen:
             support[w] += 1
@@ -304,10 +357,12 @@ def support_above(g, v, core, support, mark, risen):
 
 @inner
 def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, seeds):
-    """Raise the remaining candidates by one. They get the first places on their new level, in the order of a peel.
+    """Raise the remaining candidates by one; they get the first places on their new level, in the order of a peel.
 
-    Those that then still have too many after them are written to ``seeds``. Returns their number. ``left`` is the
-    number of candidate and higher neighbours; see the module for other arrays.
+    The candidates are those of the first ``last`` entries of ``listed`` with ``left[v] > core[v]``; ``left`` is what
+    ``sift`` has written. Changes ``core``, ``support``, ``place``, ``later``, ``left``, ``mark``, ``kept[4]`` and
+    ``listed`` in place; ``queue`` is scratch. Vertices that still have too many neighbours after them are written to
+    ``seeds``. Returns the number of these.
     """
     risen, many = kept[1] + 1, 0
     for i in range(last):
@@ -344,11 +399,19 @@ def rise(g, core, support, place, later, left, mark, kept, listed, last, queue, 
 def raise_all(g, arcs, numbers, left, marks, listed, work, queue, buffer):
     """Raise core numbers after insertions: candidates rise by one, repeatedly, until none does.
 
-    ``arcs`` are the inserted ones, ``numbers`` are changed; ``listed``, ``queue``, ``buffer`` and ``left`` are
-    scratch.
-    ``marks`` are ``stamp``, ``mark`` and ``kept``; ``mark[v]`` is the number of the last search in which ``v`` was a
-    candidate, plus 1 if it rose. Returns whether ``work`` visited arcs were enough; if not, the numbers are
-    unspecified.
+    Args:
+        arcs: the inserted arcs, as from ``plain_arcs``; their ends are examined first.
+        numbers: ``core, support, place, later``, changed in place.
+        left: scratch, ``uint32[n]``.
+        marks: ``stamp, mark, kept``, changed in place; ``mark[v]`` is the number of the last search in which ``v`` was
+            a candidate, plus 1 if it rose.
+        listed: scratch, ``uint32[n]``, the candidates.
+        work: the number of arcs that may be visited.
+        queue: scratch, ``uint32[n]``.
+        buffer: scratch, ``uint32[n]``.
+
+    Returns:
+        Whether ``work`` arcs were enough; if not, ``numbers`` are unspecified.
     """
     src, dst, status, wanted, size = arcs
     core, support, place, later = numbers
