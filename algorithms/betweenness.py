@@ -37,7 +37,7 @@ PATH_BYTES = 8
 
 
 def paths_through(u, v, w, paths, level):
-    """Return the number of shortest paths that reach ``v`` by this edge."""
+    """Return the number of shortest paths that reach ``v`` by this edge: ``paths[u]``, 0 if ``v`` has a ``level``."""
     return paths[u] if level[v] == UNREACHED else 0.0
 
 
@@ -113,7 +113,7 @@ def part_of(u, v, w, part, power, level):
 
 
 def normalise(v, part, power):
-    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``."""
+    """Scale the factor ``part[v]`` by a power of two into [1, 2), and add the exponent to ``power[v]``, in place."""
     more = math.floor(math.log2(part[v]))
     part[v] = part[v] * math.exp2(-1.0 * more)
     power[v] = power[v] + more
@@ -193,10 +193,10 @@ class Betweenness(Algorithm):
         self._betweenness = total
 
     def _credits(self, graph: Graph, source: int, *, overflows: bool = False) -> tuple[Array, Array]:
-        """Return the level of every vertex, and its credit for the paths from ``source``.
+        """Return the level of every vertex (``uint32[n]``), and its credit for the paths from ``source`` (float64).
 
-        By weight the level is 0 at all vertices that are reached. All credits on the way to a number of paths that
-        overflows are NaN, unless ``overflows`` says to expect some.
+        By weight the level is 0 at all vertices that are reached. If a number of paths overflows, the credits on the
+        way to it are NaN; with ``overflows`` they are computed with factors and powers of 2 instead.
         """
         n, xp = graph.num_vertices, graph.device.xp
         if self.weighted:

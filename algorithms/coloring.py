@@ -84,9 +84,9 @@ def undecided(v, word, tries, degree, key, bound):
 
 
 def taken_at(u, v, w, word, window, *others):
-    """Return the bit of a neighbour's colour, and ``CLASH`` if ``v`` has it, too, and comes after the neighbour.
+    """Return the bit of neighbour ``u``'s colour in the window of ``v``, and ``CLASH`` if ``v`` must leave it to ``u``.
 
-    Of ``u`` one word is read, and nothing depends on a branch: branches took two thirds of the time on the CPU.
+    Of ``u`` one ``word`` is read, and nothing depends on a branch: branches took two thirds of the time on the CPU.
     """
     clash = word[u] >> ORDER == word[v] >> ORDER and word[u] < word[v]
     return seen(word[u] >> ORDER, window[v]) | (CLASH if clash else 0)

@@ -73,7 +73,7 @@ def publish(v, member, decided, key):
 
 
 def ranked_status_before(u, v, w, member, decided, key, rank):
-    """Return what ``u`` is, if it comes before ``v``: by rank, then by hash."""
+    """Return ``member[u]`` if ``u`` precedes ``v``: by ``rank`` (higher first), then by hash with ``key``; else 0."""
     if u == v or rank[u] < rank[v]:
         return 0
     return member[u] if rank[u] > rank[v] or mixed(u, key) < mixed(v, key) else 0
@@ -86,14 +86,17 @@ def judge_ranked(v, found, member, decided, key, rank):
 
 
 def earlier_ranked_member(u, v, w, member, decided, key, rank):
-    """Return whether ``u`` is a member that comes before ``v``: by rank, then by hash."""
+    """Return whether ``u`` is a member that precedes ``v``: by ``rank`` (higher first), then by hash with ``key``."""
     if u == v or member[u] == 0 or rank[u] < rank[v]:
         return False
     return rank[u] > rank[v] or mixed(u, key) < mixed(v, key)
 
 
 def decide_ranked(v, taken, member, decided, key, rank):
-    """Record whether ``v`` is a member; one of rank 0 is deleted. Activate its neighbours if that changed."""
+    """Write to ``decided`` whether ``v`` is a member: no if ``taken`` (an earlier neighbour is one), or of rank 0.
+
+    Returns ``WAKE``, which activates the neighbours, if that differs from ``member[v]``, else 0.
+    """
     decided[v] = 1 - taken if rank[v] > 0 else 0
     return WAKE if member[v] != decided[v] else 0
 

@@ -61,12 +61,16 @@ def label_of(u, v, w, label):
 
 
 def choice_of(u, v, w, rank, taken, wanted, key):
-    """Return the rank of the neighbour's label plus 1; 0, the smallest, if it is the label that ``v`` has."""
+    """Return ``rank[u] + 1``, which stands for the label of neighbour ``u``; 0, the smallest, if ``v`` has it, too."""
     return rank[u] + 1 if rank[u] != rank[v] else 0
 
 
 def take(v, mode, rank, taken, wanted, key):
-    """Take the label that was chosen most often, or wait for a round; without neighbours take the vertex's own id."""
+    """Write to ``taken`` the label that most neighbours have, the old one to wait, or the own id without neighbours.
+
+    ``mode`` is the most frequent choice (see :func:`choice_of`), ``rank`` the labels as ranks; ``wanted[v]``, how often
+    ``v`` wanted another label, is raised in place. Returns 0 (settled), ``STAY`` or ``WAKE``.
+    """
     taken[v] = rank[v]
     if mode == KEPT:
         return 0
@@ -83,7 +87,7 @@ def take(v, mode, rank, taken, wanted, key):
 
 
 def publish(v, rank, taken, wanted, key):
-    """Copy the label that ``v`` has taken, as its rank, to ``rank``, which its neighbours read."""
+    """Copy ``taken[v]``, the label that ``v`` takes, as a rank, to ``rank``, which the neighbours read."""
     rank[v] = taken[v]
 
 

@@ -57,7 +57,7 @@ def hashed(draw, v):
 
 
 def unit(bits):
-    """Return a number above 0 and below 1."""
+    """Return the numbers above 0 and below 1 that the upper 52 of the 64 ``bits`` give."""
     return ((bits >> 12) + 0.5) * 2.0**-52
 
 
@@ -77,18 +77,36 @@ def ring(bits, rate):
 
 
 def bell(bits, weight, divisor):
-    """Return :func:`ring` of the rate ``weight / divisor``, also for weights beyond the range of float64."""
+    """Return :func:`ring` for the rate ``weight / divisor``, also for weights beyond the range of float64."""
     return ring(bits, float(weight) * factor_of(float(weight)) / divisor) + np.uint64(exponent_of(float(weight)) << 20)
 
 
 def by_weight(i, u, v, w, draw, best):
-    """Offer ``v`` as next vertex of walk ``i``: a random time, shorter for larger weights; the earliest wins."""
+    """Offer ``v`` as next vertex of walk ``i``: a random time, shorter for larger weights; the earliest wins.
+
+    ``draw[i]`` are random bits of the walk. ``best[i]`` (uint64), time and vertex in its halves, is lowered in place;
+    edges of weight 0 or less make no offer.
+    """
     if w > 0:
         su.atomic.min(best, i, bell(hashed(draw[i], v), w, 1.0) << 32 | np.uint64(v))
 
 
 def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
-    """Offer ``v`` to walk ``i``, at a rate that depends on the vertex before."""
+    """Offer ``v`` to walk ``i`` as :func:`by_weight` does, at a rate that depends on the vertex before ``u``.
+
+    Args:
+        i: the number of the walk.
+        u: the present vertex.
+        v: the neighbour.
+        w: the weight of the edge.
+        draw: ``uint64[walks]``, random bits.
+        best: ``uint64[walks]``, the best offers, lowered in place.
+        before: ``uint32[walks]``, the vertices before, or ``EMPTY``.
+        graph: the graph, to look up edges from ``before[i]``.
+        p: divides the rate of going back to ``before[i]``.
+        q: divides the rate of vertices that ``before[i]`` has no edge to.
+        weighted: whether rates are proportional to weights.
+    """
     divisor = 1.0
     if before[i] != EMPTY:
         if v == before[i]:
@@ -100,7 +118,18 @@ def of_second_order(i, u, v, w, draw, best, before, graph, p, q, weighted):
 
 
 def follow(i, v, at, base, offsets, dst, step, restart):
-    """Make a step of walk ``i``, which began at ``v``: to the neighbour whose number is drawn, or back to ``v``."""
+    """Make a step of walk ``i``, which began at ``v``: to the neighbour whose number is drawn, or back to ``v``.
+
+    Args:
+        i: the number of the walk.
+        v: its start.
+        at: ``uint32[walks]``, the present vertices, changed in place; ``EMPTY`` after the end of a walk.
+        base: ``uint64[walks]``, the random bits of each walk.
+        offsets: where the row of each vertex begins in ``dst``.
+        dst: the neighbours, row by row.
+        step: the number of the step.
+        restart: the probability of going back to the start.
+    """
     if at[i] == EMPTY:
         return
     begin = offsets[at[i]]
@@ -199,13 +228,19 @@ class RandomWalks(Algorithm):
         return self.p == 1 and self.q == 1 and not self.weighting.applies(graph)
 
     def _copies_all(self, graph: Graph, walks: int) -> bool:
-        """Return whether to copy all rows at once, instead of those that walks reach, for which CUDA waits per step."""
+        """Return whether to copy all rows at once for so many walks, instead of those that walks reach.
+
+        For the latter CUDA waits in every step.
+        """
         if self.length == 0 or walks >= MANY * graph.num_vertices:
             return self.length > 0
         return graph.device.is_cuda and graph.most_arcs <= self.length * ARCS_PER_STEP
 
     def _follow(self, graph: Graph, starts: Array, base: Array) -> None:
-        """Make all steps of uniform walks in ascending rows, a call each."""
+        """Make all steps of uniform walks from ``starts`` by copied, ascending rows, one call per step.
+
+        ``base`` are the random bits of each walk. Writes the steps to ``_walks``.
+        """
         rows = AscendingRows(graph, all_at_once=True)
         places = Frontier(graph.device, starts, num_vertices=graph.num_vertices, distinct=False)
         at = self._walks[0].copy()  # the same array in all calls, which makes them cheap for the host
@@ -214,7 +249,10 @@ class RandomWalks(Algorithm):
             self._walks[step + 1] = at
 
     def _choice(self, graph: Graph, walks: int) -> Callable[[Array, Array, Array], Array]:
-        """Return the function that chooses the next vertices by the present ones, random bits and the last ones."""
+        """Return the function that chooses the next vertices of ``walks`` walks in ``graph``.
+
+        It takes the present vertices, random bits and the vertices before, an array each.
+        """
         if self._is_uniform(graph):
             return partial(self._pick, graph, AscendingRows(graph, all_at_once=self._copies_all(graph, walks)))
         is_first_order = self.p == 1 and self.q == 1
@@ -225,14 +263,27 @@ class RandomWalks(Algorithm):
     def _race(
         self, graph: Graph, fn: Any, more: tuple[Any, ...], best: Array, at: Array, draw: Array, before: Array
     ) -> Array:
-        """Make every neighbour of the walks' vertices offer itself; the best offer wins."""
+        """Return the next vertex of every walk: each neighbour offers itself, and the best offer wins.
+
+        Args:
+            graph: the graph.
+            fn: the edge function that makes the offers.
+            more: its arguments after ``before``; empty if it does not take ``before`` either.
+            best: ``uint64[walks]``, scratch.
+            at: ``uint32[walks]``, the present vertices.
+            draw: ``uint64[walks]``, random bits.
+            before: ``uint32[walks]``, the vertices before.
+        """
         best.fill(NONE)
         places = Frontier(graph.device, at, num_vertices=graph.num_vertices, distinct=False)
         edge_map(graph, fn, places, args=(draw, best, *((before, *more) if more else ())))
         return (best & np.uint64(LOW)).astype(np.uint32)
 
     def _pick(self, graph: Graph, rows: AscendingRows, at: Array, draw: Array, before: Array) -> Array:
-        """Return the neighbours with the drawn numbers; on a divided graph they come from the rank with the row."""
+        """Return the neighbours of the vertices ``at`` with the numbers that the bits ``draw`` select from ``rows``.
+
+        On a divided graph they come from the rank that has the row. ``before`` is not used.
+        """
         after = rows.choose(at, draw)
         if graph.partition is None:
             return after
@@ -314,7 +365,7 @@ class RandomWalks(Algorithm):
 
 
 def bells(bits: np.ndarray, weight: np.ndarray, divisor: Any) -> np.ndarray:
-    """Return ``bell()`` of arrays, uint64; results for weights that are not positive mean nothing."""
+    """Return :func:`bell` of arrays, uint64; results for weights that are not positive are meaningless."""
     small, large = weight < 1 / MIDDLE, weight > MIDDLE
     factor, exponent = np.select([small, large], [SHIFT, 1 / SHIFT], 1.0), np.select([small, large], [1024, 0], 512)
     with np.errstate(all="ignore"):
@@ -329,7 +380,10 @@ def host_ids(starts: Any) -> np.ndarray:
 
 
 def first_vertices(xp: Any, starts: np.ndarray | None, num_vertices: int, walks_per_vertex: int) -> Array:
-    """Return the vertex that each walk begins at, ``uint32[walks]``, as an array of ``xp``."""
+    """Return the vertex that each walk begins at, ``uint32[walks]``, as an array of ``xp``.
+
+    Each of ``starts`` (None: all ``num_vertices`` vertices) occurs ``walks_per_vertex`` times in a row.
+    """
     if starts is not None:
         return xp.repeat(xp.asarray(checked_ids(starts, num_vertices, "random_walks: starts")), walks_per_vertex)
     return xp.repeat(xp.arange(num_vertices, dtype=np.uint32), walks_per_vertex)

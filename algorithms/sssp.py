@@ -72,19 +72,29 @@ class SSSPResult(NamedTuple):
 
 
 def nearer(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``; if it is infinite, the word of unreached vertices, which never wins."""
+    """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
+
+    If the distance is infinite the parent is ``EMPTY``, as at unreached vertices: it never wins.
+    """
     distance = words.distance[u] + w
     return distance, u if distance < math.inf else EMPTY
 
 
 def nearer_in_32_bits(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``; if it does not fit 32 bits, 0, which is recorded as a violation."""
+    """Return what ``u`` offers to ``v``: the distance over ``u``, and ``u`` as parent.
+
+    If the distance does not fit 32 bits it is 0, which is recorded as a violation.
+    """
     distance = words.distance[u] + w
     return distance if 0 < distance < FARTHEST else 0, u
 
 
 def nearer_by_hops(u, v, w, words, source):
-    """Offer ``v`` the distance over ``u``, unless it is infinite; hops restart at 0 when the distance increases."""
+    """Return what ``u`` offers to ``v``: the distance over ``u``, the hops over edges of weight 0, and ``u`` as parent.
+
+    Hops restart at 0 when the distance increases. If it is infinite, the others are ``EMPTY``, and the offer never
+    wins.
+    """
     distance = words.distance[u] + w
     if distance < math.inf:
         return distance, 0 if distance > words.distance[u] else words.hops[u] + 1, u
@@ -122,7 +132,7 @@ def restart_with(farthest: float, *, wide: bool, several: bool) -> Callable[...,
 
 
 def weight_of(u, v, w):
-    """Return the weight."""
+    """Return the weight ``w`` of the edge as a float."""
     return float(w)
 
 
@@ -311,7 +321,10 @@ def _result_of(tree: Words) -> SSSPResult:
 
 
 def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
-    """Return the forest for the weights of ``graph``."""
+    """Return the dependence forest for the weights of ``graph``, from ``sources``.
+
+    ``wide``: words of 128 bits, with the hops over edges of weight 0.
+    """
     dtype = graph.weight_dtype
     if dtype is not None and dtype.kind == "f":
         name, farthest = dtype.name, math.inf
@@ -326,7 +339,10 @@ def _forest(graph: Graph, sources: Sources, wide: bool) -> Forest:
 
 
 def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> float:
-    """Return the default width of a bucket; on CUDA it is large enough to fill warps (Davidson et al. 2014)."""
+    """Return the default width of a bucket for these means of weights and degrees.
+
+    On CUDA (``is_cuda``) it is large enough to fill warps (Davidson et al. 2014).
+    """
     each = mean_weight / max(1.0, mean_degree)
     return max(mean_weight, WARP * each) if is_cuda else each
 
@@ -361,10 +377,11 @@ def _usable(mean: float) -> float:
 def _with_parents(
     src: np.ndarray, dst: np.ndarray, w: np.ndarray, d: np.ndarray, sources: np.ndarray, is_float: bool, dtype: np.dtype
 ) -> SSSPResult:
-    """Return the result for distances ``d`` (inf: unreached).
+    """Return the result for distances ``d`` (inf: unreached) over arcs from ``src`` to ``dst`` with weights ``w``.
 
     Of the predecessors on shortest paths the parent is the one with the fewest hops over edges of weight 0, then the
-    least id; ``AMBIGUOUS`` if several of them explain a floating-point distance.
+    least id; ``AMBIGUOUS`` if several of them explain a floating-point distance (``is_float``: of ``dtype``).
+    ``sources`` are their own parents.
     """
     if is_float:
         d = np.where(np.isfinite(d.astype(dtype)), d, np.inf)
@@ -387,14 +404,14 @@ def _with_parents(
 
 
 def smallest(num_vertices: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
-    """Return the smallest source per destination, -1 if there is none."""
+    """Return the smallest of the sources ``src`` of each vertex in ``dst``, ``int64[num_vertices]``; -1 without one."""
     found = np.full(num_vertices, num_vertices, np.int64)
     np.minimum.at(found, dst, src)
     return np.where(found == num_vertices, -1, found)
 
 
 def repeated(num_vertices: int, ids: np.ndarray) -> np.ndarray:
-    """Return which ids occur more than once (a mask)."""
+    """Return ``bool[num_vertices]``: which of ``ids`` occur more than once."""
     return np.bincount(ids, minlength=num_vertices) > 1
 
 

@@ -71,7 +71,10 @@ def begin(v, core, state, started):
 
 
 def same_level(u, v, w, core, state):
-    """Make ``v`` a candidate if it is on the level of ``u``."""
+    """Return the ``state`` that ``u`` offers to ``v``: ``CANDIDATE`` if their numbers in ``core`` are equal.
+
+    Otherwise ``UNKNOWN``.
+    """
     return CANDIDATE if core[u] == core[v] else UNKNOWN
 
 
@@ -102,7 +105,10 @@ def lets_go(u, v, w, core, state, left):
 
 
 def has_lost(v, step, core, state, left):
-    """Drop the candidate ``v`` if at most ``core[v]`` of its neighbours could rise with it."""
+    """Set the ``state`` of candidate ``v`` to ``DROPPED`` if ``left[v]`` neighbours are too few for a higher number.
+
+    Returns whether ``v`` was dropped; ``propagate`` then continues from it.
+    """
     few = state[v] == CANDIDATE and left[v] <= core[v]
     state[v] = DROPPED if few else state[v]
     return few

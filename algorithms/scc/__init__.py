@@ -48,39 +48,54 @@ FEW_THREADS = 4
 
 
 def count_others(v, graph, in_degree, towards, away):
-    """Count the edges of ``v`` in either direction that lead from or to other vertices."""
+    """Write how many edges lead to ``v`` from other vertices to ``towards``, and how many to others to ``away``.
+
+    ``in_degree`` are the in-degrees in ``graph``, self-loops included.
+    """
     loop = 1 if (v, v) in graph else 0
     towards[v] = in_degree[v] - loop
     away[v] = graph.degree(v) - loop
 
 
 def takes_away(u, v, w, lost, count, root):
-    """Return 1 for an edge to a vertex that was taken out, to subtract from the count of ``v``; 0 for a self-loop."""
+    """Return 1, to be added to ``lost[v]``, for an edge from ``u``, which was taken out; 0 for a self-loop."""
     return 1 if u != v else 0
 
 
 def is_bare(v, count, root):
-    """Make ``v`` a component of its own if it remains and has no edges on one side."""
+    """Set ``root[v]`` to ``v``, a component of its own, if it has none yet and ``count[v]`` is 0; return whether so.
+
+    ``count`` are the edges on one side.
+    """
     bare = count[v] == 0 and root[v] == EMPTY
     root[v] = v if bare else root[v]
     return bare
 
 
 def is_left_bare(v, step, lost, count, root):
-    """Make ``v`` a component of its own if it remains and has lost all edges on one side."""
+    """Set ``root[v]`` to ``v``, a component of its own, if it has none yet and has lost all edges on one side.
+
+    ``count`` are these edges, ``lost`` those to vertices that were taken out. Returns whether ``v`` is taken out now.
+    """
     bare = lost[v] == count[v] and root[v] == EMPTY
     root[v] = v if bare else root[v]
     return bare
 
 
 def heaviest(v, towards, away, root, best):
-    """Nominate ``v`` if it remains: the pivot has the largest minimum of in- and out-degree (ties: largest id)."""
+    """Nominate ``v`` as pivot in the scalar ``best`` if it has no ``root`` yet.
+
+    The pivot has the largest minimum of in-degree ``towards`` and out-degree ``away`` (ties: largest id).
+    """
     if root[v] == EMPTY:
         best.add(min(towards[v], away[v]) * SPAN + v)
 
 
 def is_pivot(v, towards, away, root, ahead, behind, best):
-    """Return whether ``v`` is the chosen pivot; start both searches at it if it is."""
+    """Return whether ``v`` is the pivot that ``best`` names; set ``ahead[v]`` and ``behind[v]`` to 1 if so, else to 0.
+
+    Both searches start from these. The other parameters are those of :func:`heaviest`.
+    """
     own = min(towards[v], away[v]) * SPAN + v
     chosen = root[v] == EMPTY and own == best.value
     ahead[v] = 1 if chosen else 0
@@ -96,12 +111,16 @@ def reach(u, v, w):
 
 
 def joins_pivot(v, root, ahead, behind, best):
-    """Put ``v`` into the component of the pivot if they reach each other."""
+    """Set ``root[v]`` to the pivot, the lower 32 bits of ``best``, if ``v`` was reached ``ahead`` and ``behind``."""
     root[v] = best.value & (SPAN - 1) if ahead[v] == 1 and behind[v] == 1 else root[v]
 
 
 def remains(v, first, region, root, left):
-    """Return whether ``v`` belongs to no component yet; count it, and initialise its round."""
+    """Return whether ``v`` has no ``root`` yet, and prepare its round.
+
+    Copies ``first[v]`` to ``region``, sets ``first[v]`` to the hash of ``v``, and adds 1 to the scalar ``left`` if it
+    remains.
+    """
     region[v] = first[v]
     first[v] = mixed(v, KEY)
     left.add(1 if root[v] == EMPTY else 0)
@@ -109,24 +128,30 @@ def remains(v, first, region, root, left):
 
 
 def first_of(u, v, w, first, region, root):
-    """Offer ``v`` the first vertex that reaches ``u``, within the region."""
+    """Return ``first[u]``, the least hash of a vertex that reaches ``u``, as an offer to ``v``.
+
+    ``EMPTY`` if ``v`` has a ``root`` already, or is in another ``region``.
+    """
     return first[u] if root[v] == EMPTY and region[u] == region[v] else EMPTY
 
 
 def is_first(v, first, root):
-    """Return whether ``v`` is itself the first vertex that reaches it; it is then the root of a component."""
+    """Return whether ``v`` is itself the ``first`` vertex that reaches it; its ``root`` is then set to ``v``."""
     chosen = first[v] == mixed(v, KEY)
     root[v] = v if chosen else root[v]
     return chosen
 
 
 def root_of(u, v, w, first, root):
-    """Offer the root of ``u`` to ``v``, which reaches ``u``, if the same vertex is the first that reaches both."""
+    """Return ``root[u]``, for ``v``, which reaches ``u``, if the same vertex is the ``first`` that reaches both.
+
+    Otherwise, or if ``v`` has a root, ``EMPTY``.
+    """
     return root[u] if root[v] == EMPTY and first[u] == first[v] else EMPTY
 
 
 def member(u, v, w):
-    """Offer the id of ``u`` to its root ``v``; the least one becomes the label."""
+    """Return the id of ``u``, an offer to its root ``v``; the least one becomes the label."""
     return u
 
 
@@ -189,14 +214,21 @@ class StronglyConnectedComponents(Algorithm):
         self._device = graph.device
 
     def _trim(self, graph: Graph, root: Array, count: Array, onward: str) -> None:
-        """Repeatedly remove the vertices without edges on one side; ``count`` has the numbers of edges."""
+        """Make every vertex without edges on one side a component in ``root``, repeatedly, as others are taken out.
+
+        ``count`` has the numbers of edges on that side. ``onward`` is the direction, "out" or "in", of the edges
+        through which others lose theirs.
+        """
         lost = graph.device.xp.zeros(graph.num_vertices, np.uint32)
         bare = vertex_map(graph, None, is_bare, args=(count, root))
         arguments = (lost, count, root)
         propagate(graph, bare, takes_away, lost, args=arguments, reduce="sum", over=onward, then=is_left_bare)
 
     def _join_pivot(self, graph: Graph, root: Array, towards: Array, away: Array) -> None:
-        """Find the component of a vertex with many edges: most often the largest by far."""
+        """Write the component of a vertex with many edges, most often the largest by far, to ``root``.
+
+        ``towards`` and ``away`` are in- and out-degrees without self-loops, ``uint32[n]``.
+        """
         xp, n, best = graph.device.xp, graph.num_vertices, Scalar("max", "int64", graph)
         ahead, behind = xp.empty(n, np.uint32), xp.empty(n, np.uint32)
         vertex_map(graph, None, heaviest, args=(towards, away, root, best))
@@ -209,7 +241,7 @@ class StronglyConnectedComponents(Algorithm):
         vertex_map(graph, None, joins_pivot, args=(root, ahead, behind, best))
 
     def _color(self, graph: Graph, root: Array) -> None:
-        """Find the components of the vertices that remain."""
+        """Find the components of the vertices of ``graph`` that have no ``root`` yet, and write them to ``root``."""
         xp, n = graph.device.xp, graph.num_vertices
         first, region = xp.zeros(n, np.uint32), xp.zeros(n, np.uint32)
         left = Scalar("sum", "int64", graph)
@@ -223,7 +255,7 @@ class StronglyConnectedComponents(Algorithm):
         iterate(color, until=left, max_steps=n + 1)
 
     def _smallest(self, graph: Graph, root: Array) -> Array:
-        """Return the smallest member of the component of each root."""
+        """Return the smallest member of the component of each root, ``uint32[n]``; ``EMPTY`` at other vertices."""
         xp, n = graph.device.xp, graph.num_vertices
         smallest = xp.full(n, EMPTY, np.uint32)
         unused = None if graph.weight_dtype is None else xp.zeros(n, graph.weight_dtype)

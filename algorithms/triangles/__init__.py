@@ -67,7 +67,7 @@ class TrianglesResult(NamedTuple):
 
 
 def is_proper(u, v, w):
-    """Return 1 unless the edge is a self-loop."""
+    """Return 1 for the edge from ``u`` to ``v``, 0 if it is a self-loop."""
     return 1 if u != v else 0
 
 
@@ -233,7 +233,10 @@ class Triangles(Algorithm):
 
 
 def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
-    """Return the SciPy matrix of the edges to vertices of higher degree (ties by id), int64, without self-loops."""
+    """Return the SciPy matrix of the arcs ``src`` to ``dst`` that lead to a vertex of higher degree (ties by id).
+
+    Its entries are int64; self-loops are left out.
+    """
     from scipy import sparse
 
     n, low, high = len(degrees), degrees[src], degrees[dst]

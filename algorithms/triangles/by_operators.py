@@ -26,7 +26,7 @@ def change_degree(u, v, w, degrees, by):
 
 
 def appear(u, v, x, new, triangles):
-    """Count the triangle of the new edge ``u < v`` and ``x``, unless another new edge of it comes first."""
+    """Add the triangle of the new edge ``u < v`` and ``x`` to ``triangles``, at its least edge that is ``new``."""
     if x != u and x != v and not (x < v and (u, x) in new) and not (x < u and (v, x) in new):
         atomic.add(triangles, u, 1)
         atomic.add(triangles, v, 1)
@@ -41,7 +41,7 @@ def lose(u, v, x, triangles):
 
 
 def lose_last(u, v, x, triangles):
-    """Subtract the triangle of deleted edges at ``u``, which is visited once with ``v < x``."""
+    """Subtract the triangle of the deleted edges ``(u, v)`` and ``(u, x)`` from ``triangles``, once: with ``v < x``."""
     if x > v:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -49,7 +49,7 @@ def lose_last(u, v, x, triangles):
 
 
 def lose_old(u, v, x, new, triangles):
-    """Subtract as :func:`lose` does, unless one of the other edges is new."""
+    """Subtract the triangle of the deleted edge ``(u, v)`` and ``x``, unless one of its other edges is in ``new``."""
     if (u, x) not in new and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)
@@ -57,7 +57,7 @@ def lose_old(u, v, x, new, triangles):
 
 
 def lose_last_old(u, v, x, new, triangles):
-    """Subtract as :func:`lose_last` does, unless ``(v, x)`` is new."""
+    """Subtract as :func:`lose_last` does the triangle of ``(u, v)`` and ``(u, x)``, unless ``(v, x)`` is ``new``."""
     if x > v and (v, x) not in new:
         atomic.add(triangles, u, -1)
         atomic.add(triangles, v, -1)

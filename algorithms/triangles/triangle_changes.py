@@ -75,7 +75,7 @@ def programs(view: StoreView) -> list[Program]:
 
 
 class _Holder:
-    """Whose launches the memory of a workspace was prepared for."""
+    """The object for whose launches the memory of a workspace was prepared."""
 
     def __init__(self, device: Device) -> None:
         self.holds: TriangleChanges | None = None
@@ -102,7 +102,7 @@ class TriangleChanges:
         self.graph = graph
 
     def counts_in(self, graph: Graph, triangles: Array, degrees: Array) -> bool:
-        """Return whether these are the graph and the arrays that it was made for."""
+        """Return whether the launches were made for ``graph`` and these arrays, ``triangles`` and ``degrees``."""
         return self.graph is graph and self._counts[0] is triangles and self._counts[1] is degrees
 
     def apply(self, gone: ArcList | PlacedArcs | None, come: ArcList | PlacedArcs | None) -> None:
@@ -125,7 +125,7 @@ class TriangleChanges:
         self._turns.reverse()
 
     def _walk(self, view: StoreView) -> None:
-        """Walk this view from now on."""
+        """Prepare the kernel to read the edges of the graph through ``view`` from now on."""
         program = program_over(view, SOURCE, lambda _: prelude())
         if program is self._program:
             self._kernel.put(VIEW, packed(view))
@@ -139,7 +139,10 @@ class TriangleChanges:
         self._view = view
 
     def _take_memory(self, gone: int, come: int) -> None:
-        """Prepare memory for launches with this number of arcs: each launch initialises what the next one needs."""
+        """Prepare memory for launches with ``gone`` deleted and ``come`` inserted arcs.
+
+        Two sets of arrays take turns: each launch initialises the set that the next one needs.
+        """
         pairs, slots = (gone + come) // 2, FREEDOM * gone + EXTRA if gone else 0
         gone_capacity, come_capacity = (FREEDOM * (arcs // 2) + EXTRA if arcs else 0 for arcs in (gone, come))
         rows = gone + min(gone, self.graph.num_vertices)
@@ -163,7 +166,10 @@ class TriangleChanges:
 
 
 def _placed(lengths: dict[str, int], start: int) -> dict[str, int]:
-    """Return the addresses of arrays of these numbers of words, one behind the other."""
+    """Return the addresses of arrays, by name, that lie one behind the other from the address ``start`` on.
+
+    ``lengths`` are in 32-bit words.
+    """
     return dict(zip(lengths, accumulate((4 * length for length in lengths.values()), initial=start), strict=False))
 
 

@@ -33,7 +33,15 @@ FEW = 16  #: neighbours that are passed over in the time of a look-up
 def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
     """Write the arcs with the status ``wanted``, without self-loops, to ``arcs``, and return their number.
 
-    Adds ``change`` to the degrees of their sources.
+    Args:
+        src: ``uint32[size]``, the sources.
+        dst: ``uint32[size]``, the destinations.
+        status: the status of each arc; if empty, all arcs count.
+        wanted: the status of arcs that count.
+        size: number of arcs.
+        change: 1 or -1, added to the degree of each source.
+        arcs: ``uint64[size]``, output: ``source << 32 | destination``.
+        degrees: ``int64[n]``, changed in place.
     """
     listed = 0
     for i in range(size):
@@ -46,7 +54,7 @@ def list_arcs(src, dst, status, wanted, size, change, arcs, degrees):
 
 @inner
 def edge_of(u, v):
-    """Return the edge as uint64, the smaller end in the upper half: such keys order edges."""
+    """Return the edge of ``u`` and ``v`` as uint64, the smaller end in the upper half: such keys order edges."""
     return np.uint64(min(u, v)) << HALF | np.uint64(max(u, v))
 
 
@@ -64,7 +72,7 @@ def in_row(arcs, i, u):
 
 @inner
 def mark_keys(keys, count, marks, step):
-    """Mark the vertices among the first ``count`` of ``keys`` with ``step``; empty places are skipped."""
+    """Set ``marks`` to ``step`` at the vertices among the first ``count`` of ``keys``; empty places are skipped."""
     for i in range(np.uint64(count)):
         x = keys[i]
         if x < TOMBSTONE:
@@ -73,7 +81,7 @@ def mark_keys(keys, count, marks, step):
 
 @inner
 def mark_row(g, hub, marks, step):
-    """Mark the neighbours of ``hub`` with ``step``."""
+    """Set ``marks`` to ``step`` at the neighbours of ``hub`` in ``g``."""
     if copies:
         keys, count = scratch(), 0
         for k in range(buckets(g, hub)):
@@ -92,7 +100,10 @@ def mark_row(g, hub, marks, step):
 
 @inner
 def mark_changed(arcs, i, others, hub, marks, step):
-    """Mark the neighbours of ``hub`` by changed edges, from place ``i`` of ``arcs`` on; hide those by ``others``."""
+    """Set ``marks`` to ``step + 2`` at neighbours of ``hub`` by changed edges, to ``step`` at those by ``others``.
+
+    The row of ``hub`` in ``arcs`` begins at place ``i``. ``hub`` itself also gets ``step``, which hides it.
+    """
     j = row_begin(others, hub)
     while in_row(others, j, hub):
         marks[np.uint32(others[j])] = step
@@ -105,7 +116,10 @@ def mark_changed(arcs, i, others, hub, marks, step):
 
 @inner
 def unmark_changed(arcs, i, others, hub, marks):
-    """Undo :func:`mark_changed`."""
+    """Set to 0 the ``marks`` that :func:`mark_changed` has set.
+
+    ``i`` is the place of the row of ``hub`` in ``arcs``; ``others`` are the arcs of the other kind.
+    """
     j = row_begin(others, hub)
     while in_row(others, j, hub):
         marks[np.uint32(others[j])] = 0
@@ -118,7 +132,10 @@ def unmark_changed(arcs, i, others, hub, marks):
 
 @inner
 def list_marked(keys, count, marks, step, shared, found):
-    """List those of the first ``count`` of ``keys`` that are marked; return their number."""
+    """Append those of the first ``count`` of ``keys`` with ``marks`` above ``step`` to the ``found`` in ``shared``.
+
+    Returns the new number.
+    """
     for i in range(np.uint64(count)):
         x = keys[i]
         if x < TOMBSTONE:
@@ -151,7 +168,10 @@ def members_marked(g, u, marks, step, shared, found):
 
 @inner
 def members_found(g, hub, u, shared):
-    """List the neighbours of ``u`` that ``hub`` has as well, each looked up; return their number."""
+    """Write the neighbours of ``u`` in ``g`` that ``hub`` has as well to ``shared``; return their number.
+
+    Each is looked up.
+    """
     if joins:
         return common(g, hub, u, shared)
     found = np.uint64(0)
@@ -165,7 +185,8 @@ def members_found(g, hub, u, shared):
 def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, found):
     """Append common neighbours of ``u`` and its hub along deleted edges of the hub to the ``found`` in ``shared``.
 
-    These edges are places ``start`` to ``stop`` of ``arcs``. Returns the new number.
+    These edges are places ``start`` to ``stop`` of ``arcs``; ``neighbors`` is the number of neighbours of ``u``.
+    ``marks`` are ``step + 2`` at their ends. Returns the new number.
     """
     if (stop - start) * FEW < neighbors:
         for i in range(start, stop):
@@ -181,8 +202,9 @@ def members_changed(g, arcs, start, stop, u, neighbors, marks, step, shared, fou
 def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, triangles):
     """Count the triangles with ``edge``, from ``hub`` to ``u``, and another changed edge at ``u``.
 
-    A triangle is counted at the least of its changed edges. Returns the number counted. The row of ``u`` in ``arcs``
-    begins at place ``i``.
+    Adds ``change`` to ``triangles`` at the third corner, in place. A triangle is counted at the least of its changed
+    edges. The row of ``u`` in ``arcs`` begins at place ``i``; ``is_marked``: the neighbours of the hub have ``marks``
+    above ``step``, else they are looked up. Returns the number counted.
     """
     found = 0
     while in_row(arcs, i, u):
@@ -197,9 +219,9 @@ def meet_changed(g, arcs, i, hub, u, is_marked, edge, change, marks, step, trian
 
 @inner
 def hide(arcs, i, u, marks, step, held, count):
-    """Clear the marks of the destinations of ``u``, whose row begins at place ``i``, after appending them to ``held``.
+    """Set ``marks`` of the destinations of ``u`` to ``step``, after appending the marks to the ``count`` in ``held``.
 
-    Returns the new number of marks in ``held``; it was ``count``.
+    The row of ``u`` in ``arcs`` begins at place ``i``. Returns the new number of marks in ``held``.
     """
     while in_row(arcs, i, u):
         x = np.uint32(arcs[i])
@@ -211,7 +233,10 @@ def hide(arcs, i, u, marks, step, held, count):
 
 @inner
 def show(arcs, i, u, marks, held, count):
-    """Restore, from ``held``, the marks that :func:`hide` took from changed neighbours of ``u``."""
+    """Restore the ``marks`` of the destinations of ``u`` from ``held``, where :func:`hide` has stored them.
+
+    They begin at place ``count`` of ``held``; the row of ``u`` in ``arcs`` begins at place ``i``.
+    """
     while in_row(arcs, i, u):
         marks[np.uint32(arcs[i])] = held[count]
         count += 1
@@ -255,7 +280,10 @@ def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scra
 
 @inner
 def is_hub(hub, neighbors, u, others):
-    """Return whether ``hub`` has more neighbours than ``u``, or as many and the greater id."""
+    """Return whether ``hub``, with ``neighbors`` neighbours, is the hub of its edge to ``u``, which has ``others``.
+
+    The hub has more neighbours, or as many and the greater id.
+    """
     return neighbors > others or (neighbors == others and hub > u)
 
 

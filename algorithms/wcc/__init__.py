@@ -133,7 +133,7 @@ class WCC(Algorithm):
             self._forest.repair(graph, deleted, inserted)
 
     def _update_by_unions(self, graph: Graph, delta: Delta) -> None:
-        """Unite across inserted edges; with deletions, compute from scratch."""
+        """Unite across inserted edges of ``delta``; with deletions, compute from scratch."""
         if delta.edges("deleted").size:
             of = "on several processes" if self.kernels else "without kernels"
             self.recomputes(f"{of}, deletions are computed from scratch")
@@ -148,7 +148,10 @@ class WCC(Algorithm):
             by_operators.connect(graph, self._sets, delta.edges("inserted"))
 
     def _compute_from_scratch(self, graph: Graph, deleted: ArcList, inserted: ArcList) -> None:
-        """Compute from scratch; also repair the forest, if the next batch of this size is to be an update."""
+        """Compute from scratch; also repair the forest, if the next batch of this size is to be an update.
+
+        ``deleted`` and ``inserted`` are the arcs of the batch, which ``graph`` already holds.
+        """
         forest = self._forest
         if not graph.has_in_edges:
             self.recomputes("the graph keeps no in-edges")
@@ -193,7 +196,10 @@ class WCC(Algorithm):
         return self._forest.step(graph, self._answer_after)
 
     def _answer_after(self, label: Array, count: Array) -> WCCResult:
-        """Return the result after events that neither deleted nor revived a vertex."""
+        """Return the result for ``label`` and ``count`` after events that neither deleted nor revived a vertex.
+
+        ``count`` includes deleted vertices, which are subtracted.
+        """
         return WCCResult(label, count - int(self._deleted))
 
     @property

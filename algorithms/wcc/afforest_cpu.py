@@ -10,14 +10,17 @@ from suricate.state.union_find_cpu import unite_by
 
 @inner
 def unite_neighbors(g, v, parent, alone):
-    """Unite ``v`` with all its neighbours in ``g``."""
+    """Unite ``v`` with all its neighbours in ``g``; changes ``parent`` in place; ``alone``: no other thread unites."""
     for w, _ in neighbors(g, v):
         unite_by(parent, v, w, alone)
 
 
 @inner
 def unite_first(g, v, parent, count, alone):
-    """Unite ``v`` with its first ``count`` neighbours in its first bucket."""
+    """Unite ``v`` with the first ``count`` neighbours in its first bucket in ``g``; changes ``parent`` in place.
+
+    ``alone``: no other thread unites.
+    """
     if buckets(g, v) == 0:
         return
     c = first(g, v, 0)
@@ -34,7 +37,10 @@ def unite_first(g, v, parent, count, alone):
 
 @kernel
 def flatten(parent, begin_place, end_place):
-    """Make the root of every element of a range its parent: parents have smaller ids and mostly come first."""
+    """Set ``parent`` to the root, in place, for the vertices from ``begin_place`` to ``end_place``.
+
+    Parents have smaller ids and mostly come first.
+    """
     for v in range(begin_place, end_place):
         root = parent[parent[v]]
         while parent[root] != root:
@@ -44,7 +50,10 @@ def flatten(parent, begin_place, end_place):
 
 @kernel
 def most_frequent(parent, sample, votes):
-    """Return the label that most of ``len(sample)`` vertices, spread evenly, have; of equally frequent the smallest."""
+    """Return the label that most of ``len(sample)`` vertices, spread evenly, have; of equally frequent the smallest.
+
+    ``parent`` holds the label of each vertex; ``sample`` and ``votes`` (a count per label) are scratch.
+    """
     size = len(sample)
     best, most = parent[0], -1
     for i in range(size):
@@ -60,7 +69,10 @@ def most_frequent(parent, sample, votes):
 
 @kernel
 def unite_some(g, parent, count, alone, begin_place, end_place):
-    """Unite each vertex of a range with ``count`` neighbours."""
+    """Unite each vertex from ``begin_place`` to ``end_place`` with ``count`` neighbours in ``g``.
+
+    Changes ``parent`` in place; ``alone``: no other thread unites.
+    """
     for v in range(begin_place, end_place):
         unite_first(g, v, parent, count, alone)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def join(u, v, w, sets):
-    """Unite the components of both ends of an edge."""
+    """Unite the components of both ends of an edge, ``u`` and ``v``, in the union-find ``sets``."""
     unite(sets, u, v)
 
 

@@ -128,7 +128,7 @@ class ComponentForest:
         launch.launch(deleted, inserted)
 
     def _grow(self, num_vertices: int) -> None:
-        """Add vertices, up to ``num_vertices``; edges that they have already are given to the launch of repairs."""
+        """Add vertices, up to ``num_vertices``, each as a root; their edges are given to the launch of repairs."""
         before = len(self._word)
         if num_vertices <= before:
             return
@@ -183,14 +183,17 @@ class ComponentForest:
         program.kernel(kernel)((blocks,), (BLOCK,), arguments)
 
     def _launch_of(self, graph: Graph, kernel: str, own: tuple) -> tuple[Program, int, tuple]:
-        """Return program, number of blocks and all arguments of a cooperative kernel."""
+        """Return the program, the number of blocks and all arguments of the cooperative ``kernel``.
+
+        The arguments are the views of ``graph``, ``own``, and what all rounds need.
+        """
         g, h, both = _views(graph)
         walk = (packed(g), packed(h), np.int32(both), np.uint32(graph.num_vertices))
         blocks = resident_blocks(self.device.index, BLOCK, 2 if kernel == "build" else 1)
         return _program(g), blocks, (*walk, *own, *self._queues(graph), self._stamp, self._state_of(graph), self._kept)
 
     def _repairs_of(self, graph: Graph) -> ArcLaunch:
-        """Return the launch of repairs, a new one if an array has moved."""
+        """Return the cached launch of repairs for ``graph``, a new one if an array has moved."""
         held, views = self._repairs, _views(graph)[:2]
         if held is None or held[0] is not graph or held[1] is not self._word or not held[2].walks(*views):
             detached = graph.workspace.array("components.detached", graph.num_vertices, np.uint32)

@@ -65,7 +65,7 @@ class SpanningForest:
         self._build(graph)
 
     def step(self, graph: Graph, answer: Callable[..., Any]) -> Step:
-        """Return the step; ``answer(label, count)`` makes the result."""
+        """Return the step of the forest; ``answer(label, count)`` makes the result of the algorithm."""
         self._grow(graph)
         if self._is_deep(graph):
             self._build(graph)
@@ -106,7 +106,7 @@ class SpanningForest:
         return Walked(out, into, True, not graph.directed)
 
     def _grow(self, graph: Graph) -> None:
-        """Add the vertices that the graph has got."""
+        """Add rows for new vertices of ``graph``, each a component of its own, with reserve for more."""
         before = len(self._state.node)
         if graph.num_vertices > before:
             grown = _new_state(max(graph.num_vertices, 9 * before // 8))

@@ -65,7 +65,15 @@ FEW = 512  # vertices below a deleted edge up to which they are found before any
 
 @inner
 def leaving(g, state, x, side, base):
-    """Return a neighbour of ``x`` on the other side of a cut tree edge, NO_VERTEX if there is none."""
+    """Return a neighbour of ``x`` on the other side of a cut tree edge, ``NO_VERTEX`` if there is none.
+
+    Args:
+        g: the view of the edges to walk, in one direction.
+        state: the forest; marks of visited ancestors are written to ``state.node``.
+        x: a vertex.
+        side: the side of ``x``, ``LOWER`` or ``UPPER``.
+        base: the least mark of this cut.
+    """
     node = state.node
     for w, _ in neighbors(g, x):
         if w == x or node[w, PARENT] == x or node[x, PARENT] == w:
@@ -78,7 +86,18 @@ def leaving(g, state, x, side, base):
 
 @inner
 def search(graph, state, x, side, queue, base):
-    """Queue the neighbours of ``x`` in its tree; return a neighbour on the other side, or EMPTY."""
+    """Return a neighbour of ``x`` on the other side of a cut; if there is none, queue its neighbours in the tree.
+
+    Returns ``NO_VERTEX`` then.
+
+    Args:
+        graph: the views of the graph.
+        state: the forest; the length of the queue, ``state.counts[TAIL + side]``, and marks are changed in place.
+        x: a vertex.
+        side: the side of ``x``, ``LOWER`` or ``UPPER``.
+        queue: the queue of that side, to which unvisited neighbours are appended.
+        base: the least mark of this cut.
+    """
     node, found = state.node, NO_VERTEX
     if node[x, ARCS] > node[x, LINKS]:
         found = leaving(graph.out, state, x, side, base)
@@ -103,7 +122,10 @@ def search(graph, state, x, side, queue, base):
 
 @inner
 def queue_below(state, child, queued):
-    """Queue ``child`` and its descendants, at most :data:`FEW`; return their number, and whether these are all."""
+    """Write ``child`` and its descendants in the tree to ``state.lower``, at most :data:`FEW`, and mark them.
+
+    ``queued`` is the mark. Returns how many were written, and whether these are all.
+    """
     node, queue = state.node, state.lower
     node[child, MARK] = queued
     queue[0] = child
@@ -122,7 +144,7 @@ def queue_below(state, child, queued):
 
 @inner
 def unmarked(g, state, x, queued):
-    """Return a neighbour of ``x`` in ``g`` that is not queued, or EMPTY."""
+    """Return a neighbour of ``x`` in ``g`` whose mark is not ``queued``, or ``NO_VERTEX``."""
     for w, _ in neighbors(g, x):
         if state.node[w, MARK] != queued:
             return w
@@ -131,7 +153,11 @@ def unmarked(g, state, x, queued):
 
 @inner
 def cut_off(graph, state, count, above, queued):
-    """Reconnect the ``count`` vertices in ``state.lower``, all that were below a cut edge, or split them off."""
+    """Reconnect the ``count`` vertices in ``state.lower``, all that were below a cut edge, or split them off.
+
+    They have the mark ``queued``; ``above`` is the upper end of the cut edge. Changes ``state`` in place; returns how
+    many labels change.
+    """
     node, lower = state.node, state.lower
     state.counts[WORK] += count
     for i in range(count):
@@ -149,7 +175,10 @@ def cut_off(graph, state, count, above, queued):
 
 @kernel
 def cut(graph, state, child, above):
-    """Take the edge from ``above`` to ``child`` out of the tree; return how many labels change, see :func:`join`."""
+    """Remove the edge from ``above`` to ``child`` from its tree; reconnect both parts by another edge, or split them.
+
+    ``graph`` no longer has the edge. Changes ``state`` in place; returns how many labels change, 0 if reconnected.
+    """
     node, counts, lower, upper = state.node, state.counts, state.lower, state.upper
     base = next_base(state)
     unlink(node, child)
@@ -192,7 +221,10 @@ def cut(graph, state, child, above):
 
 @inner
 def add(state, u, v, counting):
-    """Update the forest for an inserted edge; return how many labels change."""
+    """Update the forest ``state``, in place, for the inserted edge of ``u`` and ``v``; return how many labels change.
+
+    Without ``counting`` the number may be wrong: see :func:`join`.
+    """
     node = state.node
     if u == v:
         return np.int64(0)
@@ -205,7 +237,11 @@ def add(state, u, v, counting):
 
 @inner
 def remove(graph, state, u, v, counting):
-    """Update the forest for an edge already deleted from the graph; return how many labels change."""
+    """Update the forest ``state``, in place, for the edge of ``u`` and ``v``; return how many labels change.
+
+    The edge is already deleted from ``graph``. Without ``counting`` the number may be wrong, as the smallest vertex is
+    not determined.
+    """
     node = state.node
     if u == v:
         return np.int64(0)
@@ -223,7 +259,11 @@ def remove(graph, state, u, v, counting):
 
 @inner
 def step(graph, state, change, u, v, w, counting):
-    """Update the forest for one changed edge; see ``suricate.plugins.step``."""
+    """Update the forest ``state``, in place, for one changed edge of ``u`` and ``v``; return work and changed labels.
+
+    ``change`` is ``INSERTED`` or ``DELETED`` (others change nothing). The results are two numbers, of which that of
+    labels is exact with ``counting``; see ``suricate.plugins.step``.
+    """
     changed = np.int64(0)
     state.counts[WORK] = 1
     if change == INSERTED:
@@ -235,7 +275,11 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the labels of the vertices ``at``, and the number of components, after event ``i``."""
+    """Write the labels of the vertices ``at``, and the number of components, to place ``i`` of ``recorded``.
+
+    ``recorded`` holds two arrays: a row of labels per event, and a number per event. Lower bounds in ``state`` become
+    exact.
+    """
     for j in range(len(at)):
         recorded[0][i, j] = smallest_of(state, state.node[at[j], COMPONENT])
     recorded[1][i] = state.counts[COMPONENTS]
@@ -243,7 +287,7 @@ def record(graph, state, at, recorded, i):
 
 @inner
 def ask_for_ends(state, src, dst, i, size):
-    """Prefetch the rows of the ends of an arc some places behind ``i``."""
+    """Prefetch the rows of both ends of arc ``i + FAR``, or the last, of the ``size`` arcs from ``src`` to ``dst``."""
     i = min(i + FAR, size - 1)
     prefetch(state.node, np.int64(src[i]) * ROW)
     prefetch(state.node, np.int64(dst[i]) * ROW)
@@ -251,7 +295,7 @@ def ask_for_ends(state, src, dst, i, size):
 
 @inner
 def ask_for_components(state, u, v):
-    """Prefetch the rows of two components, if an arc joins them."""
+    """Prefetch the rows of the components of ``u`` and ``v`` in ``state.part``, if these differ."""
     one, other = state.node[u, COMPONENT], state.node[v, COMPONENT]
     if one != other:
         prefetch(state.part, np.int64(one) * 4)
@@ -260,7 +304,10 @@ def ask_for_components(state, u, v):
 
 @inner
 def ask_for_cut(graph, state, u, v):
-    """Prefetch what a cut reads, if a deleted arc is in the tree: siblings of the lower end, and its edges."""
+    """Prefetch what a cut reads, if the deleted arc from ``u`` to ``v`` is in the tree.
+
+    That is the siblings of the lower end in ``state.node``, and its edges in ``graph``.
+    """
     node = state.node
     is_child = node[v, PARENT] == u
     if not is_child and node[u, PARENT] != v:
@@ -277,7 +324,10 @@ def ask_for_cut(graph, state, u, v):
 
 @kernel
 def follow(graph, state, inserted, deleted):
-    """Update the forest for a batch, which the graph holds already."""
+    """Update the forest ``state``, in place, for a batch, which ``graph`` holds already.
+
+    ``inserted`` and ``deleted`` are arcs as from ``plain_arcs``: ``(src, dst, status, wanted, size)``.
+    """
     src, dst, status, wanted, size = inserted
     for i in range(size):
         ask_for_ends(state, src, dst, i, size)
@@ -296,7 +346,10 @@ def follow(graph, state, inserted, deleted):
 
 @inner
 def adopt_neighbors(g, state, x, number, tail):
-    """Make the neighbours of ``x`` in ``g`` that have no component its children, and queue them."""
+    """Make the neighbours of ``x`` in ``g`` that have no component its children, in component ``number``; queue them.
+
+    The queue is ``state.lower``, with ``tail`` entries; returns the new length. Adds the arcs of ``x`` to its count.
+    """
     node, arcs = state.node, 0
     for w, _ in neighbors(g, x):
         if w == x:
@@ -313,7 +366,10 @@ def adopt_neighbors(g, state, x, number, tail):
 
 @kernel
 def build(graph, state, n):
-    """Find the components of ``n`` vertices by breadth-first searches; each gets its smallest vertex as number."""
+    """Build the forest of the first ``n`` vertices of ``graph`` in ``state`` by breadth-first searches.
+
+    Each component gets its smallest vertex as number.
+    """
     counts, part, queue = state.counts, state.part, state.lower
     counts[COMPONENTS], counts[CLIMBED], counts[CHANGED], counts[STALE] = 0, 0, 0, 0
     counts[FREE] = np.int64(NO_VERTEX)

@@ -30,7 +30,7 @@ AHEAD = 16  # places ahead at which rows are prefetched
 
 @inner
 def link(node, v, above):
-    """Make ``v``, which has no parent, the first child of ``above``."""
+    """Make ``v``, which has no parent, the first child of ``above``; changes rows of ``node`` in place."""
     after = node[above, CHILD]
     node[v, PARENT], node[v, NEXT], node[v, BEFORE] = above, after, NO_VERTEX
     if after != NO_VERTEX:
@@ -42,7 +42,7 @@ def link(node, v, above):
 
 @inner
 def unlink(node, v):
-    """Detach ``v`` from its parent in its tree."""
+    """Detach ``v`` from its parent in its tree; changes rows of ``node`` in place."""
     above, before, after = node[v, PARENT], node[v, BEFORE], node[v, NEXT]
     if before == NO_VERTEX:
         node[above, CHILD] = after
@@ -57,7 +57,7 @@ def unlink(node, v):
 
 @inner
 def reroot(node, v, above):
-    """Make ``v`` the root of its tree, and ``above``, which is in another one, its parent."""
+    """Make ``v`` the root of its tree, then a child of ``above``, which is in another tree; changes ``node``."""
     while v != NO_VERTEX:
         after = node[v, PARENT]
         if after != NO_VERTEX:
@@ -76,7 +76,7 @@ def ask_for_child(node, v):
 
 @inner
 def queue_children(node, x, queue, tail):
-    """Queue the children of ``x``; return the new length of the queue."""
+    """Append the children of ``x`` to ``queue``, which has ``tail`` entries; return the new length."""
     w = node[x, CHILD]
     while w != NO_VERTEX:
         ask_for_child(node, w)
@@ -88,7 +88,7 @@ def queue_children(node, x, queue, tail):
 
 @inner
 def make_single(state, v, number):
-    """Make ``v`` a component without edges, or with ``number`` EMPTY without a component."""
+    """Make ``v`` a tree of its own without edges, in component ``number``; ``NO_VERTEX``: in no component."""
     node = state.node
     node[v, PARENT], node[v, COMPONENT], node[v, MARK], node[v, ARCS] = NO_VERTEX, number, 0, 0
     node[v, LINKS], node[v, CHILD], node[v, NEXT], node[v, BEFORE] = 0, NO_VERTEX, NO_VERTEX, NO_VERTEX
@@ -96,7 +96,7 @@ def make_single(state, v, number):
 
 @kernel
 def grow(state, start):
-    """Make the vertices from ``start`` on components of their own."""
+    """Make each vertex from ``start`` on a component of its own; changes ``state`` in place."""
     for v in range(start, len(state.node)):
         make_single(state, v, np.uint32(v))
         state.part[v, SIZE], state.part[v, SMALLEST], state.part[v, MEMBER], state.part[v, LISTED] = 1, v, v, 0
@@ -108,7 +108,7 @@ def grow(state, start):
 
 @inner
 def list_members(state, c):
-    """Write the members of component ``c`` to ``state.lower``; return their number, and the smallest."""
+    """Write the members of component ``c`` to ``state.lower``; return their number, and the smallest member."""
     node, queue = state.node, state.lower
     v = state.part[c, MEMBER]
     while node[v, PARENT] != NO_VERTEX:
@@ -139,7 +139,7 @@ def smallest_of(state, c):
 
 @inner
 def renumber(state, x, number):
-    """Give ``x`` a number, and append it to the list unless that is full."""
+    """Move ``x`` to component ``number``, and append it to ``state.changed`` unless that is full; count it."""
     state.node[x, COMPONENT] = number
     count = state.counts[CHANGED]
     if count < len(state.changed):
@@ -159,7 +159,10 @@ def list_stale(state, c):
 
 @inner
 def write_all(state, n):
-    """Write all labels: the smallest member of a component is the first that is met."""
+    """Write the labels of all vertices to ``state.label``, and clear the list of stale components.
+
+    A scan of the ``n`` vertices in ascending order meets the smallest member of each component first.
+    """
     part, node = state.part, state.node
     for c in range(len(part)):
         part[c, LISTED] = 0
@@ -208,7 +211,8 @@ def write_labels(state):
 def join(state, u, v, counting):
     """Join the components of ``u`` and ``v`` by an edge, renumbering the smaller one; return how many labels change.
 
-    Without ``counting`` the smallest vertices are not determined: their lower bounds suffice.
+    Changes ``state`` in place. Without ``counting`` the smallest vertices are not determined, as their lower bounds
+    suffice; the number of labels may then be wrong.
     """
     node, part, queue = state.node, state.part, state.lower
     if part[node[u, COMPONENT], SIZE] > part[node[v, COMPONENT], SIZE]:
@@ -250,7 +254,10 @@ def next_base(state):
 
 @inner
 def side_of(state, w, base):
-    """Return the side of ``w``, which is not marked, and mark it and its ancestors."""
+    """Return the side, ``LOWER`` or ``UPPER``, of ``w``, which has no mark of this cut; mark it and its ancestors.
+
+    ``base`` is the least mark of this cut. Steps to ancestors are added to ``state.counts``.
+    """
     node = state.node
     v = w
     while node[v, MARK] < base and node[v, PARENT] != NO_VERTEX:
@@ -270,7 +277,10 @@ def side_of(state, w, base):
 
 @inner
 def split(state, queue, count, other):
-    """Make the ``count`` vertices in ``queue`` a component of their own, without ``other``; see :func:`join`."""
+    """Make the ``count`` vertices in ``queue`` a component of their own; ``other`` stays in the old one.
+
+    Changes ``state`` in place; returns how many labels change.
+    """
     part = state.part
     old, new = state.node[other, COMPONENT], state.counts[FREE]
     label = part[old, SMALLEST]
