@@ -64,7 +64,7 @@ def get(name: str) -> bytes | None:
 
 
 def put(name: str, content: bytes) -> None:
-    """Write an entry. Where no folder can be written, or the disk is full, nothing happens."""
+    """Write ``content`` as the entry ``name``; do nothing if no folder can be written or the disk is full."""
     base = cache_folder()
     if base is None or not can_write(base / ENTRIES):
         return

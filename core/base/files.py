@@ -130,7 +130,10 @@ def _links(path: Path) -> Iterator[Path]:
 
 
 def _written_through(path: Path) -> IO[bytes]:
-    """Open a special file for writing; an open file of this process goes on where it is, as sockets can, too."""
+    """Open a special file for writing and return it.
+
+    A file that this process has open, such as a socket, goes on at its current position.
+    """
     number = _own_descriptor(path)
     if number is None:
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb")  # append: what an open file holds stays
@@ -163,7 +166,10 @@ def _part_prefix(target: Path) -> str:
 
 
 def _open_part(target: Path) -> tuple[Path, IO[bytes]]:
-    """Create a new file beside ``target``; it is locked as long as it is open, so that others see it is in use."""
+    """Create a new file beside ``target``; return its path and the open file.
+
+    It is locked as long as it is open, which tells other processes that it is in use.
+    """
     while True:
         part = target.with_name(f"{_part_prefix(target)}{secrets.token_hex(8)}.part")
         file = open(part, "xb")  # noqa: SIM115 - closed by the caller

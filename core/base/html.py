@@ -26,7 +26,7 @@ def _described(value: Any) -> tuple[str, str]:
 
 
 def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
-    """Return an HTML table; texts are escaped."""
+    """Return an HTML table with a header row ``head`` and body ``rows``; cells become texts and are escaped."""
     top = "".join(f"<th>{escape(str(cell))}</th>" for cell in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

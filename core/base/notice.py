@@ -63,7 +63,7 @@ class CompilationNotice:
 
     @property
     def seconds(self) -> float:
-        """Seconds spent compiling in this process so far."""
+        """Return the seconds that this process has spent compiling so far."""
         return self._seconds
 
     @property

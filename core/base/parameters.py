@@ -32,7 +32,7 @@ def shown(value: Any) -> str:
 
 
 def integer(label: str, value: Any, *, low: int | None = None, high: int | None = None) -> int:
-    """Return an integer from ``low`` to ``high``; neither a bool nor a float is one."""
+    """Return ``value`` as an int if it is an integer from ``low`` to ``high`` (None: no limit), not a bool or float."""
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -55,7 +55,10 @@ def real(
     include_low: bool = True,
     include_high: bool = False,
 ) -> float:
-    """Return a number from ``low`` to ``high``, each of them included or not; NaN and infinity never are."""
+    """Return ``value`` as a float if it is a finite number between ``low`` and ``high``, and no bool.
+
+    ``include_low`` and ``include_high`` say whether the limits themselves are allowed.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise ParameterError(f"{label} must be a number, got {shown(value)}")
     try:

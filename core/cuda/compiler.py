@@ -236,7 +236,10 @@ in_child(POOL.begin_again)
 
 
 def compile_here(text: str, name: str, options: tuple[str, ...]) -> bytes:
-    """Return the binary of a program, compiled in this thread by CuPy's NVRTC, which lets others run meanwhile."""
+    """Return the binary of a program, compiled in this thread by CuPy's NVRTC.
+
+    ``text`` is the source, ``name`` its name in messages, ``options`` are those of NVRTC. Other threads run meanwhile.
+    """
     from cupy.cuda import nvrtc as library
 
     program = library.createProgram(text, name, (), ())

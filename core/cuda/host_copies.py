@@ -36,7 +36,7 @@ class HostCopies:
 
     @property
     def memory(self) -> int:
-        """Bytes of pinned memory that copies keep."""
+        """Return the bytes of pinned memory that are kept for copies."""
         return PIECE * EACH * len(self._lanes or ())
 
     def __call__(self, arrays: Sequence[np.ndarray], targets: Sequence[Array], stream: Any) -> None:
@@ -70,7 +70,10 @@ class HostCopies:
         return self._lanes
 
     def _fill(self, lane: list[_Buffer], pieces: list[Piece], numbers: Iterator[int], stream: Any) -> None:
-        """Copy pieces, of which each thread takes the next, to buffers, and queue their copies to the device."""
+        """Copy pieces to the buffers of a ``lane`` in turn, and queue their copies to the device in ``stream``.
+
+        Each thread has a lane. ``numbers``, which threads share, gives the index of the next of ``pieces``.
+        """
         runtime, turn = self._xp.cuda.runtime, 0
         with self._device.current():
             while (number := next(numbers)) < len(pieces):

@@ -138,10 +138,10 @@ class Kernel:
         return held
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], arguments: tuple[Any, ...]) -> None:
-        """Launch into CuPy's current stream, one block at least; does not wait.
+        """Launch ``grid`` blocks of ``block`` threads into CuPy's current stream; does not wait.
 
-        Arguments are CuPy arrays and numbers, at each place of the same size in every call. The first launch of a
-        thread on a device sees to it that the device's context is current in the thread.
+        A grid of 0 becomes one block. ``arguments`` are CuPy arrays and numbers, at each place of the same size in
+        every call. The first launch of a thread on a device makes the device's context current in the thread.
         """
         device = self._current_device()
         function = self._functions.get(device) or self._load(device)

@@ -77,7 +77,7 @@ class StructKernel:
         self._params_address = ctypes.addressof(self._params)
 
     def launch(self, blocks: int, threads: int) -> None:
-        """Launch into CuPy's current stream; does not wait."""
+        """Launch ``blocks`` blocks of ``threads`` threads into CuPy's current stream; does not wait."""
         self._kernel.launch((self._address, blocks, 1, 1, threads, 1, 1, 0), self._params_address)
 
     def resident(self, threads: int) -> int:

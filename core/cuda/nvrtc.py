@@ -64,7 +64,10 @@ def _read(handle: ctypes.c_void_p, size_of: Callable[..., Any], read: Callable[.
 
 
 def main(path: str, name: str, *options: str) -> int:
-    """Compile standard input to standard output; return the status of the process."""
+    """Compile standard input to standard output with the library at ``path``; return the exit status.
+
+    ``name`` is the name of the program in messages; ``options`` are those of NVRTC.
+    """
     os.nice(NICE)
     try:
         binary = compile_text(path, sys.stdin.buffer.read().decode(), name, options)

@@ -121,7 +121,7 @@ _local = threading.local()
 
 @contextmanager
 def noting(notes: list[Launch] | None) -> Iterator[None]:
-    """Note what this thread launches in a list (None: nowhere)."""
+    """Append the kernels that this thread launches within the context to ``notes``; None: record none."""
     before, _local.notes = getattr(_local, "notes", None), notes
     try:
         yield

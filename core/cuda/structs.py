@@ -66,7 +66,7 @@ class Struct:
 
     @cached_property
     def packer(self) -> struct.Struct:
-        """Packs one value per field, in order; pointers as integers."""
+        """Return the packer: it takes one value per field, in order, pointers as integers."""
         fields, size, _ = self._layout
         return _packer(fields, size)
 
@@ -92,7 +92,7 @@ class Struct:
 
     @property
     def size(self) -> int:
-        """Size in bytes."""
+        """Return the size in bytes."""
         return self.packer.size
 
     @cached_property

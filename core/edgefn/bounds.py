@@ -27,7 +27,7 @@ _WORDS = 6  #: of 64 bits: struct ``Report`` of ``bounds.cuh``
 
 @contextmanager
 def checking() -> Iterator[None]:
-    """Check indices of functions meanwhile, in all threads; for tests."""
+    """A context in which indices of edge functions are checked, in all threads; for tests."""
     global CHECKED
     before, CHECKED = CHECKED, True
     try:

@@ -159,7 +159,7 @@ def _cuda(node: Node) -> str:
 
 
 def _cuda_question(node: Node) -> str:
-    """Write what is asked of a graph, or of a set of edges."""
+    """Return the C++ expression of a question to a graph or a set of edges: ``contains``, ``degree`` or a weight."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":
@@ -173,5 +173,5 @@ def _cuda_question(node: Node) -> str:
 
 
 def _index(index: Node) -> str:
-    """Write an index in C++; vertex ids stay uncast."""
+    """Return an index as a C++ expression; vertex ids stay uncast."""
     return index.value if index.op == "parameter" else _cuda(index)

@@ -164,7 +164,7 @@ def _numba(node: Node) -> str:
 
 
 def _numba_question(node: Node) -> str:
-    """Write what is asked of a graph, or of a set of edges."""
+    """Return the Python expression of a question to a graph or a set of edges: ``contains``, ``degree`` or a weight."""
     kind, value, ends = node.type, node.value, ", ".join(map(_vertex, node.args[:2]))
     if node.op == "contains":
         if value.kind != "graph":

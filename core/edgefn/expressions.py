@@ -89,7 +89,7 @@ class Expressions:
         self.pending: list[Assign] = []  # what is loaded before the current statement
 
     def fail(self, node: ast.AST, message: str) -> NoReturn:
-        """Raise ``EdgeFunctionError`` at ``node``."""
+        """Raise ``EdgeFunctionError`` with ``message``, for the source line of ``node``."""
         self.scope.source.fail(node, message)
 
     def expression(self, node: ast.expr) -> Node:
@@ -144,7 +144,7 @@ class Expressions:
             )
 
     def arithmetic(self, node: ast.AST, op: ast.operator, a: Node, b: Node) -> Node:
-        """Return the node of a binary operator."""
+        """Return ``a op b`` as a node; raise ``EdgeFunctionError`` at ``node`` if the operator is not supported."""
         if type(op) not in operations.ARITHMETIC:
             self.fail(node, f"{construct(op)} cannot be used in an edge function")
         return operations.arithmetic(op, a, b)
@@ -179,7 +179,10 @@ class Expressions:
         return operations.choose(decision, self.lazily(body), self.lazily(orelse))
 
     def lazily(self, node: ast.expr) -> Node:
-        """Translate an expression that may not be evaluated: what it loads first is loaded only then."""
+        """Return the translation of an expression that may not be evaluated.
+
+        What the expression loads first is loaded only if it is evaluated.
+        """
         pending, assigned = self.pending, set(self.flow.assigned)
         self.pending = []
         value = self.expression(node)
@@ -212,13 +215,16 @@ class Expressions:
         return ArrayPlace(array, self.index(node, array.position, node.slice))
 
     def index(self, node: ast.expr, position: int, given: ast.expr) -> Node:
-        """Return the index ``given`` into an argument that is read or written."""
+        """Return the translated index ``given`` of the argument at ``position``; record that ``node`` uses it."""
         index = self.element(node, given)
         self.indices.setdefault(position, {})[index] = node
         return index
 
     def element(self, node: ast.expr, given: ast.expr) -> Node:
-        """Return the translated index of an array, an integer; raises ``EdgeFunctionError`` if it is none."""
+        """Return the translation of ``given``, an index of an array.
+
+        Raises ``EdgeFunctionError`` at ``node`` if it is no integer, or a negative constant.
+        """
         if isinstance(given, ast.Tuple | ast.Slice):
             self.fail(node, "an array takes one integer as its index")
         index = self.expression(given)
@@ -241,7 +247,10 @@ class Expressions:
         return local
 
     def forget(self, op: str, value: Any) -> None:
-        """Load words again whose index depends on a local variable or an array that changes now."""
+        """Let words be loaded again whose index contains a node with this ``op`` and ``value``, which changes now.
+
+        The node stands for a local variable or an element of an array.
+        """
         for (_, index), name in self.held.items():
             if any(node.op == op and node.value == value for node in index.nodes()):
                 self.flow.assigned.discard(name)

@@ -104,7 +104,7 @@ def call(function: Any, args: tuple[Node, ...]) -> Node | None:
 
 
 def _whole(op: str, value: Node) -> Node:
-    """Return a rounding function of ``math``, which gives an integer."""
+    """Return the rounding function ``op`` of ``math`` applied to ``value``; its result is an integer, ``int64``."""
     if not is_float(value.type):
         return number(value)
     return Node("cast", "int64", (Node(op, value.type, (value,)),))

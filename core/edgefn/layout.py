@@ -71,12 +71,12 @@ class Layout:
 
     @cached_property
     def bits(self) -> int:
-        """Bits of a word: 64 or 128."""
+        """Return the number of bits of a word: 64 or 128."""
         return 64 if self.fields[0].shift + self.fields[0].bits <= HALF else 128
 
     @cached_property
     def type(self) -> str:
-        """Type of a word inside an edge function."""
+        """Return the type of a word inside an edge function."""
         return f"word{self.bits}"
 
     @cached_property
@@ -236,7 +236,10 @@ def words_less(one: Array, other: Array) -> Array:
 
 
 def keys_differ(one: Array, other: Array, layout: Layout) -> Array:
-    """Return where two arrays of words differ in one of their keys, as a mask; :func:`words_less` has the shapes."""
+    """Return a mask, ``bool[n]``: where a key differs between ``one`` and ``other``, arrays of words of a ``layout``.
+
+    :func:`words_less` has the shapes.
+    """
     shift = layout.fields[layout.num_keys - 1].shift
     if one.ndim == 1:
         return (one >> np.uint64(shift)) != (other >> np.uint64(shift))

@@ -33,7 +33,7 @@ class Objects(Expressions):
         return super().attribute(node)
 
     def misused(self, node: ast.AST, bound: ObjectRef) -> None:
-        """Raise: this is not how an argument is used."""
+        """Raise ``EdgeFunctionError``: ``node`` uses the argument ``bound`` in a way that it does not support."""
         self.fail(node, f"{ast.unparse(node)}: the argument is {bound.use}")
 
     # questions
@@ -52,7 +52,7 @@ class Objects(Expressions):
         self.fail(node, f"ask for one edge: (u, x) in {ast.unparse(node.comparators[0])}")
 
     def row(self, node: ast.expr, bound: ObjectRef) -> Node:
-        """Return the id of a vertex whose row the function uses, and record it."""
+        """Return the id of vertex ``node``, whose row in ``bound`` is used; record it unless that is an edge set."""
         value = self.vertex(node)
         if bound.kind != "edges":
             self.rows.setdefault(bound.position, set()).add(value)
@@ -102,7 +102,7 @@ class Objects(Expressions):
         return self.unite(call) if function is effects.unite else self.atomic(call, effects.ATOMICS[function])
 
     def add(self, call: ast.Call, bound: ObjectRef) -> tuple[Statement, ...]:
-        """Return the translated statement ``scalar.add(x)``."""
+        """Return the translation of the statement ``scalar.add(x)``; ``call`` is its syntax, ``bound`` the scalar."""
         assert isinstance(call.func, ast.Attribute)
         assert bound.dtype is not None
         if call.func.attr != "add" or len(call.args) != 1:
@@ -135,6 +135,9 @@ class Objects(Expressions):
         return (Effect("unite", sets, (self.vertex(call.args[1]), self.vertex(call.args[2]))),)
 
     def kind(self, call: ast.Call, position: int, kind: str) -> None:
-        """Note an effect; raise if the argument has effects of another kind."""
+        """Record that the argument at ``position`` has effects of a ``kind``; raise if it has had another kind.
+
+        The error names the line of ``call``.
+        """
         if self.effects.setdefault(position, kind) != kind:
             self.fail(call, "one function has one kind of effect per array: use another array, or another function")

@@ -92,7 +92,7 @@ def _converted_constant(value: Node, kind: str) -> Node:
 
 
 def _in_common(a: Node, b: Node) -> tuple[str, tuple[Node, Node]]:
-    """Return the common type of two numbers, and both in it."""
+    """Return the common type of two numbers, and ``a`` and ``b`` converted to it."""
     kind = common(a.type, b.type)
     return kind, (convert(a, kind), convert(b, kind))
 
@@ -218,7 +218,10 @@ def comparison(op: ast.cmpop, a: Node, b: Node) -> Node:
 
 
 def chain(op: str, values: list[Node]) -> Node:
-    """Join bools by ``and`` ("both") or ``or`` ("either"), leaving out constants that decide nothing."""
+    """Return ``values``, which are bools, joined by ``and`` (``op`` is "both") or ``or`` ("either").
+
+    Constants that decide nothing are left out.
+    """
     decides = op == "either"
     result: Node | None = None
     for value in values:

@@ -291,9 +291,10 @@ def _leading(name: str, weight_dtype: np.dtype | None, value_dtype: np.dtype | L
 
 
 def check_count(source: Source, least: int, most: int, signature: Signature) -> None:
-    """Raise unless a function of ``least`` to ``most`` parameters takes the leading ones and all arguments.
+    """Raise unless a function of ``least`` to ``most`` parameters takes those that ``signature`` passes.
 
-    With ``*others`` it takes more than ``most``.
+    These are the leading ones and all arguments. A function with ``*others`` takes more than ``most``; ``source`` is
+    its syntax.
     """
     given = [*signature.names, *map(str, signature.arguments)]
     if least <= len(given) and (source.rest or len(given) <= most):

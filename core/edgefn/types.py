@@ -39,7 +39,7 @@ def storage(kind: str) -> str:
 
 
 def promote(a: str, b: str) -> str | None:
-    """Return the common type of two, or None for the pair int64 and uint64, which has none."""
+    """Return the common type of the types ``a`` and ``b``; None for int64 and uint64, which have none."""
     if a == b:
         return a
     kinds = {INT if kind == BOOL else kind for kind in (a, b)}

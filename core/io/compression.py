@@ -160,9 +160,10 @@ def kind_of(start: bytes) -> str:
 
 
 def other_kind(path: Path, start: bytes) -> str | None:
-    """Return the name of an unsupported format that a file has by its first bytes, for an error message; else None.
+    """Return the unsupported format of a file, described for an error message; None if it is not known to be one.
 
-    If the first bytes are not ASCII, the extension decides: Brotli, for one, has no magic number.
+    ``start`` has its first bytes. If they are not ASCII, the extension of ``path`` decides: Brotli, for one, has no
+    magic number.
     """
     if start[257:262] == b"ustar":
         return "a tar archive: unpack it first"

@@ -215,7 +215,10 @@ class _StepReader:
         return found
 
     def _columns(self, tokenizer: Tokenizer, piece: bytes, line: int, found: list[Any]) -> int:
-        """Append the columns of some lines, if there are any; return the number of lines up to their end."""
+        """Append the columns of the lines in ``piece``, if any, to ``found``; return the number of lines so far.
+
+        ``line`` is the number of lines before ``piece``.
+        """
         if piece:
             rows = tokenizer.parse(piece, line)
             found.append({name: getattr(rows, name).astype(dtype) for name, dtype in self._dtypes.items()})

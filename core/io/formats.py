@@ -126,7 +126,7 @@ def head_of(chunks: Iterator[bytes]) -> bytes:
 
 
 def detect(path: Path, head: bytes) -> str:
-    """Return the format of a file by its extension, else by its first lines."""
+    """Return the format of a file by the extension of ``path``, else by its first lines, which are in ``head``."""
     by_suffix = {**BY_SUFFIX, **READ_ONLY}.get(split_suffix(path)[0])
     if by_suffix:
         return by_suffix
@@ -176,7 +176,10 @@ def _named_columns(head: bytes) -> list[str]:
 
 
 def table_format(path: Path, start: bytes, format: str | None) -> str | None:
-    """Return the format of a Parquet or Arrow file by name, extension or first bytes; None if it is a text file."""
+    """Return the format of a Parquet or Arrow file; None if it is a text file.
+
+    A given ``format`` decides, else the extension of ``path``, else the first bytes, ``start``.
+    """
     if format is None:
         format = BY_SUFFIX.get(split_suffix(path)[0])
     if format is None:
@@ -185,7 +188,7 @@ def table_format(path: Path, start: bytes, format: str | None) -> str | None:
 
 
 def make_layout(path: Path, head: bytes, format: str | None, options: ReadOptions) -> Layout:
-    """Return the layout of the text file that starts with ``head``.
+    """Return the layout of the text file at ``path`` that starts with ``head``; ``format`` None: it is detected.
 
     Raises:
         FileFormatError: the header is malformed. UnknownNameError: there is no such format or column.
@@ -218,7 +221,7 @@ def make_layout(path: Path, head: bytes, format: str | None, options: ReadOption
 
 
 def _first_tokens(layout: Layout, head: bytes) -> dict[str, bytes]:
-    """Return the columns of the first line, by role."""
+    """Return the tokens of the first line behind the header, by their roles in the ``layout``."""
     line = next(_body(head[layout.header_bytes :], _TEXT_COMMENT if layout.comments else _NO_COMMENT), None)
     tokens = [] if line is None else split_columns(line.text, layout.delimiter)
     return dict(zip(layout.fields, tokens, strict=False))
@@ -318,7 +321,10 @@ def _konect(path: Path, head: bytes) -> Konect | None:
 
 
 def _konect_layout(format: str, fields: list[str], header: Konect) -> Layout:
-    """Return the layout of a file of KONECT; of a bipartite one the ids on the right follow those on the left."""
+    """Return the layout of a KONECT file with columns ``fields``, according to its ``header``.
+
+    In a bipartite graph the ids on the right follow those on the left.
+    """
     return Layout(
         format,
         {"": fields},
@@ -370,7 +376,10 @@ def _start_of(head: bytes, number: int) -> int:
 
 
 def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) -> tuple[Line, re.Match[bytes]]:
-    """Return the first line that is no comment, and how it matches; ``form`` says in messages what it must be."""
+    """Return the first line of ``head`` that is no comment, and its match with ``pattern``.
+
+    ``comment`` has the characters that begin a comment; error messages say that ``form`` was expected.
+    """
     line = next(_body(head, comment), None)
     if line is None:
         raise FileFormatError(path, head.count(b"\n") + 1, f"the line '{form}' is missing")
@@ -381,7 +390,10 @@ def _header(path: Path, head: bytes, comment: str, pattern: bytes, form: str) ->
 
 
 def _counts(line: Line, vertices: tuple[int, int], edges: int) -> dict[str, Any]:
-    """Return what a header that ends with this line and declares these counts changes in a layout."""
+    """Return the fields of a layout that are set by a header which ends with ``line`` and declares these counts.
+
+    ``vertices`` has the number of sources and of destinations.
+    """
     header = {"header_bytes": line.end, "header_lines": line.number, "counts_line": line.number}
     return {**header, "first_id": 1, "num_vertices": vertices, "least_vertices": max(vertices), "num_edges": edges}
 

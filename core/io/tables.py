@@ -61,7 +61,10 @@ def read_table(source: ByteSource, format: str, options: ReadOptions) -> EdgeFil
 
 
 def read_parts(path: Path, parts: list[Path], options: ReadOptions, progress: Progress | None) -> EdgeFile:
-    """Return the edges of several files, one after the other; ``path`` is the folder or the pattern."""
+    """Return the edges of the files ``parts``, one after the other; ``path`` is the folder or the pattern.
+
+    ``progress(done, total)`` is called with bytes after each file.
+    """
     total = sum(part.stat().st_size for part in parts)
     found, done = [], 0
     for part in parts:
@@ -138,7 +141,7 @@ def _family(type: Any) -> str:
 
 @contextlib.contextmanager
 def errors_of(path: Path) -> Iterator[None]:
-    """Turn what pyarrow raises about a damaged file into a ``FileFormatError``."""
+    """A context in which errors of pyarrow about the file at ``path`` become ``FileFormatError``."""
     pa = load_pyarrow()
     try:
         yield
@@ -147,7 +150,10 @@ def errors_of(path: Path) -> Iterator[None]:
 
 
 def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions) -> _Part:
-    """Return the columns that have a role, and the metadata of the schema."""
+    """Return the columns of ``file`` that have a role, and the metadata of its schema.
+
+    ``path`` is its name in messages.
+    """
     if options.delimiter is not None:
         raise ParameterError(f"format {format!r} has no delimiter")
     with errors_of(path):
@@ -167,7 +173,11 @@ def _read_columns(path: Path, file: IO[bytes], format: str, options: ReadOptions
 
 
 def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[int, str, str]]:
-    """Return place, name and role of the columns that become those of edges; raises ``ParameterError``."""
+    """Return place, name and role of each column that becomes one of edges; ``names`` are all columns of the file.
+
+    Raises:
+        ParameterError: the file has no such column.
+    """
     found = []
     for label, column in options.further.items():
         place = names.index(column) if column in names else column
@@ -222,7 +232,7 @@ class _Column(NamedTuple):
     parts: tuple[tuple[Path, int], ...] = ()  #: the files that it was joined from, with the number of entries of each
 
     def error(self, reason: str, row: int | None = None) -> FileFormatError:
-        """Return the error about this column, or about one entry of it."""
+        """Return an error that says ``reason`` of this column, or of its entry ``row``, and names the entry's file."""
         path = self.path
         for part, length in self.parts:
             path = part
@@ -274,7 +284,7 @@ def _is_text(type: Any) -> bool:
 
 
 def _ids(src: _Column, dst: _Column, options: ReadOptions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return the ids of both columns as uint32 and, if they were mapped, the original ids."""
+    """Return the ids of ``src`` and ``dst`` as uint32 and, if ``options.relabel`` maps them, the original ids."""
     pa = load_pyarrow()
     src, dst = src.plain(), dst.plain()
     for column in (src, dst):
@@ -311,7 +321,7 @@ def _check_lowest(column: _Column, first_id: int | None) -> None:
 
 
 def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
-    """Return integer ids as uint32, counted from 0."""
+    """Return integer ids as uint32, counted from 0; they must be below ``most``."""
     first_id = options.first_id or 0
     _check_lowest(column, first_id)
     values = column.values.to_numpy()
@@ -323,7 +333,11 @@ def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
 
 
 def _mapped(columns: list[pa.ChunkedArray], *, text: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Map ids to 0..n-1 in the order of their first appearance, source before destination."""
+    """Return sources and destinations mapped to 0..n-1 (uint32), and the original ids by new id.
+
+    ``columns`` are both columns, texts if ``text``, else numbers. Ids are numbered by their first appearance, the
+    source of an edge before its destination.
+    """
     pa = load_pyarrow()
     both = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], columns[0].type)
     encoded = both.dictionary_encode().combine_chunks()
@@ -419,7 +433,10 @@ def _count_vertices(
     path: Path,
     options: ReadOptions,
 ) -> int:
-    """Return the number of vertices: from the options, else of the labels, else as the file declares or contains."""
+    """Return the number of vertices: from the options, else of ``labels``, else as the file declares or contains.
+
+    ``metadata`` has the schema's of each file; ``path`` is named in errors.
+    """
     count = options.num_vertices
     if labels is not None:
         if count is not None and len(labels) > count:

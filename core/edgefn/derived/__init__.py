@@ -102,7 +102,10 @@ def _made(function: Any, place: int, change: _Unchanged) -> Function:
 
 
 def _with_outside(function: FunctionType, made: ast.FunctionDef, file: str, more: dict[str, Any]) -> Function:
-    """Return a function that takes what it needs from outside where ``function`` takes it, or from ``more``."""
+    """Return the function that ``made`` defines, with the globals and closure of ``function``.
+
+    ``more`` has further names with their values; ``file`` is the name of the source that tracebacks show.
+    """
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells |= {name: CellType(value) for name, value in more.items()}
     around = parsed(f"def around({', '.join(cells)}):\n    return {made.name}").body[0]

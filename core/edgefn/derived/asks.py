@@ -106,7 +106,11 @@ def _assigned(statements: Iterable[Statement], nodes: Iterable[Node]) -> Iterato
 
 
 def _ways(node: Node, given: Mapping[int, list[Node]], within: frozenset[int]) -> list[Node]:
-    """Return the expressions without variables that ``node`` may stand for; none if there are too many, or no end."""
+    """Return the expressions without local variables that ``node`` may stand for.
+
+    The list is empty if there are more than ``MOST_WAYS``, or if a variable depends on itself. ``given`` has the values
+    that each variable is assigned, ``within`` the variables that are being replaced.
+    """
     if node.op == "local":
         if node.value in within:
             return []
@@ -159,6 +163,9 @@ def value_of(node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) ->
 
 
 def _taken(array: Array, node: Node, columns: Bindings, values: tuple[Any, ...], xp: Any) -> Any:
-    """Return elements of an array."""
+    """Return the elements of ``array`` at the index that ``node`` computes from ``columns`` and ``values``.
+
+    An index beyond the ends is clipped; of an empty array the elements are 0. ``xp`` is NumPy or CuPy.
+    """
     index = xp.asarray(value_of(node.args[0], columns, values, xp)).astype(np.int64)
     return array[xp.clip(index, 0, len(array) - 1)] if len(array) else xp.zeros_like(index)

@@ -11,7 +11,10 @@ _NEWLINE, _QUOTE = ord("\n"), ord('"')
 
 @inner
 def trimmed(data, start, stop, blank):
-    """Return ``start << 32 | length`` of a field without blanks and quotes around it."""
+    """Return ``data[start:stop]`` without blanks and quotes around it, as ``start << 32 | length``.
+
+    ``blank`` (``bool[256]``) says which bytes are blanks.
+    """
     while start < stop and blank[data[start]]:
         start += 1
     while start < stop and blank[data[stop - 1]]:
@@ -23,7 +26,11 @@ def trimmed(data, start, stop, blank):
 
 @inner
 def field_end(data, at, stop, delimiter, blank):
-    """Return where the field that begins at ``at`` ends; a quoted one may hold delimiters."""
+    """Return where the field that begins at ``at`` ends, at most ``stop``, the end of the line.
+
+    ``delimiter`` is a byte, or -1 for fields between blanks (``blank``, by byte); with one, quoted fields may contain
+    it.
+    """
     quoted = False
     while at < stop and (quoted or not (blank[data[at]] if delimiter < 0 else data[at] == delimiter)):
         if delimiter >= 0 and data[at] == _QUOTE:
@@ -34,7 +41,15 @@ def field_end(data, at, stop, delimiter, blank):
 
 @kernel
 def list_fields(data, blank, comment, delimiter, column, spans):
-    """List one column of the lines that are neither blank nor comments; return their number."""
+    """Write the place of one column in each line that is neither blank nor a comment; return their number.
+
+    Args:
+        data: bytes of whole lines.
+        blank, comment: by byte, whether it is a blank, and whether it begins a comment.
+        delimiter: a byte, or -1 for columns between blanks.
+        column: the column, from 0.
+        spans: written, uint64: ``start << 32 | length`` per line, 0 for too short a line; further lines are counted.
+    """
     begin, row, size = 0, 0, len(data)
     while begin < size:
         stop = begin

@@ -60,9 +60,9 @@ class Fields:
 
 
 def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np.ndarray:
-    """Return texts as an array of objects; bytes that are not UTF-8 become surrogates.
+    """Return the texts at ``spans`` (``start << 32 | length``) of ``data``, as an array of objects.
 
-    With ``quotes`` a doubled quote stands for one.
+    Bytes that are not UTF-8 become surrogates. With ``quotes`` a doubled quote stands for one.
     """
     whole, array = data.tobytes(), np.empty(len(spans), object)
     begins, lengths = (spans >> np.uint64(32)).tolist(), (spans & np.uint64(0xFFFFFFFF)).tolist()
@@ -86,12 +86,12 @@ def numbers_of(texts: np.ndarray) -> np.ndarray | None:
 
 
 def has_header(head: bytes, layout: Layout, name: str) -> bool:
-    """Return whether the header of a CSV file has a column of this name."""
+    """Return whether the CSV file that starts with ``head`` has a header with the column ``name``."""
     return name in _header(head, layout)
 
 
 def _header(head: bytes, layout: Layout) -> Sequence[str]:
-    """Return the names in the header of a CSV file; none if it has no header."""
+    """Return the column names of a CSV file that starts with ``head``; empty if it has no header."""
     if layout.format != "csv" or not layout.header_bytes or layout.delimiter is None:
         return ()
     lines = [line.strip() for line in head[: layout.header_bytes].decode("utf-8-sig", "replace").splitlines()]

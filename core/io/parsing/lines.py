@@ -157,7 +157,11 @@ class OrdinaryLines:
 def _pattern(
     letter: str, fields: Sequence[str], layout: Layout, blanks: bytes
 ) -> tuple[re.Pattern[bytes], tuple[int, ...]]:
-    """Return the expression of a line, and the groups of source, destination, weight and time in it (0: none)."""
+    """Return the expression of a line, and its groups of source, destination, weight and time (0: none).
+
+    ``fields`` are the roles of the columns; a line begins with ``letter`` unless that is empty; ``blanks`` are the
+    bytes around columns.
+    """
     spaces = b"[" + blanks + b"]"
     if layout.delimiter is None:
         texts, separator, around = rb"([^ \t\r\n]++)", spaces + b"++", b""

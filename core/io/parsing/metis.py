@@ -94,9 +94,10 @@ def read_rows(source: ByteSource, layout: Layout, body: Iterator[bytes], *, litt
 
 
 def _balance(balance: np.uint64, src: np.ndarray, dst: np.ndarray, weight: np.ndarray) -> np.uint64:
-    """Return ``balance`` after some entries: the hash of an edge is added at its smaller, subtracted at its other end.
+    """Return ``balance`` plus the hashes of edges listed at their smaller end, less those listed at the other.
 
-    It is 0 at the end if both ends list every edge equally often and with equal weights, else by a chance of 2**-64.
+    ``src``, ``dst`` and ``weight`` have some entries. At the end of a file the balance is 0 if both ends list every
+    edge equally often and with equal weights, else by a chance of 2**-64.
     """
     low, high = np.minimum(src, dst).astype(np.uint64), np.maximum(src, dst).astype(np.uint64)
     code = _mixed((low << np.uint64(32)) | high)

@@ -198,7 +198,10 @@ def parse_times(data, starts, times):
 
 @inner
 def text_end(data, p, classes, delimited):
-    """Return where the text token from ``p`` ends; with a delimiter, blanks inside belong to it."""
+    """Return where the text token from ``p`` on ends in ``data``; ``classes`` has the classes of each byte.
+
+    If columns are ``delimited``, blanks inside belong to the token.
+    """
     start, stops = p, NEWLINE | DELIMITER if delimited else BREAK
     while p < len(data) and not classes[data[p]] & stops:
         p += 1

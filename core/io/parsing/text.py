@@ -65,7 +65,7 @@ class _Edges:
 
 
 def read_text(source: ByteSource, format: str | None, options: ReadOptions) -> EdgeFile:
-    """Return the edges of a text file; see ``suricate.read``."""
+    """Return the edges of a text file; ``format`` None: it is detected. See ``suricate.read``."""
     chunks = source.chunks()
     head = head_of(chunks)
     chunks, small = rest_of(chunks, head)
@@ -139,7 +139,11 @@ def _parse(
     *,
     small: bool,
 ) -> tuple[_Edges, int]:
-    """Return the edges, and the marks (see ``codes``) of the kinds of numbers found."""
+    """Return the edges of ``body``, the file without its header, and what kinds of numbers occurred (see ``codes``).
+
+    ``labels`` maps ids (None: they stay), ``fields`` reads further columns; ``small``: nothing is compiled for the
+    file.
+    """
     most = 2**64 if labels is not None else MAX_VERTICES if options.num_vertices is None else options.num_vertices
     declared, dtype = layout.num_vertices or (most, most), options.dtype
     make = partial(

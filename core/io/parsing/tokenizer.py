@@ -242,7 +242,10 @@ def _loop() -> Any:
 
 
 def _line_of_row(chunk: bytes, row: int, classes: np.ndarray) -> int:
-    """Return the line (from 0) of a parsed row: the row-th line that is neither blank nor a comment."""
+    """Return the line of ``chunk`` (from 0) with the parsed ``row``: lines that are blank or comments have none.
+
+    ``classes`` has the classes of each byte.
+    """
     for line, text in enumerate(chunk.split(b"\n")):
         text = text.strip(b" \t\r")
         if text and not classes[text[0]] & COMMENT:

@@ -67,7 +67,10 @@ def as_numbers(column: Any, label: str) -> np.ndarray:
 
 
 def widened(array: np.ndarray, label: str, error: type[SuricateError]) -> np.ndarray:
-    """Return numbers as ``int64`` if they are integers, else ``float64``; raises ``error`` if one does not fit."""
+    """Return ``array`` as ``int64`` if it has integers, else as ``float64``; raise ``error`` if a number does not fit.
+
+    ``label`` names the column in the message.
+    """
     if array.dtype == np.uint64 and len(array) and int(array.max()) > np.iinfo(np.int64).max:
         raise error(f"{label}: {array.max()} is out of the range of int64")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
@@ -82,7 +85,9 @@ def has_texts(column: Any) -> bool:
 
 
 def as_codes(column: Any, label: str, names: Names) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the ids of texts, ``int64[n]``, and a mask ``bool[n]`` of missing ones (None: none are missing).
+    """Return the ids of texts in ``names``, ``int64[n]``, and a mask of missing texts, ``bool[n]`` (None: none are).
+
+    New texts are added to ``names``; ``label`` names the column in messages.
 
     Raises:
         DTypeError: there are numbers. ParameterError: a text is too long.

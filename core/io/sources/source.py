@@ -61,7 +61,7 @@ class Source:
 
     @property
     def refusals(self) -> Sequence[Any]:
-        """What is done with malformed rows of this source and of its parts (``refusals.Refusals``)."""
+        """Return the rules for malformed rows of this source and of its parts (``refusals.Refusals``)."""
         return ()
 
     def describe(self) -> str:
