@@ -15,7 +15,7 @@ MAX_BLOCKS = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class ScratchBuffer:
-    """Scratch memory for insertions of up to ``edges`` edges, ``size`` bytes.
+    """Scratch memory for insertions of up to ``edges`` edges: ``size`` bytes, held by ``memory``.
 
     ``prefix`` is the beginning of the kernel's argument: the structs of the arrays and of ``Scratch``.
     """
@@ -30,11 +30,11 @@ NO_SCRATCH = ScratchBuffer(0, 0, None, b"")
 
 
 class BatchKernel:
-    """The kernel of a batch operation.
+    """The kernel of a batch operation, and the struct that it takes as argument.
 
-    Its argument begins with ``prefix``, bytes that rarely change: the struct of the arrays and the part common to
+    The struct begins with ``prefix`` bytes that rarely change: the struct of the arrays and the part common to
     insertions. The operation's struct follows, with ``Unvalidated`` if it takes unvalidated batches; ``packer`` packs
-    both. ``resident`` blocks fill the device; a ``cooperative`` grid has no more.
+    both. A tile has ``lanes`` lanes. ``resident`` blocks fill the device; a ``cooperative`` grid has no more.
     """
 
     def __init__(
@@ -46,17 +46,17 @@ class BatchKernel:
         self._most_blocks = resident if cooperative else MAX_BLOCKS
 
     def spread(self, edges: int) -> tuple[int, int]:
-        """Return how many edges of a batch a warp handles at a time, and how many blocks to launch.
+        """Return how many of a batch's ``edges`` edges a warp handles at a time, and how many blocks to launch.
 
-        A warp handles as many edges as it has tiles if that fills the device, up to one per lane for larger batches;
-        see tile.cuh.
+        A warp handles one edge per tile until that fills the device; for larger batches more, at most one per lane. See
+        tile.cuh.
         """
         tiles, filling = self._tiles, self._filling
         share = tiles if edges < filling else tiles * min(self._rounds, 1 + edges // filling)
         return share, min((edges - 1) // (share * WARPS) + 1, self._most_blocks)
 
     def launch(self, prefix: bytes, blocks: int, words: tuple[int, ...]) -> None:
-        """Pack ``words`` behind ``prefix``, and launch ``blocks`` blocks."""
+        """Launch ``blocks`` blocks; the kernel's argument is ``prefix`` followed by the packed ``words``."""
         kernel = self._kernel
         if kernel.prefix is not prefix:
             kernel.begin_with(prefix)
@@ -66,7 +66,7 @@ class BatchKernel:
 
 @dataclass(slots=True, eq=False)  # read on the hot path, where a slot takes a third of the time of a NamedTuple's field
 class LaunchPlan:
-    """The launch of batches of one kind and size. A warp takes ``share`` edges at a time."""
+    """The launch of a batch operation for one number of edges. A warp takes ``share`` edges at a time."""
 
     kernel: BatchKernel
     share: int

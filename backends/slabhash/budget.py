@@ -41,7 +41,7 @@ class Budget:
 
     @property
     def held(self) -> int:
-        """Bytes that the store holds now: its arrays, cached scratch memory, and temporary arrays."""
+        """Number of bytes that the store holds now: arrays, cached scratch memory, and temporary arrays."""
         return self.arrays + self.cached + self.borrowed
 
     def allows(self, size: int) -> bool:
@@ -62,7 +62,7 @@ class Budget:
         self.borrowed += size
 
     def repay(self, size: int) -> None:
-        """Note that temporary arrays of ``size`` bytes are gone."""
+        """Subtract ``size`` bytes of temporary arrays, which :meth:`borrow` added and which are freed now."""
         self.borrowed -= size
 
     @contextmanager
@@ -88,15 +88,15 @@ class Budget:
             raise self.out_of_memory(error) from error
 
     def out_of_memory(self, error: MemoryError) -> CapacityError:
-        """Return what to raise where real memory has run out."""
+        """Return the ``CapacityError`` to raise where real memory has run out with ``error``."""
         return CapacityError(f"slabhash cannot allocate memory on {self._device}: {error}")
 
 
 def memory_left(device: Device, wanted: int) -> int | None:
-    """Return how many bytes can still be allocated at most, None if an allocator that is not CuPy's own knows.
+    """Return how many bytes can still be allocated on ``device``; None if an allocator other than CuPy's own is in use.
 
-    An allocation that cannot succeed takes CuPy 50 ms and more: it collects garbage first. Here the oldest garbage is
-    looked at once a second, and where ``wanted`` bytes are left, not at all.
+    An allocation that cannot succeed takes CuPy 50 ms and more: it collects garbage first. If fewer than ``wanted``
+    bytes are left, this function collects garbage itself, the oldest generation at most once a second.
     """
     if not device.is_cuda:
         return available_memory()
@@ -118,7 +118,7 @@ def _left_in(pool: Any, cupy: Any) -> int:
 
 
 def _generation() -> int:
-    """Return the generation of garbage to collect now."""
+    """Return the generation of garbage to collect now: 2, all of it, once a second at most, else 1."""
     now = time.monotonic()
     if now < _collected[0] + 1:
         return 1

@@ -42,9 +42,10 @@ CHAIN_INVARIANTS = (
 
 @allocating_kernel
 def check_chains(g, num_vertices, reached):
-    """Walk every chain; return the number of an invariant that does not hold and the vertex, else 0 and 0.
+    """Walk all chains; return ``(i, v)`` if invariant i of ``CHAIN_INVARIANTS`` is broken at vertex v, else ``(0, 0)``.
 
-    ``reached`` (bool per slab, zero before) is set for the slabs visited.
+    ``g`` are the arrays of a store with ``num_vertices`` vertices. ``reached`` (bool per slab, False before) is set for
+    the slabs visited.
     """
     bump = np.int64(g.counters[BUMP])
     holder = np.zeros(num_vertices, np.int64)  # the last source, plus 1, that had this destination
@@ -94,7 +95,7 @@ def check_chains(g, num_vertices, reached):
 
 
 def verify(slabs: Slabs, num_vertices: int) -> None:
-    """Raise ``CheckFailed`` if an invariant does not hold; the arrays are on the CPU."""
+    """Raise ``CheckFailed`` if an invariant of a store does not hold; its arrays ``slabs`` are on the CPU."""
     counters = slabs.counters.astype(np.int64)
     bump, listed, taken, freed = (int(counters[at]) for at in (BUMP, LISTED, TAKEN, FREED))
     require(bump <= slabs.capacity, "the bump counter is within the pool")

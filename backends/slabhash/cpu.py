@@ -39,12 +39,12 @@ NO_SCRATCH = InsertionScratch(NO_WORDS, NO_WORDS, 0)
 
 
 def as_words(weight: Array | None) -> np.ndarray:
-    """Return weights as words of 4 bytes."""
+    """Return a view of weights as 32-bit words; an empty array for None."""
     return NO_WORDS if weight is None else weight.view(np.uint32)
 
 
 def table_size(edges: int) -> int:
-    """Return the size of a hash table for this number of edges."""
+    """Return the size of the hash table of duplicates for a batch of ``edges`` edges: a power of two above it."""
     return 1 << (2 * edges).bit_length()
 
 
@@ -69,7 +69,11 @@ class Part:
 
     @classmethod
     def of(cls, group: Grouped, begin: int, end: int, weight: np.ndarray, size: int) -> Part:
-        """Return a part of a batch with weights of ``size`` words."""
+        """Return the part ``[begin, end)`` of a batch that ``group`` has sorted by vertex.
+
+        ``weight`` are the words of the batch's weights, ``size`` words each (empty for a store without weights, or a
+        deletion).
+        """
         src, dst, place = (array[begin:end] for array in group[:3])
         words = weight.reshape(-1, size)[place].reshape(-1) if len(weight) else NO_WORDS
         existing = np.empty(end - begin + 1 if len(words) else 0, np.uint32)
@@ -79,7 +83,10 @@ class Part:
         return cls(src, dst, words, status, before, existing, tables, place, np.empty(loops.RING, np.int64))
 
     def finish(self, size: int, outcome: Outcome) -> None:
-        """Give the statuses of duplicates to the last of them, and write the outcome."""
+        """Give the statuses of duplicates to the last of them, then write the part's results to ``outcome``.
+
+        ``size`` is the number of words of a weight.
+        """
         if len(self.existing) and self.existing[-1]:
             existing = self.existing[: self.existing[-1]]
             table, last = self.tables[:, : table_size(len(existing))]
@@ -89,13 +96,19 @@ class Part:
         self.write(size, outcome)
 
     def write(self, size: int, outcome: Outcome) -> None:
-        """Write the outcome in the order of the batch, unless the loop has done so."""
+        """Write statuses and old weights to ``outcome`` in the order of the batch, unless the loop has done so.
+
+        ``size`` is the number of words of a weight.
+        """
         if len(self.place):
             maintain.put_back(self.place, size, self.status, self.before, outcome.status, as_words(outcome.weight))
 
 
 def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
-    """Return ranges of vertices with about equally many edges, and how many edges come before each; one for few."""
+    """Return ranges of vertices with about equally many edges as tuples (first, end, number of edges before).
+
+    ``num_vertices`` vertices are divided; a small store is one range.
+    """
     if threads.parts(num_vertices + int(slabs.counters[BUMP]) * slabs.keys) == 1:
         return [(0, num_vertices, 0)]
     total = sum(threads.over(num_vertices, maintain.count_edges, slabs.vertex, unit=1 / 8))
@@ -106,7 +119,7 @@ def _shares(slabs: Slabs, num_vertices: int) -> list[tuple[int, int, int]]:
 
 
 def _ranges(plan: BucketPlan, size: int) -> list[tuple[int, int, int]]:
-    """Return the ranges of a plan, the last one up to ``size`` vertices, and the first head of each."""
+    """Return the ranges of vertices of a plan as tuples (first, end, first head slab); the last ends at ``size``."""
     assert plan.heads is not None
     assert plan.ends is not None
     ranges = pairwise([*plan.ends[:-1].tolist(), size])
@@ -138,11 +151,11 @@ class CpuKernels:
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of scratch memory that is kept between batches."""
+        """Size in bytes of the scratch memory that is cached between batches."""
         return self._ring.nbytes
 
     def forget(self) -> None:
-        """Nothing is kept that depends on the arrays."""
+        """Do nothing: nothing cached depends on the arrays."""
 
     def read_counters(self, slabs: Slabs) -> list[int]:
         """Return the counters that kernels write; ``layout.py`` names their places."""
@@ -155,11 +168,11 @@ class CpuKernels:
     # -- batches -------------------------------------------------------------------------------------------------------
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the bytes of :meth:`scratch`."""
+        """Return the bytes of the scratch memory that :meth:`scratch` returns for ``edges`` edges."""
         return 4 * (edges + 1) + 8 * table_size(edges) if self._weight_words else 0
 
     def scratch(self, slabs: Slabs, edges: int) -> InsertionScratch:
-        """Return scratch memory for an insertion; an unweighted store needs none."""
+        """Return scratch memory for inserting ``edges`` edges; an unweighted store needs none."""
         if not self._weight_words:
             return NO_SCRATCH
         size = self.scratch_bytes(slabs, edges)
@@ -170,11 +183,11 @@ class CpuKernels:
         return InsertionScratch(existing, tables, size)
 
     def release(self, scratch: InsertionScratch) -> None:
-        """Note that scratch memory is freed."""
+        """Tell the budget that ``scratch`` is freed."""
         self._budget.repay(scratch.size)
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Do nothing: on the CPU no scratch memory is kept between batches."""
+        """Do nothing: on the CPU no scratch memory is cached between batches."""
 
     def insert(
         self,
@@ -185,7 +198,12 @@ class CpuKernels:
         scratch: InsertionScratch,
         start: int,
     ) -> int:
-        """Insert a batch from the edge ``start`` on; return how many edges are in."""
+        """Insert a batch into ``slabs`` from edge ``start`` on; return the number of edges inserted so far.
+
+        ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
+        :meth:`scratch`. The number is short of the batch if a vertex must be rehashed and the reservation lacks slabs
+        for that.
+        """
         load, self._load = self._load, None
         if load is not None and load.src is batch.src and load.vertex is slabs.vertex:
             load.place(slabs, as_words(batch.weight), outcome.status)
@@ -211,7 +229,8 @@ class CpuKernels:
     ) -> int:  # fmt: skip
         """Insert a small batch by one call of a loop, until a vertex must be rehashed; return the number inserted.
 
-        :meth:`insert` inserts the rest. ``scratch`` is None without weights.
+        :meth:`insert` inserts the rest. ``quota`` is the number of slabs that rehashing may use, ``outcome`` is
+        written, ``scratch`` comes from :meth:`scratch` (None without weights).
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         words = before = existing = tables = NO_WORDS
@@ -235,9 +254,9 @@ class CpuKernels:
         return done
 
     def _insert_parts(self, slabs: Slabs, parts: list[Part], quota: int, ahead: int) -> None:
-        """Insert what is left of ``parts``, each with its share of the slabs that rehashing may use.
+        """Insert the remaining edges of ``parts``, each with an equal share of the ``quota`` slabs for rehashing.
 
-        A part takes ``ahead`` new slabs at a time.
+        A part takes ``ahead`` new slabs at a time. The attribute ``done`` of each part is updated.
         """
         insert = loops.insert_and_rehash if self._rehashes else loops.insert_edges
         quota = quota // len(parts) if quota > 0 else quota
@@ -252,13 +271,14 @@ class CpuKernels:
         self._clamp(slabs)
 
     def _clamp(self, slabs: Slabs) -> None:
-        """Several threads may have counted more listed slabs as taken than there are."""
+        """Lower the counter TAKEN to LISTED: threads may have counted more listed slabs as taken than there are."""
         slabs.counters[TAKEN] = min(slabs.counters[TAKEN], slabs.counters[LISTED])
 
     def _cut(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome, scratch: InsertionScratch) -> list[Part]:
-        """Return the parts of a batch: each has all edges of its vertices. A small one is one part.
+        """Return the parts of a batch: each has all edges of its vertices. A small batch is one part.
 
-        So is one if memory does not suffice for more: the slabs are reserved by now, and nothing may fail any more.
+        The batch is one part, too, if memory does not suffice for more: its slabs are reserved by now, and nothing may
+        fail any more. A single part writes to ``outcome`` itself and uses ``scratch``.
         """
         weight = as_words(batch.weight)
         with suppress(MemoryError):
@@ -270,19 +290,25 @@ class CpuKernels:
         return [Part(batch.src, batch.dst, weight, *report, *memory, NO_WORDS, self._ring)]
 
     def _grouped(self, slabs: Slabs, src: Array, dst: Array) -> Grouped | None:
-        """Return a batch by ranges of its sources, if it is large; that of the last call if that was about it."""
+        """Return a large batch (``src``, ``dst``) grouped by ranges of sources; None for a small one.
+
+        The last result is cached, and used again if ``src`` is the same array.
+        """
         bits = self._sortable(slabs, src)
         if bits and (self._group is None or self._group[0] is not src):
             self._group = src, grouped(src, dst, bits)
         return self._group[1] if bits and self._group else None
 
     def _sortable(self, slabs: Slabs, src: Array) -> int:
-        """Return how many bits ids have if a batch is large enough for sorting to pay, and there is memory; else 0."""
+        """Return the number of bits of an id, or 0 if the batch with sources ``src`` is not to be sorted.
+
+        It is sorted if it is large enough for sorting to pay, and there is no memory limit.
+        """
         bits = max(1, (len(slabs.buckets) - 1).bit_length())
         return bits if self._budget.limit is None and can_sort(len(src), bits) else 0
 
     def _rings(self, parts: int) -> list[np.ndarray]:
-        """Return memory for the heads of the edges ahead, for each part."""
+        """Return a ring buffer, int64[RING], for the head slabs of the edges ahead, for each of ``parts`` parts."""
         return [self._ring, *np.empty((parts - 1, loops.RING), np.int64)]
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
@@ -293,14 +319,17 @@ class CpuKernels:
         threads.run(Part.write, [(part, self._weight_words, outcome) for part in parts])
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Write to ``found`` (bool[n]) which edges are stored, and their weights to ``weight``, if given."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and weights to ``weight`` (unless None)."""
         ranges, words = threads.ranges(len(src), threads.parts(len(src))), as_words(weight)
         rings = self._rings(len(ranges))
         calls = [(slabs, src, dst, own, found, words, *part) for own, part in zip(rings, ranges, strict=True)]
         threads.run(loops.find_edges, calls)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free what deletions have left behind, of the vertices whose first heads are in a range of the slabs."""
+        """Free slabs that deletions emptied, of the vertices whose first head slabs are in ``[begin, end)``.
+
+        At most ``quota`` slabs are taken for that.
+        """
         number = threads.parts(end - begin)
         parts = [(slabs, self._per_bucket, quota // number, begin + low, begin + high)
                  for low, high in threads.ranges(end - begin, number)]  # fmt: skip
@@ -310,7 +339,7 @@ class CpuKernels:
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
     def clear_tables(self, vertex: Array, buckets: Array) -> None:
-        """Write the words and bucket codes of vertices without storage."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
         vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
 
     def planning_bytes(self, vertices: int) -> int:
@@ -326,22 +355,28 @@ class CpuKernels:
         return BucketPlan(codes, np.cumsum([0, *heads]), np.array([0, *(end for _, end in ranges)]), sum(heads))
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.
+
+        ``old`` is that old array.
+        """
         given = plan.codes, old, vertex, buckets
         threads.run(maintain.write_tables, [(*given, *part) for part in _ranges(plan, len(buckets))])
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
-        """Write the owners of the planned heads, and the counter BUMP."""
+        """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""
         calls = [(plan.codes, slabs.owner, *part) for part in _ranges(plan, len(plan.codes))]
         threads.run(maintain.place_heads, calls)
         slabs.counters[BUMP] = plan.total
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
-        """Return the bytes of temporary arrays that counting takes."""
+        """Return the bytes of the temporary array of :meth:`count_batch`: 1 per slab below ``bump`` and vertex."""
         return bump + len(slabs.buckets)
 
     def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
-        """Add the edges per source to ``counts`` (uint32 per vertex); threads count a part of the edges each."""
+        """Add the number of edges of each source of ``batch`` to ``counts`` (uint32 per vertex) in place.
+
+        Several threads count a part of a large batch each, in arrays of their own.
+        """
         src, size = batch.src, len(counts)
         number = min(threads.limit(), COUNTING, len(src) // (2 * size)) if self._budget.limit is None else 1
         others = np.zeros((max(0, number - 1), size), np.uint32)
@@ -355,7 +390,10 @@ class CpuKernels:
         threads.over(size, add_up, unit=1 / 8)
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
-        """Return how many slabs inserting the batch needs at most."""
+        """Return an upper bound of the slabs that an insertion of the batch needs.
+
+        ``bump`` is the counter BUMP. With ``fresh`` all head slabs below it are empty, and the pool is not read.
+        """
         if fresh and (bits := self._sortable(slabs, batch.src)):
             self._load = Load.of(slabs, batch.src, batch.dst, bits)
             return self._load.count_slabs(slabs)
@@ -369,13 +407,17 @@ class CpuKernels:
         return sum(threads.run(maintain.count_slabs, calls))
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return an upper bound of the slabs, besides the ``heads``, that all edges of ``old`` need."""
+        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``.
+
+        Of ``plan``, the new layout, only ``vertex`` and ``buckets`` are read; ``heads`` is the number of its head
+        slabs.
+        """
         left = np.zeros(heads, np.uint8)
         calls = [(old, plan, left, first, last) for first, last, _ in _shares(old, len(old.buckets))]
         return sum(threads.run(maintain.count_moves, calls))
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
-        """Copy all edges to the empty buckets of another pool."""
+        """Copy all edges of the arrays ``old`` to the buckets, still empty, of the arrays ``new``."""
         calls = [(old, new, first, last) for first, last, _ in _shares(old, len(old.buckets))]
         threads.run(maintain.move_edges, calls)
 
@@ -386,28 +428,28 @@ class CpuKernels:
         return sum(threads.over(len(slabs.buckets), maintain.count_edges, slabs.vertex, unit=1 / 8))
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
-        """Free the storage of distinct vertices."""
+        """Free all slabs of the distinct ``vertices`` (uint32[k])."""
         maintain.free_vertices(slabs, vertices)
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``, and start their counters."""
+        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements; reset their counters."""
         maintain.list_free(slabs, found)
         slabs.counters[LISTED], slabs.counters[TAKEN], slabs.counters[FREED] = len(found), 0, 0
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
-        """Write the edges of the i-th vertex from ``offsets[i]`` on."""
+        """Copy the edges of ``vertices`` to ``dst`` and ``weight`` (or None): the i-th from ``offsets[i]`` on."""
         size, number = len(vertices), threads.parts(len(dst) + len(vertices))
         cuts = np.searchsorted(offsets[:size], len(dst) * np.arange(1, number) // number).tolist() if number > 1 else []
         given = slabs, vertices, offsets, dst, as_words(weight)
         threads.run(maintain.gather, [(*given, *part) for part in pairwise([0, *cuts, size])])
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges to arrays of their number, ordered by source; ``weight`` may be None."""
+        """Copy all edges to ``src``, ``dst`` and ``weight`` (or None), with an entry per edge, ordered by source."""
         given = slabs, src, dst, as_words(weight)
         threads.run(maintain.gather_all, [(*given, *share) for share in _shares(slabs, num_vertices)])
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
-        """Write the edges inserted since the mark; return their number."""
+        """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number."""
         return int(maintain.gather_touched(slabs, src, dst, as_words(weight)))
 
     def forget_touched(self, slabs: Slabs) -> None:

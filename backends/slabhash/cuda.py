@@ -89,23 +89,23 @@ class CudaKernels:
 
     @property
     def warps(self) -> int:
-        """Resident warps of an insertion."""
+        """Number of resident warps of an insertion."""
         return INSERT_BLOCKS * WARPS * self._multiprocessors
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of the scratch buffer that is kept between batches."""
+        """Size in bytes of the scratch buffer that is cached between batches."""
         return self._cached.size
 
     def forget(self) -> None:
-        """Forget what depends on the arrays: they were replaced."""
+        """Drop the struct of the arrays and the scratch buffer from the cache, because the arrays are replaced."""
         self._view, self._cached = None, NO_SCRATCH
         self._budget.cached = 0
 
     # -- launching -----------------------------------------------------------------------------------------------------
 
     def _packed(self, slabs: Slabs) -> tuple[np.void, bytes]:
-        """Return the struct of the arrays, as a scalar and as bytes."""
+        """Return the struct of the arrays ``slabs``, as a NumPy scalar and as bytes; cached."""
         if self._view is None:
             view = VIEW.pack(slabs)
             self._view = (view, view.tobytes())
@@ -118,7 +118,10 @@ class CudaKernels:
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
 
     def _plan(self, slabs: Slabs, name: str, variant: BatchKind | None, edges: int) -> LaunchPlan:
-        """Return how a batch operation is launched for this number of edges."""
+        """Return the launch of batch operation ``name`` for ``edges`` edges.
+
+        ``variant`` is the kind of unvalidated batch, or None for a validated one. Plans are cached.
+        """
         plan = self._plans.get((name, variant, edges))
         if plan is None:
             kernel = self._kernels.get((name, variant)) or self._batch_kernel(slabs, name, variant)
@@ -142,13 +145,13 @@ class CudaKernels:
         return result
 
     def _tiles(self, count: int) -> int:
-        """Return the threads for ``count`` tiles."""
+        """Return the number of threads of ``count`` tiles."""
         return count * self._shape.lanes
 
     # -- counters ------------------------------------------------------------------------------------------------------
 
     def read_counters(self, slabs: Slabs) -> list[int]:
-        """Return the counters after all queued work; waits for the device."""
+        """Return the counters of ``slabs`` after all queued work, as a list; waits for the device."""
         counters = slabs.counters.get().tolist()
         self._pinned.busy = False
         return counters
@@ -166,19 +169,22 @@ class CudaKernels:
     # -- scratch memory ------------------------------------------------------------------------------------------------
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the bytes of scratch memory that an insertion takes at least, if nothing is cached."""
+        """Return the least bytes of scratch memory that inserting ``edges`` edges takes if nothing is cached."""
         return offsets_of(*self._scratch_sizes(slabs, edges, moves=False).values())[-1]
 
     def scratch(self, slabs: Slabs, edges: int) -> ScratchBuffer:
-        """Return memory for the scratch arrays of an insertion; batches share it, as they run one after the other."""
+        """Return a scratch buffer for inserting ``edges`` edges: the cached one if it is large enough, else a new one.
+
+        Batches share the cached buffer, as they run one after the other.
+        """
         return self._cached if edges <= self._cached.edges else self._new_scratch(slabs, edges)
 
     def has_scratch(self, edges: int) -> bool:
-        """Return whether the scratch memory of such a batch is cached."""
+        """Return whether scratch memory for inserting ``edges`` edges is cached."""
         return edges <= self._cached.edges
 
     def release(self, scratch: ScratchBuffer) -> None:
-        """Nothing to do: what is not cached returns to CuPy's memory pool, which keeps the order of the stream."""
+        """Do nothing: what is not cached returns to CuPy's memory pool, which keeps the order of the stream."""
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
         """Allocate the scratch memory of batches of up to ``edges`` edges ahead of them, if such memory is cached."""
@@ -219,7 +225,10 @@ class CudaKernels:
         return scratch
 
     def _scratch_sizes(self, slabs: Slabs, edges: int, *, moves: bool = True) -> dict[str, int]:
-        """Return the bytes of the scratch arrays: the pointers of ``SCRATCH``."""
+        """Return the bytes of each scratch array for ``edges`` edges, by its name in the struct ``SCRATCH``.
+
+        ``moves``: with the list of buckets to move; without it nothing is rehashed.
+        """
         hashing, capacity = self._options.hashing, slabs.capacity
         weighted = 4 if self._dtype is not None else 0
         queue = 4 * min(edges, len(slabs.buckets)) if hashing else 0
@@ -253,7 +262,11 @@ class CudaKernels:
         scratch: ScratchBuffer,
         start: int,
     ) -> int:
-        """Insert a batch; returns its size."""
+        """Insert a validated batch into ``slabs``; return its size.
+
+        ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
+        :meth:`scratch`. ``start`` is not used: a launch inserts the whole batch.
+        """
         edges = reservation.edges
         plan = self._plan(slabs, "insert", None, edges)
         words = INSERTION.values(
@@ -266,7 +279,7 @@ class CudaKernels:
         return edges
 
     def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> tuple[LaunchPlan, ScratchBuffer]:
-        """Return what :meth:`insert_batch` needs."""
+        """Return the launch and the scratch buffer with which :meth:`insert_batch` inserts ``batch`` into ``slabs``."""
         unchecked, edges, scratch = batch.unchecked, batch.size, self._cached
         plan = self._plan(slabs, "insert", None if unchecked is None else unchecked.variant, edges)
         return plan, scratch if edges <= scratch.edges else self._new_scratch(slabs, edges)
@@ -274,7 +287,10 @@ class CudaKernels:
     def insert_batch(
         self, batch: DeviceBatch, prepared: tuple[LaunchPlan, ScratchBuffer], reservation: Reservation
     ) -> None:
-        """Insert a batch; the launch validates it if ``batch.unchecked`` is set."""
+        """Launch the insertion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+
+        ``prepared`` is what :meth:`prepare_insertion` returned, ``reservation`` the slabs set aside for the batch.
+        """
         (plan, scratch), unchecked = prepared, batch.unchecked
         words = INSERTION.values(
             src=batch.src, dst=batch.dst, weight=batch.weight, guard=batch.guard if unchecked is None else 0,
@@ -286,7 +302,7 @@ class CudaKernels:
         batch.unchecked, batch.done = None, True
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete a batch."""
+        """Delete the edges of a validated batch from ``slabs``, and write the status of each to ``outcome``."""
         edges = len(batch.src)
         plan = self._plan(slabs, "erase", None, edges)
         words = DELETION.values(
@@ -296,12 +312,15 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
     def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> LaunchPlan:
-        """Return what :meth:`delete_batch` needs."""
+        """Return the launch with which :meth:`delete_batch` deletes ``batch`` from ``slabs``."""
         unchecked = batch.unchecked
         return self._plan(slabs, "erase", None if unchecked is None else unchecked.variant, batch.size)
 
     def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: LaunchPlan) -> None:
-        """Delete a batch; the launch validates it if ``batch.unchecked`` is set."""
+        """Launch the deletion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+
+        ``prepared`` is what :meth:`prepare_deletion` returned.
+        """
         plan, unchecked = prepared, batch.unchecked
         words = DELETION.values(
             src=batch.src, dst=batch.dst, guard=batch.guard if unchecked is None else 0, status=batch.status,
@@ -312,7 +331,7 @@ class CudaKernels:
         batch.unchecked, batch.done = None, True
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Look up the edges of a batch."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and weights to ``weight`` (unless None)."""
         edges = len(src)
         plan = self._plan(slabs, "find", None, edges)
         words = QUERY.values(
@@ -321,16 +340,20 @@ class CudaKernels:
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words)
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
-        """Check a batch and look it up; invalid edges are not found."""
+        """Validate and look up ``batch`` in one launch: write ``found`` (bool[n]) and, if given, ``weight``.
+
+        Invalid edges are not found.
+        """
         edges, variant = batch.size, batch.variant
         plan = self._plan(slabs, "find", variant, edges)
         words = QUERY.values(src=0, dst=0, found=found.data.ptr, result=address(weight), n=edges, share=plan.share)
         plan.kernel.launch(self._packed(slabs)[1], plan.blocks, words + batch.words)
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
-        """Free what deletions have left behind; three launches, behind the deletion.
+        """Free slabs that deletions emptied, of the vertices whose first head slabs are in ``[begin, end)``.
 
-        Edges that the second one moves are found after the third, so an interrupt waits for that.
+        At most ``quota`` slabs are taken for that. There are three launches. Edges that the second one moves can be
+        found again after the third only, so an interrupt is held back until all are queued.
         """
         view, part, listed = self._packed(slabs)[0], (np.int64(begin), np.int64(end)), self._trim_list
         limits = np.float64(self._per_bucket), np.uint32(quota)
@@ -342,11 +365,11 @@ class CudaKernels:
     # -- buckets for all vertices --------------------------------------------------------------------------------------
 
     def clear_tables(self, vertex: Array, buckets: Array) -> None:
-        """Write the words and bucket codes of vertices without storage."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
         self._launch("clear_tables", len(buckets), vertex, buckets, np.int64(len(buckets)))
 
     def planning_bytes(self, vertices: int) -> int:
-        """Return the bytes of codes, numbers of heads and their running sums."""
+        """Return the bytes of a plan for ``vertices`` vertices: codes, numbers of heads and their running sums."""
         return (2 + 8 + 8) * vertices
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
@@ -359,28 +382,34 @@ class CudaKernels:
         return BucketPlan(codes, heads, ends, int(ends[-1]) if n else 0)
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.
+
+        ``old`` is that old array.
+        """
         planned, size = np.int64(len(plan.codes)), len(buckets)
         self._launch(
             "write_tables", size, plan.codes, plan.heads, plan.ends, planned, np.int64(size), old, vertex, buckets
         )
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
-        """Write the owners of the planned heads, and the counter BUMP."""
+        """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""
         planned = len(plan.codes)
         self._launch("place_heads", planned, plan.heads, plan.ends, np.int64(planned), slabs.owner, slabs.counters)
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
-        """Return the bytes of temporary arrays that counting takes."""
+        """Return the bytes of the temporary array of :meth:`count_batch`: 4 per slab below ``bump`` and vertex."""
         return 4 * (bump + len(slabs.buckets))
 
     def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
-        """Add the edges per source to ``counts`` (uint32 per vertex)."""
+        """Add the number of edges of each source of ``batch`` to ``counts`` (uint32 per vertex) in place."""
         edges = len(batch.src)
         self._launch("count_sources", edges, batch.src, np.int64(edges), batch.guard, counts)
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
-        """Return how many slabs inserting the batch needs at most; waits for the device."""
+        """Return an upper bound of the slabs that an insertion of the batch needs; waits for the device.
+
+        ``bump`` is the counter BUMP. With ``fresh`` all head slabs below it are empty, and the pool is not read.
+        """
         counts = cupy.zeros(bump + len(slabs.buckets), np.uint32)
         view, edges = VIEW.pack(slabs), len(batch.src)
         self._launch(
@@ -389,7 +418,11 @@ class CudaKernels:
         return self._sum_slabs(view, bump, counts, fresh=fresh)
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return an upper bound of the slabs, besides the ``heads``, that all edges of ``old`` need; waits."""
+        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``; waits.
+
+        Of ``plan``, the new layout, only ``vertex`` and ``buckets`` are read; ``heads`` is the number of its head
+        slabs. The call waits for the device.
+        """
         counts, view = cupy.zeros(heads, np.uint32), VIEW.pack(plan)
         self._launch("count_moves", old.capacity * old.words, VIEW.pack(old), view, counts)
         return self._sum_slabs(view, heads, counts, fresh=True)
@@ -401,7 +434,7 @@ class CudaKernels:
         return int(total[0])
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
-        """Copy all edges to the empty buckets of another pool."""
+        """Copy all edges of the arrays ``old`` to the buckets, still empty, of the arrays ``new``."""
         self._launch("move_edges", old.capacity * old.words, VIEW.pack(old), VIEW.pack(new))
 
     # -- all storage ---------------------------------------------------------------------------------------------------
@@ -413,7 +446,7 @@ class CudaKernels:
         return int(total[0])
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
-        """Free the storage of distinct vertices."""
+        """Free all slabs of the distinct ``vertices`` (uint32[k])."""
         count, view, sections = len(vertices), self._packed(slabs)[0], cupy.empty(len(vertices), np.int64)
         self._launch("count_sections", count, view, vertices, np.int64(count), sections)
         ends = cupy.cumsum(sections)
@@ -421,13 +454,13 @@ class CudaKernels:
         self._launch("forget_vertices", count, view, vertices, np.int64(count))
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``, and start their counters."""
+        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements; reset their counters."""
         for at in (LISTED, TAKEN, FREED):
             slabs.counters[at : at + 1].fill(0)  # a copy of zeros; assigning a number would compile a kernel of CuPy
         self._launch("list_free", bump, VIEW.pack(slabs), found, slabs.counters[LISTED : LISTED + 1])
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
-        """Write the edges of the i-th vertex from ``offsets[i]`` on."""
+        """Copy the edges of ``vertices`` to ``dst`` and ``weight`` (or None): the i-th from ``offsets[i]`` on."""
         count = len(vertices)
         split = max(1, min(256, 8192 // count))
         cursor = cupy.zeros(count, np.uint32)
@@ -436,7 +469,7 @@ class CudaKernels:
         )  # fmt: skip
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges, ordered by source."""
+        """Copy all edges to ``src``, ``dst`` and ``weight`` (or None), with an entry per edge, ordered by source."""
         offsets, cursor = cupy.zeros(num_vertices + 1, np.int64), cupy.zeros(num_vertices, np.uint32)
         degrees = slabs.vertex[1 : 2 * num_vertices : 2].copy()
         cupy.cumsum(degrees, dtype=np.int64, out=offsets[1:])
@@ -444,7 +477,10 @@ class CudaKernels:
         self._launch("gather_all", threads, self._packed(slabs)[0], offsets, cursor, src, dst, weight)
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
-        """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""
+        """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number.
+
+        ``count`` is the number of slabs that they are in. Waits for the device.
+        """
         cursor = cupy.zeros(1, np.uint64)
         self._launch("gather_touched", self._tiles(count), self._packed(slabs)[0], cursor, src, dst, weight)
         return int(cursor[0])

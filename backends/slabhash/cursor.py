@@ -88,7 +88,7 @@ def degree(g, u):
 
 @inner
 def buckets(g, u):
-    """Return the number of buckets; 0 for a vertex without storage. The count is read of vertices with several only."""
+    """Return the number of buckets of ``u``; 0 if it has no storage. Its bucket code is read only if it has several."""
     word = g.vertex[head_place(u)]
     if word < SEVERAL:
         return int64(1)
@@ -97,7 +97,7 @@ def buckets(g, u):
 
 @inner
 def first(g, u, k):
-    """Return the cursor at the head slab of bucket ``k``.
+    """Return the cursor at bucket ``k`` of ``u``: the number of its head slab.
 
     For a vertex with several buckets it prefetches the second slab of a later one: head slabs are consecutive in
     memory, second slabs are not.
@@ -139,7 +139,10 @@ def end(g, c):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of slab ``c`` to ``into[at:]``; return the place behind them, where words may change, too."""
+    """Copy the keys of slab ``c`` to ``into[at:]``; return the index behind the last one.
+
+    Words of ``into`` behind that index may change, too: up to 32 words from ``at`` on.
+    """
     base = c * g.words
     second = (g.words >> 1 | g.words >> 2) & 8
     copy8(into, at, g.pool, base)
@@ -164,7 +167,7 @@ def copied_weights(g, c, into, at, count):
 
 @inner
 def following(g, c):
-    """Return the next slab of the bucket, or -1."""
+    """Return the slab behind slab ``c`` in its chain, or -1."""
     after = g.pool[uint64(c * g.words + g.keys)]
     return int64(-1) if after == KEY_EMPTY else int64(after)
 
@@ -202,7 +205,7 @@ def find(g, u, v):
 
 @inner
 def listed(g, u, keys, count, into, found):
-    """List those of the first ``count`` of ``keys`` that are neighbours of ``u``, after the ``found`` in ``into``.
+    """Append to ``into``, which has ``found`` entries, the neighbours of ``u`` in ``keys[:count]``; return its length.
 
     All head slabs are prefetched before the first one is read.
     """
@@ -225,7 +228,10 @@ def listed(g, u, keys, count, into, found):
 
 @inner
 def common(g, u, v, into):
-    """List the neighbours that ``u`` and ``v`` share; each of ``v`` is looked up at ``u``."""
+    """Write the common neighbours of ``u`` and ``v`` to ``into``; return their number.
+
+    Each neighbour of ``v`` is looked up at ``u``.
+    """
     keys, count, found = scratch(), 0, uint64(0)
     if g.vertex[head_place(u)] == KEY_EMPTY:
         return found

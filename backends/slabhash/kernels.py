@@ -51,42 +51,47 @@ class Kernels(Protocol):
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes of scratch memory that is kept between batches."""
+        """Size in bytes of the scratch memory that is cached between batches."""
 
     def forget(self) -> None:
-        """Forget what depends on the arrays: they were replaced."""
+        """Forget what is cached about the arrays, because they are replaced."""
 
     def read_counters(self, slabs: Slabs) -> list[int]:
-        """Return the counters as they are behind all that was queued; waits for the device."""
+        """Return the counters of ``slabs`` after all queued work, as a list (see ``layout.py``); waits for a device."""
 
     def poll(self) -> Arrived | None:
         """Return the counters that have arrived last, if any; never waits."""
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
-        """Return the bytes of scratch memory that an insertion takes at least, if nothing is cached."""
+        """Return the least bytes of scratch memory that inserting ``edges`` edges takes if nothing is cached."""
 
     def scratch(self, slabs: Slabs, edges: int) -> Any:
-        """Return scratch memory for an insertion, accounted for in the budget; give it to :meth:`insert`, then back."""
+        """Return scratch memory for inserting ``edges`` edges into ``slabs``, accounted for in the budget.
+
+        The caller passes it to :meth:`insert`, then to :meth:`release`.
+        """
 
     def release(self, scratch: Any) -> None:
         """Give back the scratch memory that :meth:`scratch` returned."""
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
-        """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is kept between batches."""
+        """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is cached between batches."""
 
     def insert(
         self, slabs: Slabs, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, start: int
     ) -> int:
-        """Insert the edges of a batch from index ``start`` on, and write ``outcome``; return the index reached.
+        """Insert the edges of a batch into ``slabs`` from index ``start`` on; return the index reached.
 
-        On the CPU that may be short of the end: a vertex must be rehashed, for which the reservation lacks slabs.
+        ``reservation`` are the slabs set aside for the batch, ``outcome`` is written, ``scratch`` comes from
+        :meth:`scratch`. On the CPU the index may be short of the end: a vertex must be rehashed, for which the
+        reservation lacks slabs.
         """
 
     def delete(self, slabs: Slabs, batch: GuardedBatch, outcome: Outcome) -> None:
         """Delete the edges of a batch, and write the status of each to ``outcome``."""
 
     def find(self, slabs: Slabs, src: Array, dst: Array, found: Array, weight: Array | None) -> None:
-        """Write to ``found`` (bool[n]) which edges are stored, and their weights to ``weight``, if given."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and weights to ``weight`` (unless None)."""
 
     def trim(self, slabs: Slabs, quota: int, begin: int, end: int) -> None:
         """Free slabs that deletions have emptied, of the vertices whose first head slabs are from ``begin`` to ``end``.
@@ -95,25 +100,31 @@ class Kernels(Protocol):
         """
 
     def clear_tables(self, vertex: Array, buckets: Array) -> None:
-        """Write the words and bucket codes of vertices without storage."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) with the entries of vertices without storage."""
 
     def planning_bytes(self, vertices: int) -> int:
-        """Return the bytes of temporary arrays that :meth:`plan_buckets` takes."""
+        """Return the bytes of temporary arrays that :meth:`plan_buckets` takes for this number of vertices."""
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
         """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
-        """Fill the words and the bucket codes of all vertices as planned, with the degrees of the words ``old``."""
+        """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.
+
+        ``old`` is that old array.
+        """
 
     def place_heads(self, plan: BucketPlan, slabs: Slabs) -> None:
-        """Write the owners of the planned heads, and the counter BUMP."""
+        """Write to ``slabs`` the owners of the head slabs that ``plan`` provides, and their number as counter BUMP."""
 
     def counting_bytes(self, slabs: Slabs, bump: int) -> int:
-        """Return the bytes of temporary arrays that :meth:`count_batch` and :meth:`count_moves` take."""
+        """Return the bytes of temporary arrays that :meth:`count_batch` and :meth:`count_moves` take.
+
+        ``bump`` is the number of slabs, or of planned head slabs, that chains can begin at.
+        """
 
     def count_sources(self, batch: GuardedBatch, counts: Array) -> None:
-        """Add the edges per source to ``counts`` (uint32 per vertex)."""
+        """Add the number of edges of each source of ``batch`` to ``counts`` (uint32 per vertex) in place."""
 
     def count_batch(self, slabs: Slabs, bump: int, batch: GuardedBatch, *, fresh: bool) -> int:
         """Return an upper bound of the slabs that an insertion of the batch needs; waits for the device.
@@ -122,53 +133,66 @@ class Kernels(Protocol):
         """
 
     def count_moves(self, old: Slabs, plan: Slabs, heads: int) -> int:
-        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``; waits.
+        """Return an upper bound of the slabs, besides ``heads``, needed to move all edges of ``old``; waits on CUDA.
 
-        Of ``plan`` only the words and bucket codes of the vertices are read.
+        Of ``plan``, the new layout, only ``vertex`` and ``buckets`` are read; ``heads`` is the number of its head
+        slabs.
         """
 
     def move_edges(self, old: Slabs, new: Slabs) -> None:
-        """Copy all edges to the empty buckets of another pool."""
+        """Copy all edges of the arrays ``old`` to the buckets, still empty, of the arrays ``new``."""
 
     def count_edges(self, slabs: Slabs) -> int:
         """Return the number of edges; waits for the device."""
 
     def free_vertices(self, slabs: Slabs, vertices: Array) -> None:
-        """Free the storage of distinct vertices."""
+        """Free all slabs of the distinct ``vertices`` (uint32[k])."""
 
     def list_free(self, slabs: Slabs, bump: int, found: Array) -> None:
-        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements, and start their counters."""
+        """Fill ``found`` with the free slabs below ``bump``, as many as it has elements; reset their counters."""
 
     def gather(self, slabs: Slabs, vertices: Array, offsets: Array, dst: Array, weight: Array | None) -> None:
-        """Write the edges of the i-th vertex from ``offsets[i]`` on."""
+        """Copy the edges of ``vertices`` to ``dst`` and ``weight`` (or None): the i-th from ``offsets[i]`` on."""
 
     def gather_all(self, slabs: Slabs, num_vertices: int, src: Array, dst: Array, weight: Array | None) -> None:
-        """Write all edges to arrays of their number, ordered by source; ``weight`` may be None."""
+        """Copy all edges to ``src``, ``dst`` and ``weight`` (or None), with an entry per edge, ordered by source."""
 
     def gather_touched(self, slabs: Slabs, count: int, src: Array, dst: Array, weight: Array | None) -> int:
-        """Write the edges inserted since the mark, from ``count`` slabs; return their number (waits for it)."""
+        """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weight`` (or None); return their number.
+
+        ``count`` is the number of slabs that they are in. Waits for the device.
+        """
 
     def forget_touched(self, slabs: Slabs) -> None:
         """Forget which edges were inserted since the mark."""
 
 
 class FusedKernels(Kernels, Protocol):
-    """Kernels of a CUDA device, which also check a batch in the launch that applies it."""
+    """The operations on a CUDA device, which include launches that validate a batch and apply it."""
 
     def has_scratch(self, edges: int) -> bool:
-        """Return whether the scratch memory of such a batch is cached."""
+        """Return whether scratch memory for inserting ``edges`` edges is cached."""
 
     def prepare_insertion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
-        """Return what :meth:`insert_batch` needs; raises ``CapacityError``."""
+        """Return the launch and scratch memory for :meth:`insert_batch` of ``batch``; raises ``CapacityError``."""
 
     def insert_batch(self, batch: DeviceBatch, prepared: Any, reservation: Reservation) -> None:
-        """Insert a batch; the launch validates it if ``batch.unchecked`` is set."""
+        """Launch the insertion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+
+        ``prepared`` is what :meth:`prepare_insertion` returned, ``reservation`` the slabs set aside for the batch.
+        """
 
     def prepare_deletion(self, slabs: Slabs, batch: DeviceBatch) -> Any:
-        """Return what :meth:`delete_batch` needs."""
+        """Return the launch with which :meth:`delete_batch` deletes ``batch``."""
 
     def delete_batch(self, slabs: Slabs, batch: DeviceBatch, prepared: Any) -> None:
-        """Delete a batch; the launch validates it if ``batch.unchecked`` is set."""
+        """Launch the deletion of ``batch``; the launch validates it if ``batch.unchecked`` is set.
+
+        ``prepared`` is what :meth:`prepare_deletion` returned.
+        """
 
     def find_unvalidated(self, slabs: Slabs, batch: UnvalidatedBatch, found: Array, weight: Array | None) -> None:
-        """Check a batch and look it up; invalid edges are not found."""
+        """Validate and look up ``batch`` in one launch: write ``found`` (bool[n]) and, if given, ``weight``.
+
+        Invalid edges are not found.
+        """

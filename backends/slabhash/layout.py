@@ -104,7 +104,7 @@ def macros(shape: Geometry) -> dict[str, int]:
 
 
 def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
-    """Return the slab size in bytes for an expected degree (0: unknown).
+    """Return the slab size in bytes for vertices of degree ``mean_degree`` (0: unknown), weights of ``weight_dtype``.
 
     The smallest of 16 (only without weights), 32 and 64 bytes whose slab holds all edges of such a vertex; else 128
     with weights; without weights 64, or 128 for more than eight such slabs.
@@ -118,17 +118,19 @@ def fitting_slab(mean_degree: float, weight_dtype: np.dtype | None) -> int:
 
 
 class Slabs(NamedTuple):
-    """All arrays of a store, and what kernels need to know about them; the same on both devices.
+    """All arrays of a store, and the constants that kernels need to read them; the same on both devices.
 
     Attributes:
         pool: uint32[capacity * words], aligned to 128 bytes; unused words are EMPTY.
         owner: uint32[capacity]: the vertex of each slab, EMPTY for free slabs.
-        vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the
-            flag SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
+        vertex: uint32[2 * vertices]: at 2 v the head word: EMPTY (no storage yet) or the first slab of v, with the flag
+            SEVERAL if it has more than one bucket; at 2 v + 1 the degree.
         buckets: uint16 per vertex: the encoded number of buckets (1 without storage); read only with that flag.
         counters: uint32[64]. free_list: uint32, the free slabs.
-        fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of
-            ``fresh[s]``: the key in slot j was inserted since the mark; LISTED_BIT: slab s is in ``touched``.
+        fresh, touched: uint32[capacity], empty until the first mark, which sets ``marked`` to 1: bit j of ``fresh[s]``:
+            the key in slot j was inserted since the mark; LISTED_BIT: slab s is in ``touched``.
+        capacity: number of slabs.
+        words, keys, weight_words, weight_offset: as in :class:`Geometry`.
     """
 
     pool: Array
@@ -156,10 +158,10 @@ NO_SLABS = Slabs(
 
 
 class SlabView(NamedTuple):
-    """Arrays of the view; a part of :class:`Slabs`.
+    """The arrays of a store that cursors read, and three constants of :class:`Geometry`; see also :class:`Slabs`.
 
-    ``weight`` is the pool in the weight dtype (uint32 if there are no weights); the slot of an edge is the index of
-    its key in ``pool``. The first weight of a slab is at its word ``weight_offset``.
+    ``weight`` is the pool in the weight dtype (uint32 if there are no weights); the slot of an edge is the index of its
+    key in ``pool``. The first weight of a slab is at its word ``weight_offset``.
     """
 
     pool: Array

@@ -44,7 +44,7 @@ LOWER_HALF, HALF = 0xFFFFFFFF, 1 << 31  # tickets are counted modulo 2**32
 
 @dataclass(slots=True, eq=False)  # read on the hot path, where a slot takes a third of the time of a NamedTuple's field
 class Demand:
-    """Upper bounds of what a batch can need.
+    """Upper bounds of the slabs that a batch can need.
 
     Attributes:
         edges: number of edges of the batch.
@@ -52,7 +52,7 @@ class Demand:
         quota: slabs for rehashing.
         least: slabs that must be free for it, including those that reserve() set aside for later batches.
         ample: with at least this many free slabs, warps may take some in advance, which may remain unused.
-        ahead: how many a warp then takes in advance at a time (0: none).
+        ahead: number of slabs that a warp then takes in advance at a time (0: none).
         sized: whether all buckets were sized for this batch.
     """
 
@@ -75,7 +75,7 @@ class Reservation:
         quota: those of them that rehashing may use; negative: no rehashing.
         ahead: slabs that a warp takes in advance at a time, or 0.
         ticket: number of the batch, which its kernel sends with the counters.
-        kept: slabs that suffice for the remaining edges without rehashing.
+        kept: number of slabs that suffice for the remaining edges without rehashing.
     """
 
     edges: int
@@ -87,7 +87,7 @@ class Reservation:
 
 
 class Arrived(NamedTuple):
-    """Counters that a kernel has sent: slabs as of the batch with this ticket."""
+    """Counters that a kernel has sent: the slabs free, in use and denied after the batch numbered ``ticket``."""
 
     ticket: int
     free: int
@@ -98,8 +98,8 @@ class Arrived(NamedTuple):
 class Actions(Protocol):
     """The steps that the ledger calls when slabs run short: changes of the pool, and counts by the device.
 
-    A ``batch`` is the one that slabs are for, which the ledger passes on. What takes memory that is not there returns
-    None or False, with nothing changed. The ledger is told of a new pool before a call returns.
+    A ``batch`` is the one that slabs are for; the ledger only passes it on. A step that lacks memory returns None or
+    False, with nothing changed. A step that makes a new pool tells the ledger before it returns.
     """
 
     def read(self) -> None:
@@ -154,6 +154,7 @@ class Ledger:
         used: slabs in use, or a few more.
         denied: slabs whose allocation was denied during rehashing.
         space: slabs behind the last one that was ever used, as of the last :meth:`record`; heads come from there.
+        freed, listed: free slabs before that one, as of then: not in the list of free slabs yet, and in it.
         touched: slabs inserted into since the mark, as of the last :meth:`record`.
         inserted: upper bound of the edges inserted since the buckets were last sized for all.
         has_deleted: whether anything was deleted since then.
@@ -192,7 +193,7 @@ class Ledger:
         self._seen, self.behind = self._issued, 0
 
     def take_over(self, arrived: Arrived | None) -> None:
-        """Note counters that have arrived; those of later batches are still under way."""
+        """Take over counters that have arrived (None: none have), unless they are older than those known."""
         if arrived is None or not 0 < arrived.ticket - self._seen & LOWER_HALF < HALF:
             return
         self._seen, self.behind = arrived.ticket, 0
@@ -200,11 +201,11 @@ class Ledger:
 
     @property
     def pending(self) -> int:
-        """Slabs reserved for batches whose counters are not known yet."""
+        """Number of slabs reserved for batches whose counters are not known yet."""
         return self._issued - self._seen & LOWER_HALF
 
     def rebuilt(self, capacity: int, used: int, stored: int) -> None:
-        """Note a new pool with ``stored`` edges in at most ``used`` slabs; the device was waited for."""
+        """Record a new pool with ``stored`` edges in at most ``used`` slabs; no earlier batch is under way."""
         self.inserted, self.has_deleted = stored, False
         self.capacity, self.free, self.used, self.denied = capacity, capacity - used, used, 0
         self.space, self.freed, self.listed = self.free, 0, 0
@@ -212,7 +213,7 @@ class Ledger:
         self._seen, self.behind, self._usual = self._issued, 0, NO_DEMAND
 
     def grown(self, capacity: int) -> None:
-        """Note that the pool has grown to ``capacity`` slabs."""
+        """Record that the pool has grown to ``capacity`` slabs."""
         more = capacity - self.capacity
         self.capacity, self.free, self.space, self._usual = capacity, self.free + more, self.space + more, NO_DEMAND
 
@@ -259,7 +260,7 @@ class Ledger:
         return self._demand(edges, need, allowance) if self._covers(need, allowance) else None
 
     def quota_of_few(self, edges: int) -> int:
-        """Return the slabs that rehashing may use in a small batch on the CPU; -1: get slabs for the batch first."""
+        """Return how many slabs a small CPU batch may use to rehash; -1: too few are free for its ``edges`` edges."""
         free = self.free
         if self.denied or free < edges or (self.hashing and edges > (self.capacity - free) * self.keys):
             return -1
@@ -278,11 +279,11 @@ class Ledger:
         return True
 
     def _covers(self, need: int, allowance: int) -> bool:
-        """Return whether enough slabs are free. The CPU gets those for rehashing within the batch, when it has to."""
+        """Return whether enough slabs are free for ``need`` and, on CUDA, also the ``allowance`` for rehashing."""
         return self.free >= need + (allowance if self.warps else 0)
 
     def usual_demand(self, edges: int) -> Demand | None:
-        """Return the demand of a batch if the slabs that are known to be free cover it; rehashing gets what is left."""
+        """Return the demand of a batch if the slabs known to be free cover it, else None; rehashing gets the rest."""
         usual = self._usual
         if usual.edges == edges and not self.denied and self.free >= usual.least:
             return usual
@@ -295,7 +296,7 @@ class Ledger:
         return demand
 
     def _demand(self, edges: int, need: int, allowance: int, *, sized: bool = False) -> Demand:
-        """Return the demand of a batch that needs ``need`` slabs, with up to ``allowance`` besides."""
+        """Return the demand of a batch that needs ``need`` slabs, with up to ``allowance`` besides; see ``Demand``."""
         kept = max(need, self.worst_case(self.promised)) if self.promised else need
         in_advance = self.in_advance(edges)
         quota = max(0, min(self.free - kept, allowance - in_advance))
@@ -320,23 +321,23 @@ class Ledger:
         return Reservation(demand.edges, slabs, demand.quota, ahead, ticket, demand.least - demand.quota)
 
     def queued(self, edges: int) -> None:
-        """Note that a batch which inserts up to ``edges`` edges was queued."""
+        """Record that a batch which inserts up to ``edges`` edges was queued."""
         self.inserted += edges
         if self.promised:
             self.promised = max(0, self.promised - edges)
 
     def continue_from(self, other: Ledger) -> None:
-        """Take over what is known of a store, for a copy of it."""
+        """Copy the number of vertices and the history of ``other`` to this ledger, which is for a copy of its store."""
         self.num_vertices, self.inserted, self.has_deleted = other.num_vertices, other.inserted, other.has_deleted
 
     def promise(self, edges: int) -> None:
-        """Keep slabs for ``edges`` edges to come."""
+        """Keep slabs for ``edges`` edges of later batches: from now on other batches leave enough for them."""
         self.promised, self._usual = max(self.promised, edges), NO_DEMAND
 
     # -- after deletions -----------------------------------------------------------------------------------------------
 
     def trimming(self, edges: int) -> tuple[int, int]:
-        """Note that a batch of ``edges`` edges was deleted; return the range of slabs to trim now, which may be empty.
+        """Record that ``edges`` edges were deleted; return the range of slabs to trim now, which may be empty.
 
         Ranges go round the pool, so that the work is proportional to the deletions and every slab gets its turn.
         """
@@ -352,7 +353,7 @@ class Ledger:
 
     @property
     def is_scattered(self) -> bool:
-        """Whether enough slabs are free in between to list them before new ones are taken."""
+        """Whether free slabs among those in use are so many that they are listed before new ones are taken."""
         return self.freed * 8 > self.capacity - self.space
 
     def spend(self, most: int) -> int:
@@ -371,7 +372,7 @@ class Ledger:
     # -- getting slabs -------------------------------------------------------------------------------------------------
 
     def provide(self, edges: int, batch: Any, do: Actions) -> Demand:
-        """Get the slabs for a batch; returns its demand."""
+        """Get the slabs for ``batch``, which has ``edges`` edges, by the actions ``do``; return its demand."""
         if self.is_large(edges):
             sized = do.size_for_batch(batch, max(0, self.promised - edges))
             if sized is not None:
@@ -389,9 +390,9 @@ class Ledger:
         return self._demand(edges, need, allowance)
 
     def provide_more(self, edges: int, need: int, do: Actions) -> tuple[int, int]:
-        """Within a batch on the CPU, whose last ``edges`` edges take ``need`` slabs: get some to rehash a vertex.
+        """Get slabs for rehashing a vertex within a batch on the CPU, whose last ``edges`` edges need ``need`` slabs.
 
-        Returns the new need and the quota, negative if there are no more slabs.
+        Return the new need and the quota, negative if there are no more slabs.
         """
         do.read()
         allowance = self.allowance(edges)
@@ -407,11 +408,11 @@ class Ledger:
         return need, allowance
 
     def _lack(self, need: int, allowance: int) -> int:
-        """Return how many slabs there are too few for ``need`` and for rehashing, whose heads come from the end."""
+        """Return by how many slabs the free ones fall short of ``need`` and ``allowance``; heads come from the end."""
         return max(allowance - self.space, need + allowance - self.free)
 
     def provide_for(self, edges: int, do: Actions) -> None:
-        """Get slabs for any ``edges`` edges to come, which :meth:`promise` then keeps for them."""
+        """Get slabs for any ``edges`` edges to come by the actions ``do``; :meth:`promise` then reserves the slabs."""
         if self.free >= self.worst_case(edges) + self.allowance(edges):
             return
         do.read()
@@ -420,10 +421,10 @@ class Ledger:
             do.grow(need, need + max(need, self.capacity) // 16, optional=False)  # so that few calls make it grow
 
     def _size_ahead(self, edges: int, batch: Any, do: Actions) -> bool:
-        """In a graph that grows by batches that are large for it: size all buckets for several more of them.
+        """Size all buckets for ``batch`` (``edges`` edges) and several more like it; return whether slabs suffice now.
 
-        There are slabs until then, so that few vertices are rehashed one by one, and few batches end up here. Where
-        edges have been deleted there may be enough without.
+        This is for a graph that grows by large batches: until those are in, few vertices are rehashed one by one, and
+        few batches lack slabs. Nothing is done where edges have been deleted: there may be enough slabs without.
         """
         if not self.hashing or self.has_deleted:
             return False
@@ -440,7 +441,7 @@ class Ledger:
         return self.free >= self.worst_case(edges) + self.allowance(edges)
 
     def _free_slabs(self, slabs: int, do: Actions) -> bool:
-        """Get ``slabs`` free slabs without counting what a batch needs; the counters have just been read."""
+        """Get ``slabs`` free slabs without counting what a batch needs; return whether there are as many now."""
         lacks_heads = self.denied > 0 and self.space < slabs  # heads do not come from the free list
         self._forget_denied(do)
         if self._repack(slabs, do) or (not lacks_heads and self._sweep(slabs, do)):
@@ -449,7 +450,7 @@ class Ledger:
         return do.grow(least, least + self.capacity // 4, optional=True)
 
     def _free_counted(self, edges: int, allowance: int, batch: Any, do: Actions) -> int:
-        """Count the slabs that a batch needs, and get them, and ``allowance`` if possible; returns their number."""
+        """Count the slabs that a batch needs, get them, and ``allowance`` more if possible; return the count."""
         need = do.count_batch(batch)
         if self.free < need and self._repack(need + self.capacity // 8, do):
             need = do.count_batch(batch)
@@ -471,14 +472,14 @@ class Ledger:
             self.denied = 0
 
     def _repack(self, unused: int, do: Actions) -> bool:
-        """Repack a pool that has many holes, which heads cannot use (on CUDA: mostly holes); returns whether it was."""
+        """Repack a pool with many free slabs among those in use to ``unused`` free ones; return whether it was."""
         holes = self.capacity - self.space - self.used
         if holes <= self.used // (1 if self.warps else HOLES) + MIN_SLABS:
             return False
         return do.repack(unused)
 
     def _sweep(self, need: int, do: Actions) -> bool:
-        """List the free slabs for reuse if they are many; returns whether there are ``need`` now."""
+        """List the free slabs for reuse if they are many; return whether at least ``need`` are free now."""
         if self.freed and (self.free + self.freed >= need or 8 * self.freed >= self.capacity):
             do.sweep(self.freed + self.listed)
         return self.free >= need

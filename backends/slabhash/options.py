@@ -46,5 +46,5 @@ class Options:
 
     @property
     def edges_in_flight(self) -> int:
-        """Edges of a query that a tile works on at a time."""
+        """Number of edges of a query that a tile works on at a time."""
         return DEFAULT_IN_FLIGHT if self.in_flight == "auto" else int(self.in_flight)

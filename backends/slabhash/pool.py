@@ -37,20 +37,20 @@ class Pool:
 
     @property
     def vertices(self) -> int:
-        """Vertices that there are words for; maybe more than the store has."""
+        """Number of vertices that the arrays have entries for; maybe more than the store has."""
         return len(self.slabs.buckets)
 
     @property
     def slab_bytes(self) -> int:
-        """Bytes of a slab."""
+        """Size of a slab in bytes."""
         return 4 * self._shape.words
 
     def degrees(self, count: int) -> Array:
-        """Return the degrees of the first ``count`` vertices, a copy."""
+        """Return a copy of the degrees of the first ``count`` vertices, ``uint32[count]``."""
         return self.slabs.vertex[1 : 2 * count : 2].copy()
 
     def no_degrees(self, count: int) -> Array:
-        """Return the degrees of ``count`` vertices without edges."""
+        """Return the degrees of ``count`` vertices without edges: zeros, ``uint32[count]``."""
         return self._device.xp.zeros(count, np.uint32)
 
     def adopt(self, slabs: Slabs) -> None:
@@ -60,15 +60,18 @@ class Pool:
 
     @staticmethod
     def array_bytes(slabs: Slabs) -> int:
-        """Return how many bytes the arrays of ``slabs`` take."""
+        """Return the total size in bytes of the arrays of ``slabs``."""
         return sum(part.nbytes for part in slabs if not isinstance(part, int))
 
     def capacity_bytes(self, capacity: int, *, marked: bool) -> int:
-        """Return the bytes of ``capacity`` slabs, with their owners and marks."""
+        """Return the bytes of ``capacity`` slabs and their owners; ``marked``: also of ``fresh`` and ``touched``."""
         return capacity * (self.slab_bytes + (12 if marked else 4))
 
     def _admit(self, capacity: int, *, marked: bool, besides: int = 0) -> None:
-        """Make sure that there may be ``capacity`` slabs, and ``besides`` more bytes, beside all that there is now."""
+        """Raise ``CapacityError`` unless arrays of ``capacity`` slabs, and ``besides`` more bytes, may be allocated.
+
+        They come on top of all that is allocated now. ``marked``: with the arrays ``fresh`` and ``touched``.
+        """
         if capacity > MAX_SLABS:
             raise CapacityError(f"slabhash cannot have {capacity} slabs of {self.slab_bytes} bytes: use wider ones")
         self._budget.admit(self.capacity_bytes(capacity, marked=marked) + besides)
@@ -76,7 +79,7 @@ class Pool:
     # -- new arrays ----------------------------------------------------------------------------------------------------
 
     def aligned(self, size: int, alignment: int) -> Array:
-        """Return an uninitialised uint32[size] at a multiple of ``alignment``."""
+        """Return an uninitialised ``uint32[size]`` whose address is a multiple of ``alignment`` bytes."""
         if self._device.is_cuda:
             return self._device.xp.empty(size, np.uint32)  # aligned to 512 bytes by CuPy's memory pool
         memory = np.empty(4 * size + alignment, np.uint8)
@@ -84,7 +87,7 @@ class Pool:
         return memory[start : start + 4 * size].view(np.uint32)
 
     def filled(self, size: int, alignment: int = 4, kept: Array | None = None) -> Array:
-        """Return uint32[size] at a multiple of ``alignment``: a copy of ``kept``, if given, and EMPTY behind it."""
+        """Return ``uint32[size]`` at a multiple of ``alignment`` bytes: a copy of ``kept``, if given, then EMPTY."""
         array = self.aligned(size, alignment)
         begin = 0 if kept is None else len(kept)
         if kept is not None:
@@ -96,7 +99,10 @@ class Pool:
         return array
 
     def tables(self, vertices: int) -> Tables:
-        """Return new words and bucket codes for ``vertices`` vertices without edges, rounded up to an even number."""
+        """Return new arrays ``vertex`` and ``buckets`` (see ``Slabs``) for ``vertices`` vertices without edges.
+
+        The number of vertices is rounded up to an even number.
+        """
         size = vertices + vertices % 2  # CUDA flags bucket codes in words of two
         with self._budget.allocating(VERTEX_BYTES * size):
             words, codes = self.aligned(2 * size, VERTEX_ALIGNMENT), self._device.xp.empty(size, np.uint16)
@@ -104,14 +110,14 @@ class Pool:
         return words, codes
 
     def blank_tables(self) -> Tables:
-        """Return uninitialised words and bucket codes for the current number of vertices."""
+        """Return uninitialised arrays ``vertex`` and ``buckets`` (see ``Slabs``) for the current number of vertices."""
         return self.aligned(2 * self.vertices, VERTEX_ALIGNMENT), self._device.xp.empty(self.vertices, np.uint16)
 
     def new(self, vertices: int, capacity: int, tables: Tables | None = None, *, marked: bool) -> Slabs:
         """Return the arrays of a store without edges, for ``capacity`` slabs; ``marked``: with arrays for a mark.
 
-        ``tables`` are the words and bucket codes of the vertices, already counted in the budget; None: new ones for
-        ``vertices`` without storage.
+        ``tables`` are the arrays ``vertex`` and ``buckets`` (see ``Slabs``), already counted in the budget; None: new
+        ones for ``vertices`` vertices without storage.
         """
         xp, shape = self._device.xp, self._shape
         self._admit(capacity, marked=marked, besides=COUNTER_BYTES + (0 if tables else VERTEX_BYTES * vertices))
@@ -138,7 +144,7 @@ class Pool:
     # -- the present arrays, changed -----------------------------------------------------------------------------------
 
     def grown(self, capacity: int) -> Slabs:
-        """Return the current arrays with more slabs: ``capacity``."""
+        """Return the current arrays, copied to larger ones for ``capacity`` slabs."""
         slabs, xp, marked = self.slabs, self._device.xp, bool(self.slabs.marked)
         self._admit(capacity, marked=marked)
         with self._budget.allocating():
@@ -149,7 +155,7 @@ class Pool:
         return slabs._replace(pool=pool, owner=owner, fresh=fresh, touched=touched, capacity=capacity)
 
     def with_marks(self) -> Slabs:
-        """Return the current arrays with marks, none of them set."""
+        """Return the current arrays with zeroed ``fresh`` and ``touched``, which record insertions since a mark."""
         slabs, xp = self.slabs, self._device.xp
         with self._budget.allocating(8 * slabs.capacity):
             return slabs._replace(
@@ -157,19 +163,22 @@ class Pool:
             )
 
     def with_vertices(self, vertices: int) -> Slabs:
-        """Return the current arrays, with the words of vertices copied to longer ones."""
+        """Return the current arrays, with ``vertex`` and ``buckets`` copied to longer ones for ``vertices`` entries."""
         slabs = self.slabs
         vertex, buckets = self.tables(vertices)
         vertex[: len(slabs.vertex)], buckets[: len(slabs.buckets)] = slabs.vertex, slabs.buckets
         return slabs._replace(vertex=vertex, buckets=buckets)
 
     def with_free_list(self, length: int) -> Slabs:
-        """Return the current arrays with an uninitialised list of free slabs."""
+        """Return the current arrays with an uninitialised list of ``length`` free slabs."""
         with self._budget.allocating(4 * length):
             return self.slabs._replace(free_list=self._device.xp.empty(length, np.uint32))
 
     def clear(self) -> None:
-        """Free all slabs, so that no vertex has storage. Needs no memory, so that it works at the limit."""
+        """Free all slabs and drop the pool, so that no vertex has storage.
+
+        It allocates next to nothing, and works at the memory limit.
+        """
         slabs, xp = self.slabs, self._device.xp
         none = xp.zeros(0, np.uint32)
         pool = self.aligned(0, POOL_ALIGNMENT)
@@ -178,7 +187,7 @@ class Pool:
         self.adopt(slabs._replace(pool=pool, owner=none, free_list=none, fresh=none, touched=none, capacity=0))
 
     def copied_to(self, other: Pool) -> Slabs:
-        """Return copies of the current arrays for ``other``, which may be on another device."""
+        """Return copies of the current arrays on the device of pool ``other``, counted in its budget."""
         slabs, device = self.slabs, other._device
         other._budget.admit(self._budget.arrays)
         with other._budget.allocating():

@@ -102,7 +102,7 @@ class SlabHashStore(Store):
                 self.supply.rebuild(Sizing(hints, 0))
 
     def _start(self, slab_bytes: int, vertices: int) -> None:
-        """Build an empty store with slabs of this width."""
+        """Build an empty store with slabs of ``slab_bytes`` bytes, and entries for ``vertices`` vertices."""
         device, options = self.device, self._options
         shape = geometry(slab_bytes, self.weight_dtype, warp=options.reference)
         budget = Budget(self.memory_limit, device)
@@ -122,7 +122,10 @@ class SlabHashStore(Store):
         self.supply = Supply(pool, ledger, budget, kernels)
 
     def plan(self, num_edges: int) -> None:
-        """See :meth:`suricate.store.Store.plan`: choose an open slab width if the first batch is a bulk load."""
+        """Choose an open slab width if the first batch, of ``num_edges`` edges, is a bulk load.
+
+        See :meth:`suricate.store.Store.plan`.
+        """
         if not self._width_is_open:
             return
         self._width_is_open = False
@@ -135,12 +138,12 @@ class SlabHashStore(Store):
 
     @property
     def slab_bytes(self) -> int:
-        """Bytes of a slab."""
+        """Size of a slab in bytes."""
         return self.pool.slab_bytes
 
     @property
     def slabs(self) -> Slabs:
-        """All arrays of the store, as kernels take them."""
+        """All arrays of the store as kernels take them."""
         return self.pool.slabs
 
     def options(self) -> dict[str, Any]:
@@ -149,7 +152,7 @@ class SlabHashStore(Store):
 
     @property
     def has_mark(self) -> bool:
-        """Whether :meth:`mark` was called: insertions since then are remembered."""
+        """Whether :meth:`mark` was called, so that insertions are recorded."""
         return bool(self.slabs.marked)
 
     def reserve(self, num_edges: int) -> None:
@@ -186,7 +189,7 @@ class SlabHashStore(Store):
         return EdgeList(xp.empty(size, np.uint32), xp.empty(size, np.uint32), weight)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert edges; see :meth:`suricate.store.Store.insert`."""
+        """Insert edges and return their outcome; see :meth:`suricate.store.Store.insert`."""
         edges = len(src)
         supply = self.supply
         if edges <= FEW and self._adds_few and guard is None and (few := supply.insert_few(src, dst, weight)):
@@ -198,7 +201,10 @@ class SlabHashStore(Store):
         return outcome
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """See :meth:`suricate.store.Store.single`."""
+        """Return what loops over events on the CPU need to change ``num_edges`` single edges; None on CUDA.
+
+        See :meth:`suricate.store.Store.single`.
+        """
         from suricate.backends.slabhash.loops.single import Edges
 
         if self.device.is_cuda:
@@ -211,16 +217,20 @@ class SlabHashStore(Store):
         return SingleEdges("suricate.backends.slabhash.loops.single", arrays, np.dtype(np.uint32))
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """See :meth:`suricate.store.Store.end_single`."""
+        """Record the numbers of single edges changed by a loop; see :meth:`suricate.store.Store.end_single`.
+
+        ``inserted`` and ``deleted`` are their upper bounds.
+        """
         self.supply.read()
         with suppress(CapacityError):
             self.supply.changed(inserted, deleted)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """Prepare a change on CUDA if enough slabs are free for its worst case; see :meth:`suricate.store.Store.apply`.
+        """Prepare a change by batches on CUDA; return the function that makes it, or None.
 
-        One launch validates and applies a batch. If there are both kinds, the deletion is applied after the insertion
-        was validated, too.
+        None is returned if too few slabs are free for the worst case, a batch is on the host, or the slab width is
+        still open. One launch validates and applies a batch. If there are both kinds, the insertion is validated before
+        the deletion is applied. See :meth:`suricate.store.Store.apply`.
         """
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return None
@@ -229,7 +239,7 @@ class SlabHashStore(Store):
         return self.supply.prepare(delete, insert)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete edges; see :meth:`suricate.store.Store.delete`."""
+        """Delete edges and return their outcome; see :meth:`suricate.store.Store.delete`."""
         outcome = self.budget.made(self.new_outcome, len(src))
         if len(src) and not self.is_invalid(guard):
             self.supply.delete(GuardedBatch(src, dst, None, guard), outcome)
@@ -244,7 +254,10 @@ class SlabHashStore(Store):
         return found, weight
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Return ``(found, weight)``; see :meth:`suricate.store.Store.find`."""
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
+
+        See :meth:`suricate.store.Store.find`.
+        """
         found, weight = self.budget.made(self.new_answer, len(src))
         if len(src):
             self.kernels.find(self.slabs, src, dst, found, weight)
@@ -328,7 +341,7 @@ class SlabHashStore(Store):
         return edges
 
     def mark(self) -> None:
-        """Start to remember insertions: 8 bytes per slab from the first mark on."""
+        """Start to record insertions for :meth:`updated`; from the first mark on that takes 8 bytes per slab."""
         if not self.has_mark:
             self.kernels.forget()
             self.pool.adopt(self.pool.with_marks())

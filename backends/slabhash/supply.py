@@ -68,7 +68,7 @@ class Supply:
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def insert(self, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Insert a batch, which is not empty."""
+        """Insert a batch, which is not empty, and write ``outcome``; first get the slabs that the batch can need."""
         self.poll()
         ledger, kernels, edges = self.ledger, self._kernels, len(batch.src)
         demand = ledger.usual_demand(edges) if ledger.warps else ledger.demand(edges)
@@ -87,7 +87,10 @@ class Supply:
                 self.compact()
 
     def insert_few(self, src: Array, dst: Array, weight: Array | None) -> Outcome | None:
-        """Insert a small batch on the CPU with little Python; without free slabs return None, with nothing changed."""
+        """Insert a small batch on the CPU with little Python; return its outcome, or None if too few slabs are free.
+
+        With None nothing has changed. ``src``, ``dst`` and ``weight`` (or None) are the edges.
+        """
         edges, ledger = len(src), self.ledger
         quota = ledger.quota_of_few(edges)
         if quota < 0:
@@ -119,7 +122,11 @@ class Supply:
     def _insert_rest(
         self, batch: GuardedBatch, reservation: Reservation, outcome: Outcome, scratch: Any, done: int
     ) -> None:
-        """Insert the rest from an edge whose vertex has outgrown its buckets (CPU): with more slabs or no rehash."""
+        """Insert the rest of ``batch`` on the CPU, from index ``done`` on: a vertex has outgrown its buckets there.
+
+        More slabs are got for rehashing; without them vertices keep their buckets. ``reservation`` and ``outcome`` are
+        changed in place; ``scratch`` is the scratch memory of the batch.
+        """
         edges = len(batch.src)
         while done < edges:
             left = edges - done
@@ -131,12 +138,12 @@ class Supply:
             done = self._kernels.insert(self._pool.slabs, batch, reservation, outcome, scratch, done)
 
     def delete(self, batch: GuardedBatch, outcome: Outcome) -> None:
-        """Delete the edges of a batch, write ``outcome``, and free slabs where that left many unused."""
+        """Delete the edges of a batch, write ``outcome``, and free slabs where deletions left many unused."""
         self._kernels.delete(self._pool.slabs, batch, outcome)
         self.changed(0, len(batch.src))
 
     def changed(self, inserted: int, deleted: int) -> None:
-        """Note that edges were inserted and deleted; free slabs behind a deletion."""
+        """Record that edges were ``inserted`` and ``deleted`` (their numbers); free slabs after a deletion."""
         if inserted:
             self.ledger.queued(inserted)
         if deleted:
@@ -144,16 +151,17 @@ class Supply:
             self._trim(deleted)
 
     def free_vertices(self, vertices: Array) -> None:
-        """Free the slabs of distinct vertices."""
+        """Free all slabs of the distinct ``vertices`` (uint32[k])."""
         self.ledger.has_deleted = True
         self._kernels.free_vertices(self._pool.slabs, vertices)
         if not self.ledger.warps:
             self.read()
 
     def prepare(self, delete: DeviceBatch | None, insert: DeviceBatch | None) -> Callable[[], None] | None:
-        """On CUDA: prepare a change, if enough slabs are free for its worst case; return the function that makes it.
+        """On CUDA prepare a change by ``delete`` and ``insert`` (each may be None); return the function to make it.
 
-        If there are both kinds, a separate launch validates the insertion, before the deletion.
+        Return None if too few slabs are free for the worst case of the insertion. If there are both, a separate launch
+        validates the insertion before the deletion.
         """
         kernels, slabs = self._kernels, self._pool.slabs
         demand = insertion = None
@@ -180,7 +188,7 @@ class Supply:
             self.changed(0, delete.size)
 
     def _usual_demand(self, batch: DeviceBatch) -> Demand | None:
-        """Return the demand of a batch if the slabs free by now cover it; waits only if the call waits anyway."""
+        """Return the demand of a batch if the slabs free by now cover it, else None; waits only if the call does."""
         ledger, edges = self.ledger, batch.size
         demand = ledger.usual_demand(edges)
         if demand is None or ledger.free < demand.ample:
@@ -203,18 +211,18 @@ class Supply:
     # -- counters, and more slabs --------------------------------------------------------------------------------------
 
     def read(self) -> None:
-        """Read the counters, waiting for the device."""
+        """Read the counters into the ledger, waiting for the device."""
         slabs = self._pool.slabs
         self.ledger.record(self._kernels.read_counters(slabs), slabs.capacity)
 
     def poll(self) -> None:
-        """Take over counters that have arrived, without waiting."""
+        """Take over counters that have arrived into the ledger, without waiting."""
         ledger = self.ledger
         if ledger.pending:
             ledger.take_over(self._kernels.poll())
 
     def _provide(self, batch: GuardedBatch) -> Demand:
-        """Get the slabs for a batch, and leave memory for its scratch arrays."""
+        """Get the slabs for a batch, leaving memory for its scratch arrays; return its demand."""
         edges, slabs = len(batch.src), self._pool.slabs
         self._drop_cache()
         scratch = self._kernels.scratch_bytes(slabs, max(edges, self.ledger.promised))
@@ -224,7 +232,7 @@ class Supply:
             return self.ledger.provide(edges, batch, self)
 
     def reserve(self, edges: int) -> None:
-        """Reserve slabs and scratch memory for any ``edges`` edges, at their worst."""
+        """Reserve slabs and scratch memory for the worst case of any ``edges`` edges."""
         ledger, kernels, slabs = self.ledger, self._kernels, self._pool.slabs
         self.poll()
         if ledger.warps and kernels.has_scratch(edges) and ledger.usual_demand(edges) is not None:
@@ -302,8 +310,10 @@ class Supply:
     def _overflow(self, sizing: Sizing, heads: int, tables: Tables) -> tuple[int, int]:
         """Return the number of slabs needed besides the heads, and how many more to reserve if memory allows it.
 
-        They are counted, unless stored edges meet a batch, or it is no bulk load: then more will come. Those of a small
-        batch are not, unless there is a limit: to compile the counting takes longer than the slabs are worth.
+        ``heads`` is the number of head slabs planned, ``tables`` the planned ``vertex`` and ``buckets``. Stored edges
+        are counted if there is no batch and no growth; the edges of a batch if it is a bulk load of an empty store. A
+        small bulk load is not counted, unless there is a memory limit: to compile the counting takes longer than the
+        slabs are worth. What is not counted gets an upper bound.
         """
         kernels, ledger, budget, batch, stored = self._kernels, self.ledger, self._budget, sizing.batch, sizing.stored
         coming = 0 if batch is None else len(batch.src)
@@ -322,37 +332,46 @@ class Supply:
         return most, (heads + most) // numbers.SLACK + numbers.MIN_SLABS
 
     def _drop_cache(self) -> None:
-        """Have the kernels drop scratch memory before it is accounted for again, where there is a limit."""
+        """If there is a memory limit, drop cached scratch memory, which is about to be accounted for again."""
         if self._budget.limit is not None:
             self._kernels.forget()
 
     # -- what the ledger asks for, see ``ledger.Actions`` --------------------------------------------------------------
 
     def forget_denied(self) -> None:
-        """See :meth:`Actions.forget_denied`."""
+        """Set the counter of denied slabs to zero; see :meth:`Actions.forget_denied`."""
         self._pool.slabs.counters[DENIED : DENIED + 1].fill(0)
 
     def count_edges(self) -> int:
-        """See :meth:`Actions.count_edges`; waits for the device."""
+        """Return the number of edges in the store; waits for the device."""
         return self._kernels.count_edges(self._pool.slabs)
 
     def count_batch(self, batch: GuardedBatch) -> int:
-        """See :meth:`Actions.count_batch`."""
+        """Return the number of slabs that ``batch`` needs at most; see :meth:`Actions.count_batch`."""
         slabs, bump = self._pool.slabs, self.ledger.capacity - self.ledger.space
         with self._budget.allocating(self._kernels.counting_bytes(slabs, bump)):
             return self._kernels.count_batch(slabs, bump, batch, fresh=False)
 
     def size_for_batch(self, batch: GuardedBatch, later: int) -> int | None:
-        """See :meth:`Actions.size_for_batch`."""
+        """Size all buckets for the store with ``batch``, and reserve slabs for ``later`` more edges.
+
+        Return the slabs that the batch needs, or None without memory; see :meth:`Actions.size_for_batch`.
+        """
         count = self.count_edges if self.ledger.inserted else int
         return self._size(lambda: Sizing(self._expected(batch), count(), batch, later=later))
 
     def size_ahead(self, batch: GuardedBatch, stored: int, unused: int, growth: float) -> bool:
-        """See :meth:`Actions.size_ahead`."""
+        """Size all buckets for ``growth`` times the edges of the store with ``batch``, leaving ``unused`` slabs free.
+
+        ``stored`` is the number of edges. Return whether memory sufficed; see :meth:`Actions.size_ahead`.
+        """
         return self._size(lambda: Sizing(self._expected(batch), stored, unused=unused, growth=growth)) is not None
 
     def repack(self, unused: int) -> bool:
-        """See :meth:`Actions.repack`; within the first batch, too, whose edges are counted once it is in."""
+        """Move all edges to a new pool with ``unused`` free slabs; return whether memory sufficed.
+
+        This can occur within the first batch, too, so the stored edges are counted. See :meth:`Actions.repack`.
+        """
         degrees = partial(self._pool.degrees, self.ledger.num_vertices)
         if self._size(lambda: Sizing(degrees(), self.count_edges(), unused=unused)) is None:
             return False
@@ -360,14 +379,17 @@ class Supply:
         return True
 
     def _expected(self, batch: GuardedBatch) -> Array:
-        """Return the degrees of all vertices with a batch."""
+        """Return the degrees of all vertices with ``batch``, whose duplicates count, as ``uint32[num_vertices]``."""
         ledger, pool = self.ledger, self._pool
         expected = (pool.degrees if ledger.inserted else pool.no_degrees)(ledger.num_vertices)
         self._kernels.count_sources(batch, expected)
         return expected
 
     def _size(self, sizing: Callable[[], Sizing]) -> int | None:
-        """Size all buckets again: see :meth:`rebuild`; return None without memory, with nothing changed."""
+        """Size all buckets by :meth:`rebuild` for what ``sizing()`` returns; return its result.
+
+        Return None without memory, with nothing changed.
+        """
         try:
             with self._budget.allocating(4 * self.ledger.num_vertices):
                 return self.rebuild(sizing())
@@ -375,7 +397,10 @@ class Supply:
             return None
 
     def sweep(self, length: int) -> None:
-        """See :meth:`Actions.sweep`; nothing is listed if there is no memory for that."""
+        """Write the free slabs to a list of ``length`` entries for reuse, unless memory for it is lacking.
+
+        See :meth:`Actions.sweep`.
+        """
         self._kernels.forget()
         try:
             slabs = self._pool.with_free_list(length)
@@ -386,7 +411,10 @@ class Supply:
         self.read()
 
     def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
-        """See :meth:`Actions.grow`."""
+        """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
+
+        If memory is lacking and growth is not ``optional``, trim all slabs; see :meth:`Actions.grow`.
+        """
         capacity, free = self._pool.slabs.capacity, self.ledger.free
         self._kernels.forget()  # what it has cached would count while both pools are there
         try:
@@ -400,7 +428,7 @@ class Supply:
         return True
 
     def _trim_all(self, least: int) -> bool:
-        """Trim the whole pool, whatever was deleted; return whether ``least`` slabs are free then."""
+        """Trim the whole pool, whatever was deleted; return whether ``least`` slabs are free afterwards."""
         ledger = self.ledger
         if ledger.has_deleted:
             self._kernels.trim(self._pool.slabs, 0, 0, ledger.capacity - ledger.space)

@@ -77,13 +77,13 @@ def compare(g, base, v, compare8):
 
 @inner
 def match(g, base, v):
-    """Return the mask of the key slots of a slab that hold ``v``."""
+    """Return a mask of the key slots that hold ``v`` (uint32); ``base``: index of the slab's first word in the pool."""
     return compare(g, base, v, match8)
 
 
 @inner
 def match_free(g, base):
-    """Return the mask of the key slots of a slab that hold no key."""
+    """Return a mask of the key slots without a key; ``base``: index of the slab's first word in the pool."""
     return compare(g, base, KEY_TOMBSTONE, reach8)
 
 
@@ -97,7 +97,7 @@ def head_of(g, u, v):
 
 @inner
 def set_head(g, u, slab, code):
-    """Let ``code`` buckets (encoded) from ``slab`` on be those of ``u``."""
+    """Write to ``g`` that the head slabs of ``u`` begin at ``slab``; ``code`` encodes the number of its buckets."""
     g.vertex[head_place(u)] = slab | SEVERAL if code > 1 else slab
     g.buckets[u] = code
 
@@ -111,7 +111,7 @@ def next_slab(g, slab):
 
 @inner
 def weight_of(g, slot):
-    """Return the word of the weight of an edge from the word of its key."""
+    """Return the index in ``g.pool`` of the first word of the weight whose key is at index ``slot``."""
     j = slot & (g.words - 1)
     return slot - j + g.weight_offset + j * g.weight_words
 
@@ -135,9 +135,10 @@ def allocate(g, owner):
 
 @inner
 def take(g, owner, begin, end, ahead):
-    """Return an empty slab for ``owner``, and the rest of the thread's own range of new slabs, ``[begin, end)``.
+    """Take an empty slab for vertex ``owner``; return it and the new ``begin`` and ``end``.
 
-    A thread takes ``ahead`` slabs at once from the common counter, whose cache line threads would otherwise wait for.
+    ``[begin, end)`` is the thread's own range of new slabs. When it is empty, the thread takes ``ahead`` slabs at once
+    from the counter that all threads share, because threads wait for the cache line of that counter.
     """
     if begin == end:
         if ahead < 2 or g.counters[TAKEN] < g.counters[LISTED]:
@@ -150,7 +151,7 @@ def take(g, owner, begin, end, ahead):
 
 @inner
 def release(g, slab):
-    """Clear a slab and mark it as free; if it is in the list of touched slabs it stays there, with no fresh slots."""
+    """Empty a slab in place and count it as free; in the list ``g.touched`` it stays, with no slot marked as fresh."""
     base = slab * g.words
     for j in range(g.words):
         g.pool[base + j] = KEY_EMPTY
@@ -162,7 +163,7 @@ def release(g, slab):
 
 @inner
 def release_chains(g, head, count):
-    """Free the chains of ``count`` buckets."""
+    """Free the chains of the ``count`` buckets whose head slabs are ``head``, ``head + 1``, and so on."""
     for k in range(count):
         slab = head + k
         while slab >= 0:
@@ -173,7 +174,7 @@ def release_chains(g, head, count):
 
 @inner
 def mark_slot(g, slot):
-    """Remember that the key in word ``slot`` of the pool was inserted since the mark."""
+    """Record in ``g.fresh`` and ``g.touched`` that the key at index ``slot`` in the pool is new since the mark."""
     slab = slot >> trailing_zeros(g.words)
     before = np.int64(g.fresh[slab])
     if before & LISTED_BIT == 0:
@@ -189,22 +190,23 @@ def fresh_slots(g, slab):
 
 @inner
 def extend(g, slab):
-    """Put a new slab behind ``slab``, the last of its chain; return it."""
+    """Put a new slab behind ``slab``, the last of its chain, and return the new slab."""
     return put_behind(g, slab, allocate(g, g.owner[slab]))
 
 
 @inner
 def put_behind(g, slab, after):
-    """Make ``after`` the slab behind ``slab``, the last of its chain; return it."""
+    """Link slab ``after`` behind ``slab``, the last of its chain, and return ``after``."""
     g.pool[slab * g.words + g.keys] = after
     return after
 
 
 @inner
 def append(g, slab, v, weights, word, fresh):
-    """Add key ``v``, which is not in the chain beginning with ``slab``, with the weight at ``weights[word:]``.
+    """Add key ``v`` to the chain that begins with ``slab`` and does not contain it; write its weight, too.
 
-    The chain has no tombstones, since nothing was deleted from it. ``fresh``: mark the edge as inserted.
+    The weight is copied from ``weights[word:]`` (32-bit words). With ``fresh`` the edge counts as inserted since the
+    mark. The chain has no tombstones, since nothing was deleted from it.
     """
     slot = np.int64(-1)
     while slot < 0:
@@ -226,7 +228,10 @@ def append(g, slab, v, weights, word, fresh):
 
 @inner
 def move_slab(old, slab, g, head, count):
-    """Copy the keys of a slab of ``old``, with weights and marks, to the ``count`` buckets from ``head`` on."""
+    """Copy the edges in slab ``slab`` of the arrays ``old`` to arrays ``g``, with weights and bits of ``fresh``.
+
+    The target is the ``count`` buckets whose head slabs begin at ``head`` in ``g``.
+    """
     base, fresh = slab * old.words, fresh_slots(old, slab)
     for j in range(old.keys):
         v = old.pool[base + j]
@@ -249,7 +254,7 @@ def chain_length(g, slab):
 
 @inner
 def carve(g, count):
-    """Return the first of ``count`` new slabs in a row; -1 if the pool has fewer."""
+    """Take ``count`` consecutive slabs that were never used; return the first one, or -1 if the pool has fewer."""
     first = g.counters[BUMP]
     while np.int64(first) + count <= g.capacity:
         if exchange(g.counters, BUMP, first, np.uint32(np.int64(first) + count)):
@@ -260,10 +265,10 @@ def carve(g, count):
 
 @kernel
 def rehash(g, v, per_bucket, quota):
-    """Move vertex ``v``, which has outgrown its buckets, to more; return the slabs spent, -1 if ``quota`` is too small.
+    """Move vertex ``v`` to more buckets in place; return the number of slabs spent, or -1 if that is above ``quota``.
 
-    Spent are the new head slabs, and as many as the vertex had: all its old slots may have been reserved for edges of
-    the batch that are still to come.
+    ``per_bucket`` is the number of edges that a bucket is sized for. Spent are the new head slabs, and as many slabs as
+    the vertex had: all its old slots may have been reserved for edges of the batch that are still to come.
     """
     head, count = first_slab(g.vertex[head_place(v)]), bucket_count(g, v)
     degree = np.int64(g.vertex[degree_place(v)])
@@ -289,7 +294,7 @@ def rehash(g, v, per_bucket, quota):
 
 @inner
 def has_outgrown(g, v, per_bucket):
-    """Return whether ``v`` has so many edges per bucket that it is to be rehashed."""
+    """Return whether ``v`` is to be rehashed: it has over ``REHASH_AT`` times ``per_bucket`` edges per bucket."""
     return g.vertex[degree_place(v)] > REHASH_AT * bucket_count(g, v) * per_bucket
 
 
@@ -308,8 +313,9 @@ def fetch_slab(g, slab):
 def fetch(g, src, dst, start, heads, i):
     """Prefetch the memory that the edges ``FAR``, ``MIDWAY`` and ``NEAR`` places after the i-th will read first.
 
-    Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well.
-    ``heads`` (int64[RING]) holds the beginnings of the chains of the next edges (-1: no storage).
+    Call it for every ``i`` from ``start - FAR`` on, so that the edges from ``start`` on are prefetched as well. ``src``
+    and ``dst`` are the edges. ``heads`` (int64[RING], changed in place) is a ring buffer: entry ``i % RING`` is the
+    head slab of the chain of edge i (-1: no storage).
     """
     if i + FAR < len(src):
         prefetch(g.vertex, head_place(src[i + FAR]))
@@ -328,9 +334,10 @@ def fetch(g, src, dst, start, heads, i):
 
 @inner
 def survey(g, slab, v):
-    """Walk the chain from ``slab`` on; return the slot of key ``v``, the first free slot, the last slab, the length.
+    """Walk the chain from ``slab`` on; return the slot of key ``v``, the first free slot, the last slab, and a length.
 
-    A slot is -1 if there is none. If the key is found the walk ends, and only its slot is meaningful.
+    The length is the number of slabs. A slot is an index in ``g.pool``, -1 if there is none. If the key is found the
+    walk ends, and only its slot is meaningful.
     """
     free, last, length = np.int64(-1), slab, 0
     while slab >= 0:
@@ -348,22 +355,26 @@ def survey(g, slab, v):
 
 @kernel
 def insert_edges(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on until a vertex has outgrown its buckets: see :func:`insert_run`."""
+    """Insert edges from index ``start`` on, until a vertex has outgrown its buckets; return the index reached.
+
+    Parameters are those of :func:`insert_run`.
+    """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, leave)
 
 
 @kernel
 def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, heads, status, before):
-    """Insert edges from index ``start`` on, rehashing vertices until the quota is too small; see :func:`insert_run`.
+    """Insert edges from index ``start`` on, and rehash vertices until the quota is too small; return the index reached.
 
-    It takes twice as long to compile as :func:`insert_edges`, which suffices if no vertex outgrows its buckets.
+    Parameters are those of :func:`insert_run`. It takes twice as long to compile as :func:`insert_edges`, which
+    suffices if no vertex outgrows its buckets.
     """
     return insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, rehash)
 
 
 @inner
 def leave(g, v, per_bucket, quota):
-    """Return -1 in place of a rehash: ``v`` keeps its buckets for now."""
+    """Return -1: a replacement for :func:`rehash` that changes nothing, so that ``v`` keeps its buckets for now."""
     return np.int64(-1)
 
 
@@ -371,15 +382,18 @@ def leave(g, v, per_bucket, quota):
 def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, status, before, grow):
     """Insert edges from index ``start`` on; return the index reached: short of the end if ``grow`` returned -1.
 
+    A new key goes to the first free slot of its chain.
+
     Args:
-        weights: 32-bit words.
-        existing: weighted stores write the indices of edges that are stored already; the last word is their number.
+        weights: 32-bit words of the weights.
+        existing: uint32[n + 1] of a weighted store: gets the indices of the edges that are stored already; the last
+            word counts them.
         ahead: number of new slabs taken at a time; unused ones are freed.
         policy: the number of slabs that rehashing may use (negative: do not rehash), whether the store hashes, and its
             edges per bucket.
+        heads: int64[RING], scratch of :func:`fetch`.
+        status, before: per edge, its status, and the words of the weight that it replaces; written.
         grow: :func:`rehash` or :func:`leave`, called for vertices that have outgrown their buckets.
-
-    A new key goes to the first free slot of its chain.
     """
     quota, hashing, per_bucket = policy
     size, left, end = g.weight_words, np.int64(0), np.int64(0)
@@ -432,7 +446,7 @@ def insert_run(g, src, dst, weights, existing, start, ahead, policy, heads, stat
 
 @inner
 def locate(g, slab, v):
-    """Return the slot of key ``v`` in the chain from ``slab`` on (-1: no chain); -1 if it is not there."""
+    """Return the slot of key ``v`` in the chain from slab ``slab`` on (-1: no chain); -1 if the key is not there."""
     slot = np.int64(-1)
     while slab >= 0:
         hits = match(g, slab * g.words, v)
@@ -445,7 +459,10 @@ def locate(g, slab, v):
 
 @kernel
 def delete_edges(g, src, dst, heads, status, before):
-    """Turn the keys of the edges into tombstones; note their weights."""
+    """Turn the keys of the edges into tombstones; write ``status`` of the deleted ones and their weights to ``before``.
+
+    ``heads`` (int64[RING]) is scratch of :func:`fetch`. The status of an edge that is not stored is left as it is.
+    """
     size = g.weight_words
     for i in range(-FAR, len(src)):
         fetch(g, src, dst, np.int64(0), heads, i)
@@ -462,7 +479,10 @@ def delete_edges(g, src, dst, heads, status, before):
 
 @kernel
 def find_edges(g, src, dst, heads, found, result, first, last):
-    """Look up the edges from ``first`` to ``last``; copy their weights. ``heads`` is as for ``fetch``."""
+    """Look up the edges with indices ``[first, last)``; write ``found[i]``, and weights of stored edges to ``result``.
+
+    ``result`` has the 32-bit words of each weight; ``heads`` (int64[RING]) is scratch of :func:`fetch`.
+    """
     size = g.weight_words
     for i in range(first - FAR, last):
         fetch(g, src, dst, first, heads, i)

@@ -13,7 +13,7 @@ from suricate.cpu.prefetch import prefetch
 
 @inner
 def edge_hash(u, v):
-    """Return a hash of 32 bits of an edge."""
+    """Return a 32-bit hash of edge ``(u, v)``."""
     h = ((np.int64(u) * 0x9E3779B1) ^ (np.int64(v) * 0x85EBCA77)) & 0xFFFFFFFF
     h = ((h ^ h >> 15) * 0x2C1B3C6D) & 0xFFFFFFFF
     return h ^ h >> 13
@@ -21,7 +21,11 @@ def edge_hash(u, v):
 
 @inner
 def place_of(src, dst, i, table, mask):
-    """Return the place in ``table`` of the edge with index ``i``: where an index of the same edge is, or EMPTY."""
+    """Return where edge ``i`` of a batch is, or belongs, in a hash table of the batch's edges with linear probing.
+
+    ``table`` (uint32[mask + 1]) holds indices of edges, EMPTY where there is none. The place returned holds the index
+    of an equal edge, or EMPTY. ``src`` and ``dst`` are the edges of the batch.
+    """
     at = edge_hash(src[i], dst[i]) & mask
     while True:
         other = table[at]

@@ -39,7 +39,11 @@ class Load(NamedTuple):
 
     @classmethod
     def of(cls, slabs: Slabs, src: np.ndarray, dst: np.ndarray, bits: int) -> Load:
-        """Return the load of a batch whose ids have ``bits`` bits; see :func:`suricate.primitives.sorting.can_sort`."""
+        """Return the load of a batch (``src``, ``dst``) for the empty store ``slabs``, whose ids have ``bits`` bits.
+
+        The batch is sorted here and cut into one part per thread; :func:`suricate.primitives.sorting.can_sort` must
+        hold.
+        """
         keys, order = sort_batch(src, dst, bits)
         inner = [begin for begin, _ in threads.ranges(len(keys), threads.parts(len(keys)))[1:]]
         cuts = np.searchsorted(keys, keys[inner] >> np.uint64(32) << np.uint64(32)).tolist()
@@ -48,12 +52,15 @@ class Load(NamedTuple):
         return cls(src, slabs.vertex, keys, order, parts, np.empty((len(parts), most), np.int64))
 
     def count_slabs(self, slabs: Slabs) -> int:
-        """Return how many slabs are needed besides the heads."""
+        """Return how many slabs of the store ``slabs`` the load needs besides the head slabs."""
         calls = [(slabs, self.keys, *part, own) for part, own in zip(self.parts, self.places, strict=True)]
         return sum(threads.run(_count_slabs, calls))
 
     def place(self, slabs: Slabs, words: np.ndarray, status: np.ndarray) -> None:
-        """Insert all edges and write their ``status``; ``words`` are the weights as 32-bit words."""
+        """Insert all edges into the store ``slabs``, and write their ``status`` (uint8 per edge of the batch).
+
+        ``words`` are the weights in the order of the batch, as 32-bit words.
+        """
         fill(status, NEW)  # but for duplicates
         given = slabs, self.keys, self.order, words, status
         threads.run(_place, [(*given, *part, own) for part, own in zip(self.parts, self.places, strict=True)])
@@ -61,7 +68,11 @@ class Load(NamedTuple):
 
 @kernel
 def _count_slabs(g, keys, begin, end, used):
-    """Return how many slabs the rows in a range of the keys need besides the heads; ``used`` is int64[buckets]."""
+    """Return how many slabs the edges ``keys[begin:end]``, whole rows, need besides head slabs.
+
+    ``keys`` are sorted: source in the upper 32 bits, destination in the lower. ``used`` (int64, an entry per bucket of
+    any vertex) is scratch: the filled slots in the last slab of each bucket of a row.
+    """
     row, count, total, last = NO_ROW, np.int64(0), 0, np.uint64(len(keys) - 1)
     for i in range(np.uint64(begin), np.uint64(end)):
         key = keys[i]
@@ -79,9 +90,15 @@ def _count_slabs(g, keys, begin, end, used):
 
 @kernel
 def _place(g, keys, order, weights, status, begin, end, slots):
-    """Place the rows in a range of the keys; ``slots`` is int64[buckets]: where the next key of a bucket goes.
+    """Insert the edges ``keys[begin:end]``, whole rows, into the planned, empty buckets of ``g``.
 
-    A full slab's next slot is the word that links it to the one behind.
+    Args:
+        keys: sorted, source in the upper 32 bits, destination in the lower.
+        order: the index of each key's edge in the batch.
+        weights: of the batch, 32-bit words.
+        status: of the batch; set to UNCHANGED for all but the last duplicate of an edge.
+        slots: int64, an entry per bucket of any vertex; scratch: the index in ``g.pool`` where the next key of a bucket
+            goes. If the last slab of the bucket is full, that is the word that links it to the next slab.
     """
     row, count, degree, last, size = NO_ROW, np.int64(0), np.uint32(0), np.uint64(len(keys) - 1), g.weight_words
     for i in range(np.uint64(begin), np.uint64(end)):

@@ -38,7 +38,11 @@ from suricate.cpu.vector import one_bits, trailing_zeros
 
 @kernel
 def put_back(place, size, status, before, all_status, all_before):
-    """Write the status of the i-th edge and the ``size`` words of its weight to ``place[i]`` of a batch's arrays."""
+    """Write the outcome of a part of a batch to the arrays of the whole batch: edge i of the part is edge ``place[i]``.
+
+    ``status`` (uint8) goes to ``all_status``, and the weights ``before`` (``size`` 32-bit words each) go to
+    ``all_before``.
+    """
     for i in range(len(place)):
         all_status[place[i]] = status[i]
         for t in range(size):
@@ -47,7 +51,7 @@ def put_back(place, size, status, before, all_status, all_before):
 
 @kernel
 def count_keys(src, counts):
-    """Add the number of edges of each source to ``counts``."""
+    """Add the number of edges of each source in ``src`` to ``counts`` (uint32 per vertex) in place."""
     for i in range(len(src)):
         if i + FAR < len(src):
             prefetch(counts, np.int64(src[i + FAR]))
@@ -56,10 +60,10 @@ def count_keys(src, counts):
 
 @kernel
 def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
-    """Write the encoded number of buckets for the expected degrees ``first`` to ``last`` (0 for 0); return their sum.
+    """Write the encoded number of buckets for the degrees ``expected[first:last]`` to ``codes``; return their sum.
 
-    A bucket is for ``per_bucket`` edges. A vertex of up to ``fits`` edges (without ``hashing`` every vertex) has one
-    bucket.
+    The sum is of the buckets. A vertex of expected degree 0 gets none. A bucket is for ``per_bucket`` edges. A vertex
+    of up to ``fits`` edges (without ``hashing`` every vertex) has one bucket.
     """
     total = np.int64(0)
     for v in range(first, last):
@@ -74,7 +78,11 @@ def plan_buckets(expected, per_bucket, fits, hashing, codes, first, last):
 
 @kernel
 def write_tables(codes, old, vertex, buckets, first, last, head):
-    """Fill words and bucket codes of a range of vertices as planned, from ``head`` on; ``old`` has the degrees."""
+    """Write ``vertex`` and ``buckets`` (as in ``Slabs``) for vertices ``[first, last)`` as the plan ``codes`` says.
+
+    The head slabs are numbered from ``head`` on, in the order of the vertices. ``old`` is the present array ``vertex``,
+    whose degrees are copied.
+    """
     for v in range(first, last):
         code = np.int64(codes[v]) if v < len(codes) else np.int64(0)
         vertex[head_place(v)] = EMPTY if code == 0 else head | SEVERAL if code > 1 else head
@@ -85,7 +93,10 @@ def write_tables(codes, old, vertex, buckets, first, last, head):
 
 @kernel
 def place_heads(codes, owner, first, last, at):
-    """Write the owners of the heads that are planned for a range of vertices, from head ``at`` on."""
+    """Write the owners of the head slabs of vertices ``[first, last)``: slabs from ``at`` on, in order of the vertices.
+
+    ``codes`` (uint16 per vertex) are the planned, encoded numbers of buckets; ``owner`` (uint32 per slab) is changed.
+    """
     for v in range(first, last):
         end = at + decode(codes[v])
         owner[at:end] = v
@@ -94,7 +105,10 @@ def place_heads(codes, owner, first, last, at):
 
 @inner
 def chain_at(g, bump, u, v):
-    """Return the place among ``bump`` heads and then all vertices for the chain that edge ``(u, v)`` goes to."""
+    """Return the index, in an array of ``bump`` slabs and then all vertices, of the chain that edge ``(u, v)`` goes to.
+
+    The index is that of the chain's head slab, or ``bump + u`` if ``u`` has no storage yet.
+    """
     head = head_of(g, u, v)
     return head if head >= 0 else bump + np.int64(u)
 
@@ -107,7 +121,7 @@ def heads_of(g, v):
 
 @inner
 def ask_for_head(g, v):
-    """Prefetch the first slab of ``v``."""
+    """Prefetch the first head slab of vertex ``v``."""
     head = g.vertex[head_place(v)]
     if head != KEY_EMPTY:
         fetch_slab(g, first_slab(head))
@@ -125,10 +139,13 @@ def free_slots(g, slab):
 
 @kernel
 def count_slabs(g, bump, src, dst, heads, left, fresh):
-    """Return an upper bound of the slabs that an insertion needs.
+    """Return an upper bound of the slabs that inserting the edges (``src``, ``dst``) needs.
 
-    ``left`` is scratch, uint8[bump + vertices], zero before: 1 plus the number of free slots of a chain. With
-    ``fresh`` all head slabs are empty, and the pool is not read. ``heads`` is as for ``fetch``.
+    Args:
+        bump: the counter BUMP.
+        heads: int64[RING], scratch: the chains of the edges ahead.
+        left: uint8[bump + vertices], scratch, zero before: per chain (see :func:`chain_at`) 1 plus its free slots.
+        fresh: all head slabs are empty, and the pool is not read.
     """
     need = np.int64(0)
     for i in range(-FAR, len(src)):
@@ -160,10 +177,11 @@ def count_slabs(g, bump, src, dst, heads, left, fresh):
 
 @kernel
 def count_moves(old, plan, left, first, last):
-    """Return the slabs, besides heads, that edges from vertices ``[first, last)`` of ``old`` need in layout ``plan``.
+    """Return an upper bound of the slabs, besides heads, that edges of vertices ``[first, last)`` need when they move.
 
-    The number is an upper bound. ``left`` (uint8[heads of ``plan``]) must be zero; for chains with edges it is set to 1
-    plus the number of free slots in the last slab.
+    ``old`` are the arrays with the edges, ``plan`` those with the new head words and bucket codes. ``left`` (uint8 per
+    head slab of ``plan``) must be zero; for chains with edges it is set to 1 plus the number of free slots in the last
+    slab.
     """
     need = np.int64(0)
     for u in range(first, last):
@@ -190,7 +208,7 @@ def count_moves(old, plan, left, first, last):
 
 @kernel
 def move_edges(old, g, first, last):
-    """Copy the edges of the vertices from ``first`` to ``last`` in ``old`` to their empty buckets in ``g``."""
+    """Copy the edges of vertices ``[first, last)`` from the arrays ``old`` to their buckets, still empty, in ``g``."""
     for v in range(first, last):
         if v + NEAR < last:
             ask_for_head(old, v + NEAR)
@@ -203,7 +221,10 @@ def move_edges(old, g, first, last):
 
 @kernel
 def count_edges(vertex, first, last):
-    """Return the sum of the degrees of some vertices; NumPy would take a buffer to add 32 bits to 64."""
+    """Return the sum of the degrees of vertices ``[first, last)``; ``vertex`` is the array of ``Slabs`` with degrees.
+
+    NumPy would allocate a buffer to add 32-bit numbers to a 64-bit sum.
+    """
     total = np.int64(0)
     for v in range(first, last):
         total += vertex[degree_place(v)]
@@ -212,9 +233,10 @@ def count_edges(vertex, first, last):
 
 @kernel
 def cut_evenly(vertex, num_vertices, total, cuts):
-    """Cut vertices with ``total`` edges into ranges with about equally many edges.
+    """Cut the vertices into ``len(cuts)`` ranges with about equally many edges; ``total`` is the number of all edges.
 
-    ``cuts`` (int64[ranges, 2]) gets the first vertex of each range, and the number of edges before it.
+    ``cuts`` (int64[ranges, 2]) gets the first vertex of each range, and the number of edges before it. ``vertex`` is
+    the array of ``Slabs`` with the degrees.
     """
     part, before = 0, np.int64(0)
     for v in range(num_vertices):
@@ -228,7 +250,7 @@ def cut_evenly(vertex, num_vertices, total, cuts):
 
 @kernel
 def free_vertices(g, vertices):
-    """Free the storage of vertices."""
+    """Free all slabs of ``vertices`` (array of ids), which have no edges and no storage afterwards."""
     for v in vertices:
         if g.vertex[head_place(v)] != KEY_EMPTY:
             release_chains(g, first_slab(g.vertex[head_place(v)]), bucket_count(g, v))
@@ -238,7 +260,7 @@ def free_vertices(g, vertices):
 
 @kernel
 def list_free(g, found):
-    """Write the indices of the free slabs that were in use before."""
+    """Write the indices of the free slabs below the counter BUMP to ``found``, which is long enough for them."""
     at = 0
     for slab in range(np.int64(g.counters[BUMP])):
         if g.owner[slab] == KEY_EMPTY:
@@ -248,7 +270,10 @@ def list_free(g, found):
 
 @inner
 def copy_slab(g, slab, slots, dst, weights, at):
-    """Append the edges in the key slots of a mask; return the new end."""
+    """Copy edges of slab ``slab`` to ``dst[at:]`` and ``weights`` (32-bit words); return the place behind the last one.
+
+    Copied are the edges whose key slot is in the mask ``slots`` (-1: all) and holds a key.
+    """
     base = slab * g.words
     slots &= match_free(g, base) ^ ((1 << g.keys) - 1)
     while slots:
@@ -263,7 +288,7 @@ def copy_slab(g, slab, slots, dst, weights, at):
 
 @inner
 def copy_vertex(g, v, dst, weights, at):
-    """Append the edges of ``v``; return the new end."""
+    """Copy the edges of ``v`` to ``dst[at:]`` and ``weights`` (32-bit words); return the place behind the last one."""
     for k in range(heads_of(g, v)):
         slab = first_slab(g.vertex[head_place(v)]) + k
         while slab >= 0:
@@ -274,7 +299,7 @@ def copy_vertex(g, v, dst, weights, at):
 
 @kernel
 def gather(g, vertices, offsets, dst, weights, first, last):
-    """Write the edges of vertices ``first`` to ``last`` of a list, those of the i-th from ``offsets[i]`` on."""
+    """Copy the edges of ``vertices[first:last]`` to ``dst`` and ``weights``, those of the i-th to ``offsets[i]`` on."""
     for i in range(first, last):
         if i + FAR < last:
             prefetch(g.vertex, head_place(vertices[i + FAR]))
@@ -285,7 +310,7 @@ def gather(g, vertices, offsets, dst, weights, first, last):
 
 @kernel
 def gather_all(g, src, dst, weights, first, last, at):
-    """Write all edges of the vertices from ``first`` to ``last``, ordered by source, from place ``at`` on."""
+    """Copy the edges of vertices ``[first, last)`` to ``src[at:]``, ``dst[at:]`` and ``weights``, ordered by source."""
     for v in range(first, last):
         if v + NEAR < last:
             ask_for_head(g, v + NEAR)
@@ -296,7 +321,10 @@ def gather_all(g, src, dst, weights, first, last, at):
 
 @kernel
 def gather_touched(g, src, dst, weights):
-    """Write the edges inserted since the mark, slab by slab in the order of their first change; return their number."""
+    """Copy the edges inserted since the mark to ``src``, ``dst`` and ``weights`` (32-bit words); return their number.
+
+    They are ordered by slab, slabs in the order of their first insertion since the mark.
+    """
     at = 0
     for t in range(g.counters[TOUCHED]):
         slab = np.int64(g.touched[t])
@@ -308,7 +336,7 @@ def gather_touched(g, src, dst, weights):
 
 @kernel
 def forget_touched(g):
-    """Empty the list of touched slabs, and their masks."""
+    """Empty the list of slabs that were inserted into since the mark, and clear their entries in ``g.fresh``."""
     for t in range(g.counters[TOUCHED]):
         g.fresh[g.touched[t]] = 0
     g.counters[TOUCHED] = 0

@@ -27,9 +27,12 @@ from suricate.cpu.prefetch import prefetch
 
 
 class Edges(NamedTuple):
-    """The slabs of a store, and the policy of rehashing: see :func:`suricate.backends.slabhash.loops.insert_run`.
+    """The arrays of a store and its policy of rehashing, for functions that insert or delete one edge.
 
-    ``kept`` slabs are not used for rehashing.
+    Attributes:
+        hashing: whether vertices are rehashed.
+        per_bucket: edges that a bucket is sized for.
+        kept: number of free slabs that rehashing must leave.
     """
 
     slabs: Slabs
@@ -40,7 +43,10 @@ class Edges(NamedTuple):
 
 @inner
 def has_space(s, u, v, both):
-    """Return whether a slab is free for each arc of an edge, and no vertex waits for more buckets."""
+    """Return whether slabs are free to insert edge ``(u, v)``, and no vertex lacked slabs when it was to be rehashed.
+
+    Needed is one free slab, or two if ``both`` is 1: then the reverse arc is inserted as well.
+    """
     counters = s.slabs.counters
     free = s.slabs.capacity - np.int64(counters[BUMP]) + np.int64(counters[LISTED]) - np.int64(counters[TAKEN])
     return free >= 1 + both and counters[DENIED] == 0
@@ -48,7 +54,11 @@ def has_space(s, u, v, both):
 
 @inner
 def insert_edge(s, u, v, weights, before, i):
-    """Insert an edge; return its status."""
+    """Insert edge ``(u, v)``, or replace its weight; return the status, NEW, REPLACED or UNCHANGED.
+
+    ``weights`` and ``before`` are 32-bit words of weights: the new weight is entry ``i`` of ``weights``; the weight
+    that it replaces is written to entry ``i`` of ``before``.
+    """
     g, size = s.slabs, s.slabs.weight_words
     head = head_of(g, u, v)
     if head < 0:
@@ -76,7 +86,10 @@ def insert_edge(s, u, v, weights, before, i):
 
 @inner
 def delete_edge(s, u, v, before, i):
-    """Delete an edge; return its status."""
+    """Delete edge ``(u, v)`` and write its weight to entry ``i`` of ``before``; return REMOVED or UNCHANGED.
+
+    ``before`` has the 32-bit words of the weights, one weight after the other.
+    """
     g, size = s.slabs, s.slabs.weight_words
     slot = locate(g, head_of(g, u, v), v)
     if slot < 0:

@@ -42,13 +42,13 @@ from suricate.cpu.vector import one_bits, trailing_zeros
 
 @inner
 def held_slots(g, slab):
-    """Return the mask of the key slots of a slab that hold a key."""
+    """Return the mask of the key slots of slab ``slab`` that hold a key."""
     return match_free(g, slab * g.words) ^ ((1 << g.keys) - 1)
 
 
 @inner
 def with_free_slot(g, slab):
-    """Return the first slab of the chain from ``slab`` on that has a free slot; a new one at its end if none has."""
+    """Return the first slab with a free slot in the chain from ``slab`` on, or a new slab put at the chain's end."""
     while match_free(g, slab * g.words) == 0:
         after = next_slab(g, slab)
         slab = extend(g, slab) if after < 0 else after
@@ -57,7 +57,10 @@ def with_free_slot(g, slab):
 
 @inner
 def move_key(g, slab, slot, into):
-    """Move the key in word ``slot`` of ``slab``, with its weight and mark, to the first free slot of slab ``into``."""
+    """Copy the key at index ``slot`` of ``g.pool``, which is in slab ``slab``, to the first free slot of slab ``into``.
+
+    Its weight, and whether it was inserted since the mark, go with it. The old slot is left as it is.
+    """
     j, place = trailing_zeros(match_free(g, into * g.words)), slot - slab * g.words
     at = into * g.words + j
     g.pool[at] = g.pool[slot]
@@ -72,7 +75,7 @@ def move_key(g, slab, slot, into):
 
 @inner
 def close_up(g, head):
-    """Move the keys of a chain to its first slabs, and free the others; nothing is allocated."""
+    """Move the keys of the chain from slab ``head`` on to its first slabs, and free the others; allocate nothing."""
     if next_slab(g, head) < 0:
         return
     live, length, slab = 0, 0, head
@@ -102,7 +105,7 @@ def close_up(g, head):
 def merge_buckets(g, v, head, count, code):
     """Reduce the ``count`` buckets of ``v`` in place to the first ``decode(code)``; ``head`` is its first head slab.
 
-    The new bucket of a key is never after its present one, so it is processed already.
+    A key moves to an earlier bucket or stays where it is. Its new bucket was therefore visited before.
     """
     kept = decode(code)
     for k in range(count):
@@ -123,14 +126,21 @@ def merge_buckets(g, v, head, count, code):
 
 @inner
 def fewer_buckets(degree, count, per_bucket):
-    """Return the code of the buckets that a vertex with ``count`` of them should have; 0: it keeps those it has."""
+    """Return the code of the number of buckets that a vertex should shrink to, or 0 if it keeps the ``count`` it has.
+
+    ``degree`` is its number of edges, ``per_bucket`` the number of edges that a bucket is sized for.
+    """
     code = encode(np.int64(np.ceil(degree * REHASH_GROWTH / per_bucket)))
     return code if decode(code) * SHRINK_AT <= count else 0
 
 
 @kernel
 def trim(g, per_bucket, quota, begin, end):
-    """Trim the vertices whose first heads are in ``[begin, end)``, allocating at most ``quota`` slabs."""
+    """Trim the vertices whose first head slab is in ``[begin, end)``, allocating at most ``quota`` slabs.
+
+    A vertex without edges loses its storage; one with too many buckets (``per_bucket``: edges that a bucket is sized
+    for) gets fewer; every chain is moved to as few slabs as hold it.
+    """
     bump = np.int64(g.counters[BUMP])
     for head in range(begin, end):
         if head + FAR < bump and g.owner[head + FAR] != KEY_EMPTY:
