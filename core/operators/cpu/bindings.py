@@ -61,18 +61,21 @@ def ask(v, *args):
 
 @inner
 def visit(i, u, v, w, *args):
-    """Call the user's function of an edge, whose position is ``i``."""
+    """Call the user's function of the edge from ``u`` to ``v`` with weight ``w``.
+
+    ``i`` is the position of the vertex, or of the arc, in the list that the call was given.
+    """
 
 
 @inner
 def visit_vertex(i, v, *args):
-    """Call the user's function of a vertex, whose position is ``i``."""
+    """Return what the user's function of a vertex returns for ``v`` at position ``i``."""
     return True
 
 
 @inner
 def then(v, given, *args):
-    """Second phase: ``given`` is the step of a push, the value of a pull."""
+    """Return whether ``v`` joins the queue, the second phase; ``given`` is the step of a push, the value of a pull."""
     return True
 
 
@@ -83,13 +86,13 @@ def commit(v, *args):
 
 @inner
 def combine(old, new):
-    """Return two values reduced to one; replaced by the operator's ``reduce``."""
+    """Return the values ``old`` and ``new`` reduced to one; replaced by the operator's ``reduce``."""
     return old + new
 
 
 @inner
 def final(total):
-    """Return whether no further value can alter the reduction."""
+    """Return whether no further value can alter the reduction ``total``."""
     return False
 
 
@@ -116,11 +119,11 @@ def put(out, i, value):
 
 @inner
 def copied(g, c, into, at):
-    """Copy the keys of the span at cursor ``c`` to ``into`` if storage is not contiguous."""
+    """Copy the keys of the span at cursor ``c`` to ``into[at:]`` if storage is not contiguous; return the end."""
     return at
 
 
 @inner
 def arc_weight(weights, i):
-    """Return the weight of an arc of a list."""
+    """Return the weight of arc ``i`` of a list: ``weights[i]``, or 1 where edges have no weights."""
     return weights[i]

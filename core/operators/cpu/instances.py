@@ -130,9 +130,9 @@ class Traversal(NamedTuple):
 
 
 def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False) -> ModuleType:
-    """Return the module of ``template`` over the cursor of a view, with the functions of ``call``.
+    """Return the module of ``template`` over the cursor of the view of ``walk``, with the functions of ``call``.
 
-    ``shared``: several threads write to the same places.
+    ``shared``: several threads write to the same places, so that values are exchanged by compare-and-swap.
     """
     view = walk.view
     cursor = None if view is None else (view.cursor, view.weight_dtype is not None, view.owner_per)
@@ -143,7 +143,10 @@ def instance(template: str, walk: Traversal, call: Call, *, shared: bool = False
 
 
 def _module_text(template: str, walk: Traversal, call: Call, *, shared: bool) -> str:
-    """Return the source of an instance: what its templates import from ``bindings``, then the templates."""
+    """Return the source of an instance of ``template``: its bindings, then the template with those it imports.
+
+    ``walk``, ``call`` and ``shared`` are those of :func:`instance`.
+    """
     wanted: set[str] = set()
     instead = {"pulling": f"pulling_{call.reduce}"} if call.reduce in AT_ONCE else {}
     body = expanded(TEMPLATES[template], wanted, instead)
@@ -164,7 +167,10 @@ def _imports(call: Call) -> list[str]:
 
 
 def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
-    """Yield the functions of the call, under the names that the templates give them."""
+    """Yield the sources of the constants and functions of ``call`` whose names in templates are in ``wanted``.
+
+    ``walk`` says whether edges have weights, and in which order the edge function takes their ends.
+    """
     weighted = walk.view is not None and walk.view.weight_dtype is not None
     constants = {
         "both": walk.both, "has_then": call.then is not None, "has_commit": call.commit is not None,
@@ -190,7 +196,10 @@ def _functions(walk: Traversal, call: Call, wanted: set[str]) -> Iterator[str]:
 
 
 def _read_at_neighbour(walk: Traversal, call: Call) -> dict[int, int]:
-    """Return the positions of the arguments with one word per entry that are read at the neighbour, and its bytes."""
+    """Return which arrays the edge function reads at the neighbour: position of the argument -> bytes per entry.
+
+    Only arrays of one word per entry count; ``walk`` says which end of an edge is the neighbour.
+    """
     positions = call.function.indexed.get("u" if walk.swapped else "v", ())
     arguments = ((position, call.function.arguments[position]) for position in positions)
     flat = ((position, one) for position, one in arguments if one.layout is None or one.layout.bits == HALF)
@@ -221,7 +230,10 @@ def _function_text(function: TypedFunction, name: str) -> str:
 
 
 def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
-    """Yield what the templates take of the reduction and of the type of its values."""
+    """Yield the sources of what the templates take of the reduction and of the type of its values, if in ``wanted``.
+
+    With ``shared`` values are stored by compare-and-swap, for several threads.
+    """
     if not wanted & {"cast", "combine", "identity", "put", "store"}:
         return
     if call.layout is not None:

@@ -10,7 +10,8 @@ from suricate.cpu.queues import queue_once
 def collect(num_vertices, ids, count, stamp, step, queue, queued):
     """Append the first ``count`` of ``ids`` to ``queue``, each vertex once; return the length of the queue.
 
-    ``stamp[v] == step`` says that ``v`` is in the queue; ids that are not below ``num_vertices`` are ignored.
+    ``queued`` is the length before. ``stamp[v] == step`` says that ``v`` is in the queue, and is set; ids that are not
+    below ``num_vertices`` are ignored.
     """
     for i in range(count):
         if ids[i] < num_vertices:
@@ -20,7 +21,11 @@ def collect(num_vertices, ids, count, stamp, step, queue, queued):
 
 @kernel
 def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queue, queued):
-    """Append both ends of the arcs to ``queue``, each vertex once; return the length of the queue."""
+    """Append both ends of the first ``size`` arcs to ``queue``, each vertex once; return the length of the queue.
+
+    Arc ``i`` is ``src[i] -> dst[i]``; it does not count if ``status[i] != wanted``, unless ``status`` is empty. Other
+    parameters are those of :func:`collect`.
+    """
     for i in range(size):
         if len(status) and status[i] != wanted:
             continue
@@ -32,7 +37,10 @@ def collect_ends(num_vertices, src, dst, status, wanted, size, stamp, step, queu
 
 @kernel
 def collect_below(num_vertices, count, stamp, step, queue, queued):
-    """Append the vertices below ``count`` to ``queue``, each once; return the length of the queue."""
+    """Append the vertices below ``count`` to ``queue``, each once; return the length of the queue.
+
+    Other parameters are those of :func:`collect`.
+    """
     for i in range(min(count, num_vertices)):
         queued = queue_once(i, stamp, step, queue, queued)
     return queued

@@ -15,7 +15,10 @@ MANY = np.int64(1) << np.int64(62)
 
 @kernel
 def measure(g, h, num_vertices, vertices, everything, count, block, work):
-    """Write to ``work`` the number of vertices and edges of each block of ``block`` vertices."""
+    """Write to ``work[b]`` the number of vertices and edges of block ``b`` of the list; a block has ``block`` vertices.
+
+    ``g`` and ``h`` are the data of two views; ids that are not below ``num_vertices`` have no edges.
+    """
     for b in range(len(work)):
         first = b * block
         last = min(count, first + block)
@@ -49,7 +52,11 @@ def edges_of(g, h, num_vertices, frontier, everything, count, enough):
 
 @kernel
 def largest_degree(g, h, num_vertices, vertices, everything, count):
-    """Return the largest number of edges of ``count`` vertices: what the tables of modes and h-indices must hold."""
+    """Return the largest number of edges of the first ``count`` of ``vertices``, or of all vertices.
+
+    ``g`` and, if both directions are walked, ``h`` are the data of views. Tables of modes and h-indices must hold as
+    many values.
+    """
     most = np.int64(0)
     for i in range(count):
         u = np.uint32(i) if everything else vertices[i]

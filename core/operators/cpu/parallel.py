@@ -33,13 +33,16 @@ Values = tuple[Any, ...]
 
 
 class Cuts:
-    """Per graph: the ranges of all vertices that parts were last made of, by the view that is walked."""
+    """Per graph and direction: the ranges into which all its vertices were last cut for parallel parts.
+
+    They are valid for the view that was walked, for the limit of threads, and for the most parts per thread.
+    """
 
     def __init__(self, device: Device) -> None:
         self._of: dict[str, tuple[weakref.ref[StoreView], tuple[int, int], list[threads.Range]]] = {}
 
     def ranges(self, over: str, walk: Traversal, module: ModuleType, views: Views, each: int) -> list[threads.Range]:
-        """Return the ranges of all vertices; they are computed again after a change of the graph."""
+        """Return the ranges of all vertices as :func:`cut` does, recomputed after a change of the graph."""
         assert walk.view is not None
         made, key = self._of.get(over), (threads.limit(), each)
         if made is None or made[0]() is not walk.view or made[1] != key:
@@ -58,9 +61,13 @@ def cut(
     *,
     each: int = threads.EACH,
 ) -> list[threads.Range]:
-    """Return the ranges of ``vertices`` for parallel parts; one range if the work is small.
+    """Return the ranges of ``vertices`` for parallel parts with about equal work; one range if the work is small.
 
-    ``module`` is an instance, over ``views``, that has the loop ``measure``; ``each``: the most parts per thread.
+    Args:
+        walk, over: how and over which direction the edges are walked.
+        module: an instance, over ``views``, that has the loop ``measure``.
+        vertices: the list that is cut; a range is one of places in it.
+        each: the most parts per thread.
     """
     few = vertices.size * DEGREE < threads.GRAIN or threads.limit() == 1 or bounds.CHECKED
     if few or threads.parts(graph.most_arcs + vertices.size) == 1:
@@ -85,7 +92,11 @@ def _cut(module: ModuleType, views: Views, vertices: Listed, each: int) -> list[
 
 
 def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any, ...]]) -> list[Any]:
-    """Run the parts of a call in threads; each gets the arguments ``values``, with totals of its own."""
+    """Run ``function`` once for each of ``parts``, in threads; return the results in the order of ``parts``.
+
+    A part is the tuple of its first arguments; those of the functions of ``call``, ``values``, follow. Each part adds
+    to totals of its own, which are then added to those in ``values``.
+    """
     shares = Shares(call, values, len(parts))
     results = threads.run(function, [(*part, *own) for part, own in zip(parts, shares.of, strict=True)])
     shares.fold()

@@ -25,7 +25,11 @@ def numba_values(call: Call) -> tuple[Any, ...]:
 
 
 def walk_over(graph: Graph, over: str, *, swapped: bool = False) -> tuple[Traversal, Any, Any]:
-    """Return how to walk over a direction, and the data of two views, which differ for ``"both"`` only."""
+    """Return how to walk over a direction, and the data of two views, which differ for ``"both"`` only.
+
+    ``swapped``: whether the function sees an edge from the neighbour to the owner of the row, as a pull over in-edges
+    does.
+    """
     view = graph.view("out" if over == "out" else "in")
     other = graph.view("out") if over == "both" else view
     return Traversal(view, over == "both", swapped), view.data, other.data
@@ -49,7 +53,8 @@ def listed(frontier: Frontier) -> Listed:
 def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, ends: bool = False) -> Listed:
     """Return the vertices of ``start``, each once; several frontiers are merged into ``queue``.
 
-    With ``ends`` both ends of its arcs are included.
+    With ``ends`` both ends of the arcs of ``start`` are included. ``queue`` is ``uint32[num_vertices]``; ``stamps``
+    gives a new stamp.
     """
     if len(start.frontiers) == 1 and start.frontiers[0].distinct and not (ends and start.arcs):
         return listed(start.frontiers[0])
@@ -66,7 +71,10 @@ def union_of(graph: Graph, start: Start, stamps: Stamps, queue: np.ndarray, *, e
 
 
 def arcs_of(arcs: ArcList) -> tuple[Any, ...]:
-    """Return the arrays and numbers of a list of arcs for loops; empty arrays replace those that it lacks."""
+    """Return ``src, dst, weight, status, wanted, size`` of a list of arcs, as loops take them.
+
+    Without weights ``src`` takes their place, without a status an empty array.
+    """
     src, dst, weight, status, wanted, size = arcs
     return src, dst, src if weight is None else weight, NO_STATUS if status is None else status, wanted, size
 

@@ -69,7 +69,7 @@ class Events:
             graph: the graph.
             module: the instance of ``forest_events.py`` with the functions of the forest.
             words: the words of the forest.
-            violated: set if a function breaks its contract.
+            violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
             values: the arguments of the functions.
             result: converts words to the answer.
         """
@@ -86,7 +86,7 @@ class Events:
 
 
 def _answer(words: Words, result: Callable[[Words], Any], recorded: tuple[np.ndarray, ...]) -> Any:
-    """Return the result after each event from its words."""
+    """Return ``result`` of the words in ``recorded[0]``, in arrays of its shape: events x vertices."""
     (raw,) = recorded
     some = words.picked(np.empty(0, np.int64))
     some.data = raw.reshape(-1, *raw.shape[2:])

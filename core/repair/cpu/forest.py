@@ -41,7 +41,7 @@ def above(a, b):
 
 @inner
 def take(tree, v, value):
-    """Replace the word of ``v`` if ``value`` is better; return whether the keys changed."""
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether the keys changed."""
     old = load_word(tree, v)
     if not less_word(value, old):
         return False
@@ -51,7 +51,11 @@ def take(tree, v, value):
 
 @inner
 def offer(tree, u, v, w, violated, *args):
-    """Return what ``u`` offers ``v``; the largest word, which improves nothing, if it offers nothing."""
+    """Return the word that ``u`` offers ``v`` along an edge of weight ``w``; the largest word if it offers nothing.
+
+    ``u`` offers nothing if its own word in ``tree`` has no parent, or if the keys of the offer are not above its own:
+    then ``violated[0]`` becomes 1. The largest word improves no vertex.
+    """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return identity_word
@@ -64,20 +68,31 @@ def offer(tree, u, v, w, violated, *args):
 
 @inner
 def counts(src, dst, status, wanted, num_vertices, i):
-    """Return whether entry ``i`` of a list of arcs has the wanted status and valid ids."""
+    """Return whether arc ``src[i] -> dst[i]`` has the status ``wanted``, and both ids are below ``num_vertices``.
+
+    With an empty ``status`` all arcs have it.
+    """
     return (len(status) == 0 or status[i] == wanted) and src[i] < num_vertices and dst[i] < num_vertices
 
 
 @kernel
 def restart_all(tree, first_place, last_place, *args):
-    """Give the vertices of a range the word that they start with."""
+    """Set the words in ``tree`` of the vertices from ``first_place`` to ``last_place`` (exclusive) to ``commit(v)``."""
     for v in range(first_place, last_place):
         store_word(tree, v, commit(np.uint32(v), *args))
 
 
 @kernel
 def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queued, violated, *args):
-    """Queue children whose tree edge was deleted, or (``exists``) now offers worse keys; return the queue's length."""
+    """Queue children whose tree edge was deleted, or (``exists``) now offers worse keys; return the queue's length.
+
+    Args:
+        arcs: a list as in the head of the file: the deleted arcs, or with ``exists`` those with another weight.
+        tree: the words; not changed.
+        stamp, step: a queued child gets the stamp ``step``.
+        queue, queued: children are appended to ``queue``; its length before.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+    """
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
@@ -96,7 +111,10 @@ def suspect_children(num_vertices, arcs, exists, tree, stamp, step, queue, queue
 
 @inner
 def explained(back, tree, v, word, violated, *args):
-    """Return the least word with the keys of ``word`` that a neighbour offers ``v``, else the largest word."""
+    """Return the least word with the keys of ``word`` that an in-neighbour offers ``v``, else the largest word.
+
+    ``back`` is the view of in-edges, ``tree`` the words; ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     best = identity_word
     for x, slot in neighbors(back, v):
         value = offer(tree, x, v, weight(back, slot), violated, *args)
@@ -107,7 +125,10 @@ def explained(back, tree, v, word, violated, *args):
 
 @inner
 def best_offer(back, tree, v, violated, *args):
-    """Return the smallest word that an in-neighbour offers ``v``."""
+    """Return the smallest word that an in-neighbour offers ``v``; the largest word if none offers any.
+
+    ``back`` is the view of in-edges, ``tree`` the words; ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     best = identity_word
     for x, slot in neighbors(back, v):
         value = offer(tree, x, v, weight(back, slot), violated, *args)
@@ -118,7 +139,10 @@ def best_offer(back, tree, v, violated, *args):
 
 @inner
 def suspect_below(g, tree, v, stamp, step, queue, queued):
-    """Queue the children of ``v``; return the queue's length."""
+    """Append the children of ``v``, out-neighbours in ``g`` whose parent it is, to ``queue``; return its length.
+
+    ``queued`` is its length before. Children get the stamp ``step``; those that had it are not appended again.
+    """
     for x, _ in neighbors(g, v):
         if x != v and parent_of(load_word(tree, x)) == v:
             queued = queue_once(x, stamp, step, queue, queued)
@@ -129,8 +153,10 @@ def suspect_below(g, tree, v, stamp, step, queue, queued):
 def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, invalid, violated, *args):
     """Find all invalid vertices, from ``count`` suspects in ``queue``; list them in ``invalid``, and reset their words.
 
-    Round ``i`` stamps with ``step + i``; see the module for the other arguments. Returns the number of invalid
-    vertices, and the next unused stamp.
+    A suspect that an in-neighbour in ``back`` explains takes that offer, if ``has_back``; otherwise it is invalid, and
+    its children are suspects of the next round. ``tree`` changes in place, ``queue`` and ``buffer`` are overwritten.
+    Round ``i`` stamps with ``step + i``; ``violated[0]`` becomes 1 if the keys of an offer do not grow. Returns the
+    number of invalid vertices, and the next unused stamp.
     """
     found = 0
     while count > 0:
@@ -157,7 +183,11 @@ def invalidate(g, back, has_back, tree, stamp, step, count, queue, buffer, inval
 
 @kernel
 def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated, *args):
-    """Give the first ``found`` of ``invalid`` the best offer of their neighbours; return the queue's length."""
+    """Give the first ``found`` vertices of ``invalid`` the best offer of their in-neighbours in ``back``, in ``tree``.
+
+    Those whose keys changed get the stamp ``step`` and are appended to ``queue``, whose length was ``queued``; returns
+    its length. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     for i in range(found):
         v = invalid[i]
         if take(tree, v, best_offer(back, tree, v, violated, *args)):
@@ -167,7 +197,11 @@ def pull_offers(back, tree, invalid, found, stamp, step, queue, queued, violated
 
 @kernel
 def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, *args):
-    """Make the offers along given arcs; return the queue's length."""
+    """Make the offers along the list ``arcs``, whose receivers take better words; return the queue's length.
+
+    ``tree`` changes in place. Vertices whose keys changed get the stamp ``step`` and are appended to ``queue``, whose
+    length was ``queued``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     src, dst, weights, status, wanted, size = arcs
     for i in range(size):
         if not counts(src, dst, status, wanted, num_vertices, i):
@@ -181,7 +215,11 @@ def push_offers(num_vertices, arcs, tree, stamp, step, queue, queued, violated, 
 
 @inner
 def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
-    """Offer words to the neighbours of ``u``; queue those that take them, and return the queue's length."""
+    """Offer words to the out-neighbours of ``u`` in ``g``, which take better ones; return the queue's length.
+
+    ``tree`` changes in place. Those whose keys changed get the stamp ``step`` and are appended to ``queue``, whose
+    length was ``queued``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return queued

@@ -37,13 +37,13 @@ def load_word(array, i):
 
 @inner
 def load_whole(array, i):
-    """Return word ``i``, all of it as it was at one moment."""
+    """Return word ``i`` of an array as it was at one moment, though other threads may replace it."""
     return array[i]
 
 
 @inner
 def store_word(array, i, word):
-    """Write word ``i``."""
+    """Write ``word`` to place ``i`` of an array; replaced where a word takes two elements."""
     array[i] = word
 
 
@@ -55,7 +55,7 @@ def less_word(a, b):
 
 @inner
 def same_keys(a, b):
-    """Return whether the keys are equal."""
+    """Return whether the words ``a`` and ``b`` have equal keys."""
     return (a >> np.uint64(32)) == (b >> np.uint64(32))
 
 
@@ -73,7 +73,7 @@ def first_key(word):
 
 @inner
 def arc_weight(weights, i):
-    """Return the weight of an arc of a list."""
+    """Return the weight of arc ``i`` of a list: ``weights[i]``, or 1 where edges have no weights."""
     return weights[i]
 
 

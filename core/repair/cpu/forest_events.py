@@ -37,7 +37,7 @@ EPOCH, STAMP, TOUCHED, HEAP, WORK = 0, 1, 2, 3, 4  #: places of ``state.counts``
 
 @inner
 def touch(state, v):
-    """Keep the word of ``v`` before the event."""
+    """Copy the word of ``v`` to ``state.before``, unless that was done in this event."""
     counts = state.counts
     if state.seen[v] != counts[EPOCH]:
         state.seen[v] = counts[EPOCH]
@@ -52,7 +52,7 @@ def touch(state, v):
 
 @inner
 def rise(state, place):
-    """Move the vertex at ``place`` of the heap up, as far as its word goes."""
+    """Move the vertex at ``place`` of the heap up until its parent has no larger word."""
     heap, tree = state.heap, state.tree
     v = heap[place]
     word = load_word(tree, v)
@@ -81,7 +81,7 @@ def put(state, v):
 
 @inner
 def take_first(state):
-    """Take the vertex with the smallest word out of the heap, which is not empty."""
+    """Remove the vertex with the smallest word from the heap, which is not empty, and return it."""
     heap, tree, count = state.heap, state.tree, state.counts[HEAP] - 1
     best, v = heap[0], heap[count]
     state.counts[HEAP], state.place[best] = count, 0
@@ -121,7 +121,10 @@ def improve(state, v, value):
 
 @inner
 def push_all(g, state, u, *args):
-    """Offer all out-neighbours of ``u`` the words that they get from it."""
+    """Offer words to all out-neighbours of ``u`` in ``g``; those that take one are put into the heap of ``state``.
+
+    ``state.violated[0]`` becomes 1 if the keys of an offer are not above those of ``u``.
+    """
     tree = state.tree
     own = load_word(tree, u)
     value = edge(u, u, 1, *args) if uniform else identity_offer(own)
@@ -137,20 +140,28 @@ def push_all(g, state, u, *args):
 
 @inner
 def identity_offer(word):
-    """Return a word, to be replaced."""
+    """Return ``word``: it gives a variable its type before the loop over edges assigns it."""
     return word
 
 
 @kernel
 def propagate_heap(g, state, *args):
-    """Make the offers of vertices in the heap, the smallest word first, until it is empty or an offer is too small."""
+    """Make the offers of vertices in the heap of ``state`` along ``g``, the smallest word first, until it is empty.
+
+    It ends early if the keys of an offer do not grow.
+    """
     while state.counts[HEAP] > 0 and state.violated[0] == 0:
         push_all(g, state, take_first(state), *args)
 
 
 @kernel
 def detach(graph, state, v, *args):
-    """Repair the subtree of ``v``, which lost its parent: find other parents, or restart and apply offers."""
+    """Repair the subtree of ``v``, which lost its parent, in ``state.tree``.
+
+    A vertex that an in-neighbour explains takes that offer; the others are invalid: they restart, and take the best
+    offer of their in-neighbours. Those that took one are put into the heap. ``graph.out`` and ``graph.into`` are views
+    of out- and in-edges.
+    """
     g, back, tree, counts = graph.out, graph.into, state.tree, state.counts
     queue, buffer, invalid, stamp = state.queue, state.buffer, state.invalid, state.stamp
     queue[0] = v
@@ -185,7 +196,12 @@ def detach(graph, state, v, *args):
 
 @inner
 def follow(graph, state, change, u, v, w, *args):
-    """Repair the forest after the change of one arc; return False if the event is refused."""
+    """Repair the forest after a change of the arc ``u -> v``, now of weight ``w``; return False if it is refused.
+
+    ``change`` is ``INSERTED``, ``DELETED``, ``HEAVIER`` or ``LIGHTER``, see ``suricate.plugins.step``. Vertices that
+    take an offer with other keys are put into the heap. A change is refused if a tree edge is lost, or its offer is now
+    worse, and the graph keeps no in-edges.
+    """
     tree = state.tree
     if u == v:
         return True
@@ -229,7 +245,11 @@ def differing(state):
 
 @inner
 def step(graph, state, change, u, v, w, counting):
-    """Follow one edge; see ``suricate.plugins.step``."""
+    """Repair the forest after one edge ``u -> v`` of weight ``w`` changed; see ``suricate.plugins.step``.
+
+    Returns the work, -1 if the event is refused, and then nothing changes; and, if ``counting``, how many vertices have
+    another first key or parent, else 0.
+    """
     counts = state.counts
     counts[EPOCH] += 1
     counts[TOUCHED], counts[WORK] = 0, 0
@@ -246,6 +266,9 @@ def step(graph, state, change, u, v, w, counting):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the words of the vertices ``at`` after event ``i``."""
+    """Write the words of the vertices ``at`` after event ``i`` to row ``i`` of ``recorded[0]``.
+
+    ``graph`` is unused; the words are those of ``state``.
+    """
     for j in range(len(at)):
         store_word(recorded[0][i], j, load_word(state.tree, at[j]))

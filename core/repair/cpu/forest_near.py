@@ -45,14 +45,21 @@ PLACES = 1024  #: buckets of a part
 
 @inner
 def place_of(word, origin, inverse, lowest):
-    """Return the bucket of a word, from ``lowest`` to PLACES, which stands for all beyond; ``inverse`` is 1 / width."""
+    """Return the bucket of a word, from ``lowest`` to PLACES, which stands for all beyond.
+
+    Bucket ``k`` begins at the first key ``origin + k / inverse``.
+    """
     place = (np.float64(first_key(word)) - origin) * inverse
     return np.int64(min(place, np.float64(PLACES))) if place > lowest else np.int64(lowest)
 
 
 @inner
 def keep(v, word, j, who, words, after, firsts, lasts, state):
-    """Append ``v`` with its ``word`` to bucket ``j``, a linked list; return whether there was space."""
+    """Append ``v`` with its ``word`` to bucket ``j``, a linked list; return whether there was space.
+
+    ``who``, ``words``, ``after``, ``firsts``, ``lasts`` and ``state`` are the arrays of the pool, which change in
+    place: see the head of the file.
+    """
     entry = state[0]
     if entry >= 0:
         state[0] = after[entry]
@@ -135,10 +142,11 @@ def push_near(g, queue, first_place, last_place, tree, near, most, pool, stamp, 
 
 @kernel
 def gather_near(begin_place, end_place, tree, stamp, step, limit, queue):
-    """Write the vertices of a range with the stamp ``step`` and first keys up to ``limit`` to ``queue[begin_place:]``.
+    """Write vertices of a range with the stamp ``step`` and first keys up to ``limit`` to ``queue[begin_place:]``.
 
-    Their stamps are cleared. Returns the index behind them, the number of the other stamped vertices, and their least
-    key.
+    The range is ``begin_place`` to ``end_place`` (exclusive), of the words in ``tree``. The stamps of those written are
+    cleared; the other stamped vertices stay for a later call. Returns the index behind those written, the number of the
+    others, and their least key, infinity if there are none.
     """
     size = begin_place
     for v in range(begin_place, end_place):  # without branches, which would be foretold badly

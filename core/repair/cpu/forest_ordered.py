@@ -43,7 +43,7 @@ from suricate.repair.cpu.waiting import (
 
 @inner
 def least_key(tree, queue, count):
-    """Return the smallest distance, the first key, of the queued vertices; infinite if there are none."""
+    """Return the smallest first key, in ``tree``, of ``queue[:count]``; infinity if ``count`` is 0."""
     least = np.inf
     for i in range(count):
         least = min(least, np.float64(first_key(load_word(tree, queue[i]))))
@@ -52,7 +52,10 @@ def least_key(tree, queue, count):
 
 @inner
 def put_off_all(tree, queue, count, origin, inverse, waiting):
-    """Put all queued vertices into the buckets of their distances."""
+    """Put the first ``count`` vertices of ``queue`` into the buckets in ``waiting`` of their first keys, in ``tree``.
+
+    Bucket ``k`` begins at the key ``origin + k / inverse``.
+    """
     for i in range(count):
         v = queue[i]
         put_off(waiting, v, bucket_of(first_key(load_word(tree, v)), origin, inverse))
@@ -60,7 +63,11 @@ def put_off_all(tree, queue, count, origin, inverse, waiting):
 
 @inner
 def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
-    """Make the offers of ``u``; vertices that change are put into the bucket of their new key."""
+    """Offer words to the out-neighbours of ``u`` in ``g``, which take better ones in ``tree``.
+
+    Those whose keys changed are put into the bucket, in ``waiting``, of their new first key; bucket ``k`` begins at
+    ``origin + k / inverse``. ``violated[0]`` becomes 1 if the keys of an offer do not grow.
+    """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return
@@ -79,9 +86,9 @@ def push_in_order(g, tree, u, origin, inverse, waiting, violated, *args):
 def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated, *args):
     """Make offers from the ``count`` vertices in ``queue`` until nothing changes, the lowest keys first.
 
-    A bucket (``waiting``) is 1 / ``inverse`` wide. After more than ``share`` edges the rest is left to several
-    threads. Returns the number of buckets that were emptied, of vertices that made offers, and of vertices left, which
-    are in ``queue``.
+    A bucket (in ``waiting``) is 1 / ``inverse`` wide. After more than ``share`` edges the vertices that are left are
+    written to ``queue``, for several threads. ``tree`` changes in place. Returns the number of buckets that were
+    emptied, of vertices that made offers, and of vertices left.
     """
     where, who, rest = waiting.where, waiting.who, waiting.rest
     steps, pushed, edges = 0, 0, np.int64(0)
@@ -121,10 +128,11 @@ def propagate_in_order(g, queue, count, tree, inverse, share, waiting, violated,
 
 @kernel
 def propagate_by_level(g, seeds, count, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``count`` ``seeds``, whose keys ascend, until nothing changes; each joins the step of its level.
+    """Make offers from ``seeds[:count]``, whose first keys ascend, until nothing changes.
 
-    The other arguments are those of ``forest.py``. Returns the number of steps, of vertices that made offers, and the
-    next unused stamp.
+    A seed joins the step in which the vertices of its first key make their offers. ``tree`` changes in place; ``queue``
+    and ``buffer`` are scratch; a step stamps the vertices it queues, from ``step + 1`` on. Returns the number of steps,
+    of vertices that made offers, and the next unused stamp.
     """
     steps, pushed, taken, queued = 0, 0, 0, 0
     while queued > 0 or taken < count:

@@ -30,7 +30,10 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def improve(tree, v, value):
-    """Give ``v`` a better word; return whether its keys changed."""
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether its keys changed.
+
+    Other threads may do so, too: words are exchanged by compare-and-swap.
+    """
     old = load_whole(tree, v)
     while less_word(value, old):
         if exchange_whole(tree, v, old, value):
@@ -41,7 +44,11 @@ def improve(tree, v, value):
 
 @kernel
 def push(g, everything, queue, first_place, last_place, tree, stamp, step, violated, *args):
-    """Make the offers of ``queue[first_place:last_place]``; stamp the vertices that change."""
+    """Make the offers of ``queue[first_place:last_place]``, or of the vertices of that range if ``everything``.
+
+    Neighbours in ``g`` take better words in ``tree``, and get the stamp ``step`` if their keys changed. ``violated[0]``
+    becomes 1 if the keys of an offer do not grow.
+    """
     for i in range(first_place, last_place):
         if not everything and i + AHEAD < last_place:
             ahead(g, queue[i + AHEAD])
@@ -62,7 +69,10 @@ def push(g, everything, queue, first_place, last_place, tree, stamp, step, viola
 
 @kernel
 def gather(begin_place, end_place, stamp, step, queue):
-    """Write the vertices of a range with the stamp ``step`` to ``queue``, from its begin on; return where they end."""
+    """Write the vertices from ``begin_place`` to ``end_place`` with the stamp ``step`` to ``queue[begin_place:]``.
+
+    They ascend; returns the index behind the last one.
+    """
     at = begin_place
     for v in range(begin_place, end_place):
         if stamp[v] == step:

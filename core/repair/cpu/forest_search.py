@@ -49,7 +49,10 @@ PULLED = np.int64(16)  #: words of a block of a pull: cache lines that no other 
 
 @inner
 def offer_of(tree, u, violated, *args):
-    """Return what ``u``, which has edges, offers all its neighbours; the largest word if it offers nothing."""
+    """Return the word that ``u``, which has edges, offers all its neighbours; the largest word if it offers nothing.
+
+    ``tree`` has the words by vertex; ``violated[0]`` becomes 1 if the keys of the offer do not grow.
+    """
     own = load_word(tree, u)
     if parent_of(own) == EMPTY:
         return identity_word
@@ -62,7 +65,10 @@ def offer_of(tree, u, violated, *args):
 
 @inner
 def give(alone, tree, v, value):
-    """Give ``v`` a better word, which other threads may do, too, unless ``alone``; return whether its keys changed."""
+    """Replace the word of ``v`` in ``tree`` by ``value`` if that is better; return whether its keys changed.
+
+    Unless ``alone``, other threads may do so, too, and words are exchanged by compare-and-swap.
+    """
     return take(tree, v, value) if alone else improve(tree, v, value)
 
 
@@ -104,7 +110,7 @@ def push_few(g, num_vertices, queue, buffer, count, most, tree, reached, violate
 
 @kernel
 def list_members(queue, count, reached, seen):
-    """Set ``seen`` to the union of ``reached`` and the first ``count`` vertices of ``queue``."""
+    """Set the bitmap ``seen`` to the union of the bitmap ``reached`` and the first ``count`` vertices of ``queue``."""
     for i in range(len(reached)):
         seen[i] = reached[i]
     for i in range(count):
@@ -137,7 +143,10 @@ def offer_to(keys, count, alone, tree, seen, value):
 
 @inner
 def offer_copied(g, u, alone, tree, seen, value):
-    """Make the offer of ``u`` to those of its neighbours that are not in ``seen`` yet, from copies of its row."""
+    """Offer ``value`` to those neighbours of ``u`` in ``g`` that are not in the bitmap ``seen``, and add them to it.
+
+    It works on copies of the row of ``u``; ``alone`` and ``tree`` are those of :func:`offer_to`.
+    """
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
         c = first(g, u, k)
@@ -152,7 +161,15 @@ def offer_copied(g, u, alone, tree, seen, value):
 
 @kernel
 def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *args):
-    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``; add the vertices reached to ``seen``."""
+    """Push from blocks of ``size`` of the ``count`` vertices in ``queue``, as one of the threads of a step.
+
+    Args:
+        counter: ``int64[1]``: the first place in ``queue`` that no thread has taken; increased.
+        alone: whether no other thread makes offers.
+        tree: the words by vertex; neighbours in ``g`` take better ones.
+        reached, seen: bitmaps, ``uint64[]``: ``seen`` becomes ``reached`` plus the vertices that get an offer.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+    """
     for i in range(len(reached)):
         seen[i] = reached[i]
     while True:
@@ -180,7 +197,7 @@ def push(g, queue, count, counter, size, alone, tree, reached, seen, violated, *
 
 @inner
 def first_held(back, v, frontier):
-    """Return the first neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    """Return the first neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE."""
     for k in range(buckets(back, v)):
         c = first(back, v, k)
         while c >= 0:
@@ -194,7 +211,10 @@ def first_held(back, v, frontier):
 
 @inner
 def least_of(keys, count, frontier, best):
-    """Return the smallest of ``best`` and those of ``keys`` that the frontier has; no branch depends on them."""
+    """Return the smallest of ``best`` and those of ``keys[:count]`` that the bitmap ``frontier`` holds.
+
+    No branch depends on the keys.
+    """
     last = np.uint64(len(frontier) - 1)
     for i in range(np.uint64(count)):
         u = keys[i]
@@ -206,7 +226,7 @@ def least_of(keys, count, frontier, best):
 
 @inner
 def least_held(back, v, frontier):
-    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    """Return the smallest neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE."""
     best, keys, count = np.uint32(TOMBSTONE), scratch(), 0
     for k in range(buckets(back, v)):
         c = first(back, v, k)
@@ -226,16 +246,19 @@ def least_held(back, v, frontier):
 
 @inner
 def smallest(back, v, ascending, frontier):
-    """Return the smallest neighbour of ``v`` in the frontier, TOMBSTONE if there is none."""
+    """Return the smallest neighbour of ``v`` in ``back`` that the bitmap ``frontier`` holds, else TOMBSTONE.
+
+    With ``ascending`` rows are sorted, so that the first one found is the smallest.
+    """
     return first_held(back, v, frontier) if ascending else least_held(back, v, frontier)
 
 
 @inner
 def list_rest(back, num_vertices, reached, i, asked, at):
-    """Append the unreached vertices of word ``i`` that have edges to ``asked[at:]``, and prefetch their edges.
+    """Write the unreached vertices of word ``i`` that have edges in ``back`` to ``asked[at:]``; prefetch their edges.
 
-    Vertices without edges are marked as reached, so that no later pull visits them. No branch depends on degrees.
-    Returns the index behind the list.
+    A word of the bitmap ``reached`` holds 64 vertices. Those without edges are added to ``reached``, so that no later
+    pull visits them. No branch depends on degrees. Returns the index behind the list.
     """
     done, size = reached[i], at
     left = ~done
@@ -254,7 +277,13 @@ def list_rest(back, num_vertices, reached, i, asked, at):
 
 @inner
 def take_least(back, ascending, asked, low, high, tree, frontier, violated, *args):
-    """Search parents for the vertices in ``asked[low:high]``; return those that find one, as bits of a word."""
+    """Search parents for the vertices in ``asked[low:high]``, all of one word of a bitmap; return those that find one.
+
+    They are returned as a ``uint64`` in which bit ``v % 64`` stands for vertex ``v``. The parent is the smallest
+    neighbour in ``back`` that is in the bitmap ``frontier``, the first one found if rows are ``ascending``. The vertex
+    takes its offer in ``tree``. ``asked[low:high]`` is overwritten; ``violated[0]`` becomes 1 if the keys of an offer
+    do not grow.
+    """
     parents, count, found = scratch(), np.uint64(0), ZERO
     for j in range(low, high):
         v = asked[j]
@@ -272,10 +301,17 @@ def take_least(back, ascending, asked, low, high, tree, frontier, violated, *arg
 
 @kernel
 def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, violated, *args):
-    """Pull for the unreached vertices of blocks that threads take from ``counter``; see the module for the sets.
+    """Pull for the unreached vertices of blocks of words that threads take from ``counter``, until none is left.
 
-    ``seen`` becomes what was reached before plus what they find. The vertices of a word are listed, and their edges
-    prefetched, while those of the word before search for parents.
+    The vertices of a word are listed, and their edges prefetched, while those of the word before search for parents.
+
+    Args:
+        back, ascending: the view of in-edges; whether its rows are sorted.
+        counter: ``int64[1]``: the first word that no thread has taken; increased.
+        tree: the words by vertex; a vertex takes the offer of its smallest neighbour in ``frontier``.
+        reached, frontier, seen: bitmaps, ``uint64[]``: vertices reached before; those that make offers; written: those
+            reached before or now. Vertices without edges are added to ``reached``.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
     """
     asked, last = scratch(), np.int64(len(reached))
     while True:
@@ -294,8 +330,9 @@ def pull(back, num_vertices, counter, ascending, tree, reached, frontier, seen, 
 def gather(g, first_word, last_word, seen, reached, frontier, queue):
     """Make the next frontier in a range of words: vertices in one of the sets ``seen`` that were not reached before.
 
-    It is added to ``reached``, and written to ``queue`` ascending, from the first vertex of the range on. Returns the
-    index behind it, its number of edges, and the number of vertices reached so far.
+    The bitmaps ``reached`` and ``frontier`` are overwritten from ``first_word`` to ``last_word`` (exclusive); ``seen``
+    has a row per thread. The frontier is also written to ``queue``, ascending, from index ``64 * first_word`` on.
+    Returns the index behind it, its number of edges in ``g``, and the number of vertices of these words reached so far.
     """
     at, edges, members = first_word * 64, np.int64(0), np.int64(0)
     for i in range(first_word, last_word):

@@ -26,7 +26,16 @@ KEPT = 1 << 16  #: vertices in the buckets of a part
 
 
 class Near(NamedTuple):
-    """What the rounds of one computation work on; ``module`` is an instance of ``forest_near``."""
+    """The data of one computation of a forest by several threads, in rounds.
+
+    Attributes:
+        module: an instance of ``forest_near``.
+        tree: the words by vertex, changed in place.
+        stamps, step: a pending vertex has the stamp ``step``.
+        queue: ``uint32[n]``; the vertices that start a round.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+        values: the arguments of the functions.
+    """
 
     graph: Graph
     view: StoreView
@@ -39,10 +48,11 @@ class Near(NamedTuple):
     values: tuple[Any, ...]
 
     def run(self, count: int, width: float, reach: int, edges: int) -> tuple[int, int, int]:
-        """Push from ``count`` vertices in ``queue``; return the number of rounds, of pushes, of vertices left in it.
+        """Push from the ``count`` vertices in ``queue`` until nothing, or little work, is left.
 
-        If any are left, they are little work. A round reaches more buckets if the last one was little work; the first
-        ``reach`` buckets had ``edges`` edges.
+        Returns the number of rounds, of pushes, and of vertices left, which are in ``queue``. ``width`` is that of a
+        bucket. A round covers ``reach`` buckets, more if the round before was little work; the first ``reach`` buckets
+        had ``edges`` edges.
         """
         self.stamps.array[self.queue[:count]] = self.step
         usual = max(2 * threads.limit() * threads.GRAIN, len(self.tree))  # each looks at all vertices first
@@ -93,7 +103,16 @@ class Near(NamedTuple):
     def _push(
         self, ranges: list[threads.Range], origin: float, inverse: float, reach: int, most: int, pools: list[Pool]
     ) -> tuple[int, int, int, float]:
-        """Run a round; return the sums and the least of what its parts return. ``pools`` are those made before."""
+        """Run a round, one part per range of ``queue``; return what it did.
+
+        Args:
+            origin, inverse, reach: the first key of bucket 0, 1 / width of a bucket, and how many buckets are covered.
+            most: edges after which a part leaves its vertices to later rounds.
+            pools: pools of buckets that parts use; those made in this round are added.
+
+        Returns:
+            The number of pushes, of edges and of vertices left for later rounds, and the least key of these.
+        """
         changed, near = (self.stamps.array, self.step, self.violated), (origin, inverse, reach)
 
         def part(begin: int, end: int) -> tuple[int, int, int, float]:

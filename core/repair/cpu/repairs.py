@@ -60,7 +60,7 @@ class Repairs:
         self._events = Events()
 
     def _bind(self) -> np.ndarray:
-        """Return the words, and have the values of the arguments be of these."""
+        """Return the array of words; convert the arguments of the functions again if they belong to another one."""
         tree: np.ndarray = self._words.data
         if tree is not self._tree or not self._stays:
             given = zip(self._arguments, self.call.values, strict=True)
@@ -74,7 +74,11 @@ class Repairs:
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``, in ``order``: deleted, replaced, inserted arcs."""
+        """Propagate from ``roots``, or repair after ``changes``; return the steps made and vertices that pushed.
+
+        ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
+        their first keys, in buckets whose width is ``order[1]``.
+        """
         tree = self._bind()
         graph, workspace, n = self.graph, self.graph.workspace, self.graph.num_vertices
         if self._sizes != (n, workspace.moves):
@@ -84,7 +88,7 @@ class Repairs:
 
 
 class _Repair:
-    """One run: views, queues and stamps."""
+    """The views, queues and stamps of one propagation or repair."""
 
     def __init__(self, of: Repairs, tree: np.ndarray) -> None:
         graph, call, view, n = of.graph, of.call, of.graph.view("out"), of.graph.num_vertices
@@ -129,19 +133,25 @@ class _Repair:
         return Propagated.of(steps, pushed, True)
 
     def _is_level(self, ids: np.ndarray) -> bool:
-        """Return whether vertices have the same keys."""
+        """Return whether the vertices ``ids`` have the same keys."""
         words = self.tree[ids]
         return not keys_differ(words[1:], words[:-1], self.call.layout).any()
 
     def _search(self, count: int) -> tuple[int, int]:
-        """Push or pull from what is queued, which has the same keys, until nothing changes."""
+        """Push or pull from the first ``count`` vertices of the queue, which have the same keys, until nothing changes.
+
+        Returns the number of steps and of vertices that pushed.
+        """
         module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_search")
         number = 1 if self._shared_from() >= MANY else threads.limit()
         target = self.tree, self.queue, self.buffer, self.violated, self.values
         return Search(self.graph, module, *target, number).run(count)
 
     def _steps(self, everything: bool, count: int, most: int) -> tuple[int, int, int]:
-        """Push for at most some steps; return the number of steps, of vertices that pushed, of those left."""
+        """Push for at most ``most`` steps from the first ``count`` vertices of the queue, or all if ``everything``.
+
+        Returns the number of steps, of vertices that pushed, and of those left, which are in the queue.
+        """
         steps, pushed, share = 0, 0, self._shared_from()
         while count and steps < most:
             made, more, count, self.step = self.loops.propagate(
@@ -161,7 +171,10 @@ class _Repair:
         return int(MANY) if self.has_totals else shared_from(self.graph, self.tree)
 
     def _shared_step(self, everything: bool, count: int) -> int:
-        """Push once from what is queued, by several threads; return how much is queued then."""
+        """Push once, by several threads, from the first ``count`` vertices of the queue, or from all if ``everything``.
+
+        The vertices that change become the queue; returns their number.
+        """
         view, stamps = self.graph.view("out"), self.stamps.array
         parts = _module_of(view, self.call, self.uniform, "forest_near")
         queued = Listed(self.queue, everything, count)
@@ -174,7 +187,11 @@ class _Repair:
         return threads.compacted(self.queue, ranges, lasts)
 
     def _in_steps(self, everything: bool, count: int, *, by_level: bool) -> tuple[int, int]:
-        """Push step by step until nothing changes; with ``by_level`` what is queued joins the step of its level."""
+        """Push step by step until nothing changes; return the number of steps and of vertices that pushed.
+
+        The first step starts from the first ``count`` vertices of the queue, or from all if ``everything``; with
+        ``by_level`` a vertex of the queue joins the step of the vertices with its first key.
+        """
         steps, pushed, left = 0, 0, count
         if everything or not by_level:
             steps, pushed, left = self._steps(everything, count, 1 if by_level else NO_LIMIT)
@@ -190,7 +207,11 @@ class _Repair:
         return steps, pushed
 
     def _in_order(self, everything: bool, count: int, width: float) -> tuple[int, int]:
-        """Push in the order of the first key, by buckets of this width, until nothing changes."""
+        """Push in the order of the first key, by buckets of ``width``, until nothing changes.
+
+        It starts from the first ``count`` vertices of the queue, or from all if ``everything``. Returns the number of
+        steps, which are buckets or rounds, and of vertices that pushed.
+        """
         steps, pushed, left = self._steps(everything, count, 1 if everything else 0)
         share, waiting = self._shared_from(), self._waiting()
         width = width if self.is_float else max(1, round(width))
@@ -205,7 +226,7 @@ class _Repair:
         return steps, pushed
 
     def _waiting(self) -> Waiting:
-        """Return the arrays of the buckets."""
+        """Return the arrays of the buckets of ``forest_ordered.py``, in cached memory."""
         array, chunks = self.graph.workspace.array, chunks_for(self.n)
         who, rest = array("operators.who", chunks * CHUNK, np.uint32), array("operators.rest", chunks, np.int64)
         lists = [array(f"operators.{name}", WINDOW + 1, np.int64) for name in ("firsts", "ends", "supply")]
@@ -226,7 +247,10 @@ class _Repair:
         )  # fmt: skip
 
     def _offers(self, invalid: int, lists: tuple[ArcList | None, ...]) -> int:
-        """Let invalid vertices pull, and given arcs push; return how many vertices are queued."""
+        """Give the first ``invalid`` invalid vertices the best offers, and make those along ``lists`` of arcs.
+
+        Vertices whose keys changed are written to the queue; returns their number.
+        """
         count = 0
         if invalid:
             count = self.loops.pull_offers(
@@ -258,13 +282,16 @@ def _module_of(view: StoreView, call: Call, uniform: bool, template: str) -> Mod
 
 
 def _shared_words(layout: Layout) -> tuple[str, str]:
-    """Return how words are read and replaced that several threads change."""
+    """Return the source of how words of ``layout`` are read and exchanged where several threads change them."""
     names = ("load_word", "exchange") if layout.bits == HALF else ("load_pair", "exchange_pair")
     return ATOMICS, "load_whole = {}\nexchange_whole = {}".format(*names)
 
 
 def _module_text(view: StoreView, call: Call, uniform: bool, template: str) -> str:
-    """Return the template with the cursor, the functions of words and those of the call in place of the bindings."""
+    """Return the source of ``template`` over the cursor of ``view``, with the functions of words and of ``call``.
+
+    ``uniform``: whether a vertex offers the same word along all its edges.
+    """
     assert call.commit is not None
     weighted = view.weight_dtype is not None
     first = numba_decoded(call.layout.bits, call.layout.fields[0], "word")

@@ -27,7 +27,16 @@ BLOCK, LEAST, MOST = 1 << 12, 16, 1 << 10
 
 
 class Search(NamedTuple):
-    """What the steps of one search work on; ``module`` is an instance of the template."""
+    """The data of one search, whose steps are pushes or pulls.
+
+    Attributes:
+        module: an instance of ``forest_search``.
+        tree: the words by vertex, changed in place.
+        queue, buffer: ``uint32[n]``: the frontier, and scratch for the next one.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+        values: the arguments of the functions.
+        threads: the most threads of a step.
+    """
 
     graph: Graph
     module: ModuleType
@@ -71,6 +80,7 @@ class Search(NamedTuple):
         """Push or pull from ``count`` vertices with ``edges`` edges in all; return the bitmaps of reached vertices.
 
         ``rest``: the number of unreached vertices, and an upper bound of the edges that were not pushed along yet.
+        ``reached`` and ``frontier`` are bitmaps, ``seen`` one per thread, which is written.
         """
         graph, counter = self.graph, np.zeros(1, np.int64)
         g = graph.view("out").data
@@ -90,7 +100,10 @@ class Search(NamedTuple):
     def _gather(
         self, seen: np.ndarray, reached: np.ndarray, frontier: np.ndarray, queue: np.ndarray
     ) -> tuple[int, int, int]:
-        """Make the next frontier of the sets ``seen``; return its size, its edges, and how much is reached by now."""
+        """Make the next frontier of the bitmaps ``seen``; return its size, its edges, and the vertices reached.
+
+        It replaces the bitmap ``frontier`` and the beginning of ``queue``, and is added to ``reached``.
+        """
         g, words = self.graph.view("out").data, len(reached)
         ranges = threads.ranges(words, threads.parts(int(words * BITS * SCAN)))
         ends, edges, members = zip(

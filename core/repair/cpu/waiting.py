@@ -46,14 +46,14 @@ def chunks_for(num_vertices: int) -> int:
 
 @inner
 def bucket_of(value, origin, inverse):
-    """Return the bucket of a first key; ``inverse`` is 1 / width."""
+    """Return the bucket of the first key ``value``: that which begins at ``origin + k / inverse``, at most the last."""
     place = (np.float64(value) - origin) * inverse
     return np.int64(place) if place < WINDOW else np.int64(WINDOW)
 
 
 @inner
 def open_buckets(w):
-    """Make all buckets empty."""
+    """Make all buckets of ``w``, a :class:`Waiting`, empty, and all chunks free."""
     w.firsts[:] = -1
     w.ends[:] = 0
     w.supply[FREED], w.supply[UNUSED], w.supply[LEFT] = -1, 0, len(w.who) // CHUNK
@@ -61,7 +61,7 @@ def open_buckets(w):
 
 @inner
 def chunk_behind(w, j):
-    """Append a chunk to bucket ``j``; return its first place."""
+    """Append a free chunk to the list of bucket ``j``; return the index of its first place in ``w.who``."""
     c = w.supply[FREED]
     if c >= 0:
         w.supply[FREED] = w.rest[c]
@@ -79,7 +79,7 @@ def chunk_behind(w, j):
 
 @inner
 def put_off(w, v, j):
-    """Put ``v`` into bucket ``j``, and in no other."""
+    """Move ``v`` to bucket ``j``: an entry is appended there, and an older one in another bucket becomes invalid."""
     if w.where[v] == j + 1:
         return
     w.where[v] = j + 1
@@ -107,9 +107,10 @@ def give_back(w, c):
 
 @inner
 def take_out(w, c, i, stop, j, queue, count):
-    """Queue the vertices of a detached list of bucket ``j``, from entry ``i`` of chunk ``c`` on.
+    """Append the vertices of a detached list of bucket ``j``, from entry ``i`` of chunk ``c`` on, to ``queue``.
 
-    Returns the queue's length.
+    ``stop`` is the place behind the last entry of the list. Invalid entries are left out; the vertices wait no longer.
+    ``count`` is the length of the queue before; its length afterwards is returned.
     """
     while c >= 0:
         last = CHUNK if w.rest[c] >= 0 else stop - c * CHUNK
@@ -126,7 +127,10 @@ def take_out(w, c, i, stop, j, queue, count):
 
 @inner
 def empty_buckets(w, queue, count):
-    """Queue all waiting vertices, and empty the buckets; return the queue's length."""
+    """Append all waiting vertices of ``w`` to ``queue``, whose length is ``count``; return the length afterwards.
+
+    No vertex waits then; the lists of the buckets are not cleared: :func:`open_buckets` does so.
+    """
     for j in range(WINDOW + 1):
         count = take_out(w, w.firsts[j], 0, w.ends[j], j, queue, count)
     return count

@@ -49,7 +49,10 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
 
 @inner
 def looked_up(g, h, at_right, large, small, i, a, b, *args):
-    """Return the sum of pair ``i`` by looking up the neighbours in the smaller adjacency in the larger one."""
+    """Return the sum of pair ``i`` of ``a`` and ``b``: look up each neighbour of ``small`` in the row of ``large``.
+
+    ``large`` lies in the view ``h`` if ``at_right``, else in ``g``; ``small`` in the other one.
+    """
     found = cast(0)
     if at_right:
         for x, _ in neighbors(g, small):
@@ -64,7 +67,11 @@ def looked_up(g, h, at_right, large, small, i, a, b, *args):
 
 @inner
 def members_marked(g, h, at_right, small, marks, step, shared):
-    """List the marked neighbours in the smaller adjacency, without branches on marks; return their number."""
+    """Write the neighbours ``x`` of ``small`` with ``marks[x] == step`` to ``shared``; return their number.
+
+    ``small`` lies in the view ``g`` if ``at_right``, else in ``h``. There is no branch on marks: ``shared`` must have
+    space for one entry more than the adjacency has.
+    """
     found = np.uint64(0)
     if at_right:
         for x, _ in neighbors(g, small):
@@ -79,7 +86,10 @@ def members_marked(g, h, at_right, small, marks, step, shared):
 
 @inner
 def mark(g, h, at_right, large, marks, step):
-    """Mark the neighbours in an adjacency with ``step``."""
+    """Set ``marks[x]`` to ``step`` for each neighbour ``x`` of ``large``.
+
+    The row of ``large`` lies in the view ``h`` if ``at_right``, else in ``g``.
+    """
     if at_right:
         for x, _ in right_neighbors(h, large):
             marks[x] = step

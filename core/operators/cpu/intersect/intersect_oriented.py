@@ -15,9 +15,9 @@ from suricate.operators.cpu.bindings import cast, degree, neighbors, value
 
 @kernel
 def rank_vertices(g, by_degree, counts, rank, order):
-    """Rank vertices by ascending degree, then id, or by id alone; ``order`` is the inverse of ``rank``.
+    """Rank vertices by ascending degree, then id, or by id alone; ``rank`` and its inverse ``order`` are written.
 
-    ``counts`` is scratch, ``int64[n + 2]``.
+    Both are ``uint32[n]``. ``counts`` is scratch, ``int64[n + 2]``.
     """
     n = len(rank)
     counts[:] = 0
@@ -35,7 +35,10 @@ def rank_vertices(g, by_degree, counts, rank, order):
 
 @kernel
 def list_starts(g, order, starts, lengths):
-    """Lay out rows by rank, each with space for all neighbours of its vertex; return the total space."""
+    """Write to ``starts[r]`` where row ``r`` begins, with space for all neighbours; return the total space.
+
+    ``order[r]`` is the vertex of rank ``r`` in the view ``g``; ``lengths`` becomes 0.
+    """
     at = np.int64(0)
     for r in range(len(order)):
         starts[r], lengths[r] = at, 0
@@ -45,7 +48,11 @@ def list_starts(g, order, starts, lengths):
 
 @kernel
 def orient(g, rank, order, starts, lengths, rows):
-    """Fill the rows with neighbours of higher rank, ascending."""
+    """Write the neighbours of higher rank of each rank ``r`` to ``rows[starts[r]:]``, ascending.
+
+    Their number is written to ``lengths[r]``, which is 0 before. ``g`` is the view; ``rank`` and ``order`` are those of
+    :func:`rank_vertices`, ``starts`` that of :func:`list_starts`.
+    """
     for s in range(len(rank)):
         u = order[s]
         for v, _ in neighbors(g, u):
@@ -82,7 +89,10 @@ def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride,
 
 @kernel
 def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, *args):
-    """Add the value of those triangles (see ``sum_triangles``) to ``sums`` at each corner, by rank."""
+    """Write to ``sums[r]`` the sum over the triangles that have rank ``r`` as a corner, and a lowest rank of this part.
+
+    A part has the lowest ranks ``begin_rank + k * stride``; the other parameters are those of :func:`sum_triangles`.
+    """
     sums[:] = cast(0)
     for r in range(begin_rank, len(order), stride):
         low, high = np.uint64(starts[r]), np.uint64(starts[r] + lengths[r])

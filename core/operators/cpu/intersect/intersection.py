@@ -36,7 +36,14 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: np.ndarray | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
+
+    Args:
+        left, right: the views in which the two vertices of a pair have their neighbours.
+        pairs: the pairs; None: all edges of ``left``.
+        oriented: the order in which triangles are seen once, ``"degree"`` or ``"id"``; None: each pair counts.
+        method: ``"auto"``, or how common neighbours are found: ``"hash"`` by look-ups, otherwise by marks.
+    """
     if pairs is None and oriented is not None:
         _triangles(graph, call, left, out, by_degree=oriented == "degree")
         return
@@ -65,7 +72,11 @@ def intersect(
 
 
 def _search(left: StoreView, right: StoreView, method: str) -> int:
-    """Return how many neighbours are marked in the time in which one is looked up, or what makes ``method`` so."""
+    """Return how many neighbours are marked in the time in which one is looked up.
+
+    The view of ``left`` and ``right`` with the slower look-up counts. Unless ``method`` is ``"auto"``, the number is
+    one that makes the loop look up (``"hash"``) or mark.
+    """
     if method != "auto":
         return 0 if method == "hash" else LOOKUP_COST["linear"]
     return max(LOOKUP_COST[left.find], LOOKUP_COST[right.find])
@@ -110,7 +121,10 @@ def _counts(graph: Graph, call: Call) -> bool:
 
 
 def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bool:
-    """Write the number of triangles to ``out[0]`` if all rows are short, and return whether they are."""
+    """Write the number of triangles of ``view`` to ``out[0]`` if all rows are short; return whether they are.
+
+    ``most_arcs`` is an upper bound of the number of arcs. If False is returned, ``out`` may hold anything.
+    """
     n, data = view.num_vertices, without_weights(view)
     ranges = threads.ranges(n, threads.parts(n))
     if view.find == "hash" and most_arcs <= PAIRED * n:
@@ -135,7 +149,10 @@ def _count_in_short_rows(view: StoreView, most_arcs: int, out: np.ndarray) -> bo
 
 
 def _parts(call: Call, edges: int, most: int) -> int:
-    """Return the number of parts of a sum over all triangles: one per thread, each of which has memory of its own."""
+    """Return into how many parts a sum over all triangles is divided, at most ``most``; each has memory of its own.
+
+    ``edges`` is the amount of work. A function with effects, or of the user's own Numba code, is run in one part.
+    """
     alone = call.function.by_hand or call.function.effects or bounds.CHECKED
     return 1 if alone else min(threads.limit(), threads.parts(edges), most)
 
@@ -152,7 +169,7 @@ def _values(call: Call) -> tuple[Any, ...]:
 
 
 def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, call: Call) -> ModuleType:
-    """Return the module of ``template`` over the cursors of two views, with the function of ``call``."""
+    """Return the module of ``template`` over the cursors of ``left`` and ``right``, with the function of ``call``."""
     walks_right = left is not right and right is graph.view("out")
     walks = tuple((view.cursor, view.weight_dtype is not None, view.owner_per) for view in (left, right))
     key = (template, walks, walks_right, call.function.key, call.dtype)

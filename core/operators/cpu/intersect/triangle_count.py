@@ -17,7 +17,7 @@ SHORT = 64  #: neighbours of a vertex
 
 @kernel
 def sum_degrees(g, first_vertex, last_vertex):
-    """Return the sum of the degrees of a range of vertices."""
+    """Return the sum of the degrees in ``g`` of the vertices from ``first_vertex`` to ``last_vertex`` (exclusive)."""
     total = np.int64(0)
     for u in range(first_vertex, last_vertex):
         total += np.int64(degree(g, u))
@@ -26,7 +26,11 @@ def sum_degrees(g, first_vertex, last_vertex):
 
 @kernel
 def list_lower(g, at, begins, ends, rows, first_vertex, last_vertex):
-    """Write the smaller neighbours of each vertex of a range to ``rows[at:]``, ascending; return the end."""
+    """Write the smaller neighbours of each vertex of a range to ``rows[at:]``, ascending; return the end.
+
+    The range is ``first_vertex`` to ``last_vertex`` (exclusive) of the view ``g``. Row ``u`` becomes ``rows[begins[u] :
+    ends[u]]``. Returns -1 as soon as a vertex has more than :data:`SHORT` neighbours.
+    """
     for u in range(first_vertex, last_vertex):
         if degree(g, u) > SHORT:
             return np.int64(-1)
@@ -45,7 +49,11 @@ def list_lower(g, at, begins, ends, rows, first_vertex, last_vertex):
 
 @kernel
 def count_triangles(begins, ends, rows, first_vertex, last_vertex):
-    """Return the number of triangles whose largest vertex is in a range."""
+    """Return the number of triangles whose largest vertex is in ``first_vertex`` to ``last_vertex`` (exclusive).
+
+    Row ``u`` is ``rows[begins[u] : ends[u]]``, ascending. Returns -1 as soon as a row has more than :data:`SHORT`
+    entries.
+    """
     total = 0
     for u in range(first_vertex, last_vertex):
         first, stop = np.uint64(begins[u]), np.uint64(ends[u])

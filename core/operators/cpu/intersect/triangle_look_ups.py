@@ -16,7 +16,10 @@ from suricate.operators.cpu.intersect.triangle_count import SHORT
 
 @inner
 def list_below(g, u, lower):
-    """Write the neighbours below ``u`` to ``lower``; return how many there are. No other key is below a vertex."""
+    """Write the neighbours below ``u`` in the view ``g`` to ``lower``; return how many there are.
+
+    Keys of empty slots and tombstones are above all vertices.
+    """
     count = np.uint64(0)
     for k in range(buckets(g, u)):
         c = first(g, u, k)
@@ -32,7 +35,10 @@ def list_below(g, u, lower):
 
 @kernel
 def look_up_triangles(g, first_vertex, last_vertex):
-    """Return the number of triangles whose largest vertex is in a range."""
+    """Return the number of triangles whose largest vertex is in ``first_vertex`` to ``last_vertex`` (exclusive).
+
+    ``g`` is the data of the view. Returns -1 as soon as a vertex has more than ``SHORT`` neighbours.
+    """
     total, lower = np.int64(0), scratch()
     for u in range(first_vertex, last_vertex):
         if degree(g, u) > SHORT:

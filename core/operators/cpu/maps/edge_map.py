@@ -14,7 +14,11 @@ from suricate.operators.cpu.measuring import measure  # noqa: F401 - drivers cal
 
 @inner
 def map_row(g, i, u, without_loop, place, low, high, *args):
-    """Visit the edges of ``u`` in one view at places ``low`` to ``high``; ``place`` is the place of its first edge."""
+    """Visit the edges of ``u`` in the view ``g`` whose places are from ``low`` to ``high`` (exclusive).
+
+    ``i`` is the position of ``u`` in the list of vertices, ``place`` the place of its first edge. Returns the place
+    behind the last edge seen. With ``without_loop`` the loop of ``u`` is left out.
+    """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -28,7 +32,11 @@ def map_row(g, i, u, without_loop, place, low, high, *args):
 
 @kernel
 def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, last_place, *args):
-    """Visit the edges of ``vertices[first_place:last_place]``, of each those at places ``low`` to ``high``."""
+    """Call the function for edges of ``vertices[first_place:last_place]``: those at places ``low`` to ``high``.
+
+    A place is that of an edge in the row of its vertex; ``high`` is exclusive. ``g`` and ``h`` are the data of two
+    views; places continue from ``g`` to ``h``.
+    """
     for i in range(first_place, last_place):
         u = np.uint32(i) if everything else vertices[i]
         if u < num_vertices:
@@ -39,7 +47,11 @@ def edge_map(g, h, num_vertices, vertices, everything, low, high, first_place, l
 
 @kernel
 def map_arcs(num_vertices, src, dst, weights, status, wanted, first_place, last_place, *args):
-    """Visit the given arcs ``first_place`` to ``last_place``, those of the wanted status."""
+    """Call the function for the arcs ``src[i] -> dst[i]`` from ``i = first_place`` to ``last_place`` (exclusive).
+
+    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty, nor do those with an end that is not
+    below ``num_vertices``. ``weights`` are those of the arcs.
+    """
     for i in range(first_place, last_place):
         u, v = src[i], dst[i]
         if u < num_vertices and v < num_vertices and not (len(status) and status[i] != wanted):

@@ -23,7 +23,7 @@ EVERY_PLACE = (0, 2**63 - 1)
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
-    """Return the vertices of ``start`` for which the function is true."""
+    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true."""
     vertices = _vertices(graph, call, start, ends=True)
     kept = np.empty(vertices.size, np.uint32)
     module = instance("vertex_map", Traversal(graph.view() if call.function.needs_view else None), call)
@@ -37,7 +37,11 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
-    """Call a function for its effects on every edge of ``start``."""
+    """Call the function of ``call`` for its effects on every arc of ``start``, and on the edges of its vertices.
+
+    ``over`` is the direction of the edges; ``first``: the range of places, in the row of each vertex, of the edges that
+    are visited (None: all).
+    """
     walk, g, h = walk_over(graph, over)
     values, views, alone = numba_values(call), (g, h, graph.num_vertices), call.function.by_hand or bounds.CHECKED
     for arcs in start.arcs:
@@ -56,7 +60,10 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
 
 
 def _vertices(graph: Graph, call: Call, start: Start, *, ends: bool = False) -> Listed:
-    """Return the vertices of ``start``: each once, or as they are where functions want their positions."""
+    """Return the vertices of ``start`` for a loop: each once, or unchanged if the function of ``call`` takes positions.
+
+    With ``ends`` the ends of its arcs are included.
+    """
     if _keeps_repeats(call):
         return listed(start.frontiers[0])
     queue = graph.workspace.array("operators.buffer", graph.num_vertices, np.uint32)
@@ -70,7 +77,10 @@ def _keeps_repeats(call: Call) -> bool:
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Any, Any], ...]
 ) -> int:
-    """Repeat ``body`` until a scalar says stop; return the number of rounds."""
+    """Call ``body`` until ``until`` ends the loop, at most ``max_steps`` times; return the number of calls.
+
+    Between two calls the contents of each pair of arrays in ``swap`` are exchanged in place.
+    """
     steps = 0
     while steps < max_steps:
         body()

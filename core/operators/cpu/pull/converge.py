@@ -21,7 +21,10 @@ DENSE = 32  #: if more than 1 / DENSE are, it takes less time to look for stamps
 
 @inner
 def queue_row(g, u, stamp, now, queue, queued):
-    """Append the neighbours of ``u`` in one view to the queue; return its length. Without a branch on stamps."""
+    """Append the neighbours of ``u`` in the view ``g`` whose stamp is not ``now`` to ``queue``, and stamp them ``now``.
+
+    ``queued`` is the length of the queue before; its length afterwards is returned. There is no branch on stamps.
+    """
     for v, _ in neighbors(g, u):
         if queued == np.uint64(len(queue)):  # all vertices are in it
             return queued
@@ -33,9 +36,9 @@ def queue_row(g, u, stamp, now, queue, queued):
 
 @inner
 def stamp_row(g, u, shared, stamp, now):
-    """Stamp the neighbours of ``u`` in one view; with ``shared``, only where the stamp is another one.
+    """Write ``now`` to ``stamp`` for each neighbour of ``u`` in the view ``g``.
 
-    So threads that stamp the same vertices write little.
+    With ``shared`` only stamps that differ are written, so that threads that stamp the same vertices write little.
     """
     for v, _ in neighbors(g, u):
         if not shared or stamp[v] != now:
@@ -44,7 +47,10 @@ def stamp_row(g, u, shared, stamp, now):
 
 @inner
 def gather_range(begin, end, stamp, now, queue, queued):
-    """Append the vertices of a range that have this stamp to the queue, ascending; return its length."""
+    """Append the vertices ``v`` of ``begin`` to ``end`` (exclusive) with ``stamp[v] == now`` to ``queue``, ascending.
+
+    ``queued`` is the length of the queue before; its length afterwards is returned.
+    """
     whole = begin + (end - begin & ~np.int64(7))
     for block in range(begin, whole, 8):
         mask = match8(stamp, block, now)
@@ -61,7 +67,10 @@ def gather_range(begin, end, stamp, now, queue, queued):
 
 @inner
 def soon(active, i, count, num_vertices):
-    """Return the vertex :data:`AHEAD` places after the ``i``-th of the active set, at most the last vertex."""
+    """Return the vertex :data:`AHEAD` places after the ``i``-th of the ``count`` vertices in ``active``.
+
+    It is at most ``num_vertices - 1``, and the last one of ``active`` if fewer places follow.
+    """
     return np.uint64(min(active[np.uint64(min(i + AHEAD, count - 1))], num_vertices - 1))
 
 
@@ -118,7 +127,10 @@ def compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, que
 
 @inner
 def publish_range(num_vertices, vertices, begin, end, *args):
-    """Run the third phase for the vertices from ``begin`` to ``end`` of the active set."""
+    """Call ``commit`` for the vertices at places ``begin`` to ``end`` (exclusive) of the active set.
+
+    ``vertices`` holds ids, whether the set is all vertices, and its size.
+    """
     active, everything, _ = vertices
     for i in range(begin, end):
         v = np.uint32(i) if everything else active[i]
@@ -168,14 +180,18 @@ def converge(views, wakers, vertices, stamp, step, max_steps, most, share, queue
 
 @kernel
 def compute(views, wakers, vertices, begin, end, stamp, now, most, queue, tables, *args):
-    """Compute a part; return its work. ``queue`` is not used."""
+    """Compute the vertices at places ``begin`` to ``end`` of the active set, one of several threads; return the work.
+
+    Parameters are those of :func:`compute_range`. Vertices of the next round get the stamp ``now``; ``queue`` is
+    unused.
+    """
     by = True, True
     return compute_range(views, wakers, vertices, begin, end, stamp, now, by, most, queue, tables, *args)[1]
 
 
 @kernel
 def publish(num_vertices, vertices, begin, end, *args):
-    """Run the third phase for a part."""
+    """Call ``commit`` for places ``begin`` to ``end`` of the active set ``vertices``, as one of several threads."""
     publish_range(num_vertices, vertices, begin, end, *args)
 
 

@@ -17,7 +17,10 @@ SELDOM, PLAIN = 16, 31  #: if less than 1 / SELDOM of a block has no edges, the 
 
 @inner
 def put_those_with_edges_first(g, begin, size, order):
-    """Write ``0 .. size - 1`` to ``order``, offsets of vertices with edges first; return how many have edges."""
+    """Write ``0 .. size - 1`` to ``order``: first those ``i`` whose vertex ``begin + i`` has edges in the view ``g``.
+
+    ``order`` is overwritten; returns how many of these vertices have edges.
+    """
     some, none = 0, size
     for i in range(size):
         has = degree(g, np.uint32(begin + i)) > 0
@@ -29,7 +32,10 @@ def put_those_with_edges_first(g, begin, size, order):
 
 @inner
 def are_a_range(vertices, everything, begin, end, num_vertices):
-    """Return whether ``vertices[begin:end]`` are many and, going by the ends, most of a range: rows in their order."""
+    """Return whether ``vertices[begin:end]`` are nearly a range of ids, whose rows lie in this order in storage.
+
+    They are if ``everything`` is set, or if they are many and their first and last id lie close together.
+    """
     size = end - begin
     if everything or size * MANY < num_vertices or size < 2:
         return everything
@@ -38,10 +44,11 @@ def are_a_range(vertices, everything, begin, end, num_vertices):
 
 @inner
 def reduce_list(views, vertices, everything, begin, end, target, queued, tables, *args):
-    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue; see :func:`neighbor_reduce`.
+    """Reduce over the edges of ``vertices[begin:end]``; return the length of the queue.
 
-    The queue has the order of the list. Without a queue, vertices without edges are handled last in each block of all
-    vertices, if there are many, since a branch that is hard to predict costs more.
+    Parameters are those of :func:`neighbor_reduce`. The queue has the order of the list. Without a queue, vertices
+    without edges are handled last in each block of all vertices, if there are many, since a branch that is hard to
+    predict costs more.
     """
     g, h, num_vertices = views
     out, place, kept = target
@@ -76,9 +83,10 @@ def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tab
 
     Args:
         views: the data of both views, and the number of vertices.
-        vertices, everything: a list, or all vertices if ``everything``.
-        begin, end: the part of the list.
-        target: the array of values; how it is indexed: by position (1), by vertex (2), not at all (0); the queue.
+        vertices, everything: a list of ids, or all vertices if ``everything``.
+        begin, end: the places of the list to reduce for, ``end`` exclusive.
+        target: ``(out, place, queue)``: the array of values; how it is indexed: by position (1), by vertex (2), not at
+            all (0); ``uint32[n]``, to which the vertices that ``then`` keeps are appended.
         queued: the length of the queue before.
         tables: scratch of modes and h-indices: values and counts.
         args: the arguments of the functions.
@@ -88,7 +96,11 @@ def neighbor_reduce(views, vertices, everything, begin, end, target, queued, tab
 
 @kernel
 def reduce_layers(views, vertices, ends, count, backwards, target, queued, tables, *args):
-    """Reduce over the edges of the vertices of ``count`` layers, one layer after the other."""
+    """Reduce over the edges of the vertices of ``count`` layers, one layer after the other.
+
+    Layer ``i`` is ``vertices[ends[i] : ends[i + 1]]``; with ``backwards`` the last layer is first. The other parameters
+    are those of :func:`neighbor_reduce`. Returns the length of the queue.
+    """
     for i in range(count):
         layer = count - 1 - i if backwards else i
         begin, end = ends[layer], ends[layer + 1]

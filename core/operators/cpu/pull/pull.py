@@ -31,9 +31,10 @@ TABLES = 8  #: entries per vertex that the tables of several threads have at mos
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: np.ndarray | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out`` and run the second phase (see ``suricate.operators.neighbor_reduce``).
+    """Fill ``out`` and run the second phase; return the vertices for which ``then`` is true, or None without ``then``.
 
-    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    Parameters are those of ``suricate.operators.neighbor_reduce``; ``call`` has its functions and arguments. There are
+    two loops: over the edges inserted since the mark, and one for all other schemes.
     """
     view = None
     if scheme == "updated":
@@ -62,7 +63,7 @@ def neighbor_reduce(
 
 
 class _Pull:
-    """A pull that is run for one list of vertices or several."""
+    """A pull that is run for one list of vertices, or for the layers of a propagation."""
 
     def __init__(self, graph: Graph, call: Call, over: str, view: Any, out: Any, place: int, queue: np.ndarray) -> None:
         walk, g, h = walk_over(graph, over, swapped=over != "out")
@@ -103,7 +104,11 @@ class _Pull:
 
 
 def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, Any, int], vertices: Listed) -> Tables:
-    """Return the scratch tables, values and counts, that modes and h-indices of ``vertices`` need; else empty ones."""
+    """Return scratch tables ``(values, counts)`` for modes and h-indices of ``vertices``, else empty ones.
+
+    ``module`` is an instance of a pull over ``views``. The size is a power of two, at least twice the largest degree;
+    an h-index needs no ``values``.
+    """
     if call.reduce not in AT_ONCE:
         return NO_VERTICES, NO_VERTICES
     most = int(module.largest_degree(*views, *vertices))
@@ -113,9 +118,9 @@ def tables_for(graph: Graph, call: Call, module: ModuleType, views: tuple[Any, A
 
 
 def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range]) -> tuple[list[Range], list[Tables]]:
-    """Return the parts and a copy of the scratch tables for each; a single part if that takes too much memory.
+    """Return ``ranges`` and scratch tables for each; a single range if separate tables take too much memory.
 
-    ``tables`` itself must not be used afterwards.
+    ``tables`` are those of the whole call, which must not be used afterwards if there are several ranges.
     """
     number, listed, size, array = len(ranges), len(tables[0]), len(tables[1]), graph.workspace.array
     if call.reduce not in AT_ONCE:
@@ -128,7 +133,7 @@ def tables_of_parts(graph: Graph, call: Call, tables: Tables, ranges: list[Range
 
 
 def _data(call: Call, out: Any) -> np.ndarray:
-    """Return the array that values go to; where there is none, one of its form without entries."""
+    """Return the array behind ``out``; without ``out`` an empty array of the same type and number of dimensions."""
     if out is not None:
         return out if call.layout is None else out.data
     if call.layout is None:
@@ -144,7 +149,19 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set; with ``until`` each round is one call of the loop."""
+    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return how many were made.
+
+    Args:
+        start: the active set of the first round.
+        wake: the direction over which vertices activate neighbours; None: none are activated.
+        max_steps: the most rounds.
+        until: the condition that ends the loop, read after each call of the compiled loop, or after each round if
+            a function adds to a scalar.
+        most: limit of the work of a round; above it the loop ends as ``crowded``.
+        swap: positions of pairs of arguments that are exchanged between rounds.
+        after: the result of an earlier call, whose rounds count towards ``max_steps``; nothing runs unless it ended as
+            ``crowded``.
+    """
     if after is not None:
         max_steps = max(0, max_steps - after.steps) if after.crowded else 0
     walk, g, h = walk_over(graph, over, swapped=over != "out")
@@ -190,7 +207,7 @@ def converge(
 
 
 def exchanged(values: tuple[Any, ...], swap: Swap) -> tuple[Any, ...]:
-    """Return the values with the pairs in ``swap`` swapped."""
+    """Return ``values`` with the entries at each pair of positions in ``swap`` exchanged."""
     other = {a: b for pair in swap for a, b in (pair, pair[::-1])}
     return tuple(values[other.get(i, i)] for i in range(len(values)))
 
@@ -199,7 +216,11 @@ def _shared_round(
     graph: Graph, call: Call, given: tuple[Any, ...], values: tuple[Any, ...], target: tuple[np.ndarray, np.uint32],
     queue: np.ndarray,
 ) -> tuple[Listed, int]:  # fmt: skip
-    """Compute a round by several threads; return who is active next, in ``queue``, and the work of the round."""
+    """Compute a round by several threads; return the active set of the next one, which lies in ``queue``, and the work.
+
+    ``given``: the module, the walk, the direction, views, wakers, the active set, the limit of the work, and the
+    tables; ``values``: the arguments of the functions; ``target``: stamps by vertex, and the stamp of the round.
+    """
     module, walk, over, views, wakers, vertices, most, tables = given
     ranges = cut(graph, walk, over, module, views, vertices, each=1 if call.reduce in AT_ONCE else threads.EACH)
     ranges, own = tables_of_parts(graph, call, tables, ranges)

@@ -39,7 +39,10 @@ MOST = WORDS - 64  #: keys in the scratch array before others are copied
 
 @inner
 def reduce_keys(u, keys, count, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` to the first ``count`` of ``keys``, which weigh 1."""
+    """Return ``total`` reduced with the edges of ``u`` to the first ``count`` of ``keys``, which weigh 1.
+
+    Tombstones are left out, as is the loop of ``u`` with ``without_loop``.
+    """
     for i in range(count):
         v = keys[np.uint64(i)]
         if v < TOMBSTONE and not (without_loop and v == u):
@@ -49,7 +52,10 @@ def reduce_keys(u, keys, count, without_loop, total, *args):
 
 @inner
 def reduce_copied(g, u, without_loop, total, *args):
-    """Do as :func:`reduce_row`, in one loop over a copy of the spans, so that no ends of spans must be predicted."""
+    """Return ``total`` reduced with the edges of ``u`` in the view ``g``, in one loop over a copy of its row.
+
+    No ends of spans must be predicted then. With ``without_loop`` the loop of ``u`` is left out.
+    """
     keys, count = scratch(), 0
     for k in range(buckets(g, u)):
         c = first(g, u, k)
@@ -63,9 +69,10 @@ def reduce_copied(g, u, without_loop, total, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return whether to prefetch what a pull reads: arrays are large, and in a sample of rows a third is far apart.
+    """Return whether to prefetch what a pull over ``g`` reads.
 
-    ``in_order``: whether the pull is for all vertices, or most of a range.
+    It does so if arrays are large, and in a sample of rows at least a third of the neighbours are far apart.
+    ``in_order``: whether the pull is for all vertices, or most of a range; ``args``: the arguments of the functions.
     """
     apart, step = 0, max(1, num_vertices // SAMPLES)
     if looks_ahead and in_order and far(g, *args):
@@ -81,7 +88,11 @@ def asks_ahead(g, num_vertices, in_order, *args):
 
 @inner
 def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` in some slots; ends early if no edge can change it."""
+    """Return ``total`` reduced with the edges of ``u`` in slots ``start`` to ``stop`` (exclusive) of the view ``g``.
+
+    It ends early if no edge can change the total. ``asks``: whether to prefetch; ``without_loop``: leave out the loop
+    of ``u``.
+    """
     for slot in range(start, stop):
         if asks:
             ask(later(g, slot), *args)
@@ -96,7 +107,10 @@ def reduce_span(g, u, start, stop, asks, without_loop, total, *args):
 
 @inner
 def reduce_row(g, u, asks, without_loop, total, *args):
-    """Return the reduction of ``total`` and the edges of ``u`` in one view; ends early if no edge can change it."""
+    """Return ``total`` reduced with the edges of ``u`` in the view ``g``; ends early if no edge can change it.
+
+    ``asks``: whether to prefetch; ``without_loop``: leave out the loop of ``u``, which another view has counted.
+    """
     if copies:
         return reduce_copied(g, u, without_loop, total, *args)
     for k in range(buckets(g, u)):
@@ -115,7 +129,11 @@ def reduce_row(g, u, asks, without_loop, total, *args):
 
 @inner
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
-    """Return the reduction over the edges of ``u``; an id that is not below ``num_vertices`` has none."""
+    """Return the reduction over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
+
+    An id that is not below ``num_vertices`` has no edges. ``asks``: whether to prefetch; ``values`` and ``counts`` are
+    unused.
+    """
     total = cast(identity)
     if u < num_vertices:
         total = reduce_row(g, u, asks, False, total, *args)

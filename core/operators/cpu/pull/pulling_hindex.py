@@ -16,7 +16,10 @@ ONE = np.uint64(1)
 
 @inner
 def count_row(g, u, without_loop, most, counts, *args):
-    """Count the positive values of the edges of ``u`` in one view, those above ``most`` as ``most``."""
+    """Count the positive values of the edges of ``u`` in the view ``g``: each adds 1 to ``counts[min(value, most)]``.
+
+    With ``without_loop`` the loop of ``u`` is left out.
+    """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -27,13 +30,17 @@ def count_row(g, u, without_loop, most, counts, *args):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: values are counted one by one."""
+    """Return False: nothing is prefetched, since values are counted one by one. Parameters are unused."""
     return False
 
 
 @inner
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
-    """Return the h-index over the edges of ``u``; of no edges 0."""
+    """Return the h-index over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
+
+    Without edges, or for an id that is not below ``num_vertices``, it is 0. ``counts`` is scratch: its first entries,
+    one more than ``u`` has edges, are overwritten. ``asks`` and ``values`` are unused.
+    """
     if u >= num_vertices:
         return cast(0)
     most = np.uint64(degree(g, u))

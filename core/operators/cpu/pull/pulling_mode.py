@@ -23,13 +23,16 @@ ONE, TWO, THREE, FOUR = (np.uint64(one) for one in (1, 2, 3, 4))
 
 @inner
 def place_of(value, shift, mask):
-    """Return the place of ``value`` in the table of a round."""
+    """Return the place of ``value`` in a table of ``mask + 1`` entries: the bits of its hash from bit ``shift`` on."""
     return (np.float64(np.float64(value) + 0.0).view(np.uint64) * FACTOR >> shift) & mask
 
 
 @inner
 def list_row(g, u, without_loop, values, listed, *args):
-    """Append the values of the edges of ``u`` in one view to the list, which ends at ``listed``; return its end."""
+    """Write the values of the edges of ``u`` in the view ``g`` to ``values`` from index ``listed`` on; return the end.
+
+    NaNs are left out, as is the loop of ``u`` with ``without_loop``.
+    """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -42,7 +45,18 @@ def list_row(g, u, without_loop, values, listed, *args):
 
 @inner
 def count_in_table(values, counts, begin, listed, shift, best, most):
-    """Count the values that own their place in the table; return the end of the list of others, and the best value."""
+    """Count the values of ``values[begin:listed]`` that own their place in the table of a round.
+
+    The table is the beginning of ``values`` and ``counts``, which is overwritten. Values that do not own their place
+    are moved to ``values[begin:left]``.
+
+    Args:
+        shift: the bit of the hash at which places begin; each round has another one.
+        best, most: the most frequent value so far, and how often it occurs.
+
+    Returns:
+        ``left``, and ``best`` and ``most`` brought up to date.
+    """
     mask = ONE
     while mask < listed - begin:
         mask = mask << ONE
@@ -66,13 +80,13 @@ def count_in_table(values, counts, begin, listed, shift, best, most):
 
 @inner
 def ordered(a, b):
-    """Return two values, the smaller one first."""
+    """Return ``a`` and ``b``, the smaller one first."""
     return (a if a < b else b), (b if a < b else a)
 
 
 @inner
 def mode_of_four(values, begin, count, best):
-    """Return the mode of at most four values, or ``best``, the neutral value, if there are none."""
+    """Return the mode of ``values[begin : begin + count]``, at most four values; of none ``best``, the neutral one."""
     a, b = values[begin] if count > 0 else best, values[begin + ONE] if count > 1 else best
     c, d = values[begin + TWO] if count > 2 else best, values[begin + THREE] if count > 3 else best
     a, b = ordered(a, b)
@@ -87,7 +101,10 @@ def mode_of_four(values, begin, count, best):
 
 @inner
 def majority_of(values, begin, listed, other):
-    """Return the value at two of three sampled places of the list, which more than half may have; else ``other``."""
+    """Return the value that more than half of ``values[begin:listed]`` have, or ``other``.
+
+    Only one value is tried, chosen from three sampled places, so that a majority may be missed.
+    """
     head, middle, last = values[begin], values[begin + (listed - begin >> ONE)], values[listed - ONE]
     candidate, times = middle if middle == last else head, np.uint64(0)
     for i in range(begin, listed):
@@ -97,7 +114,12 @@ def majority_of(values, begin, listed, other):
 
 @inner
 def mode_of(values, counts, begin, listed, best, most):
-    """Return the mode of the values in ``values[begin:listed]``."""
+    """Return the mode of ``values[begin:listed]``, or ``best`` if that is empty.
+
+    ``best`` is the neutral value, and ``most`` is 0. ``counts``, the entries of ``values`` before ``begin`` and the
+    list itself are overwritten: each round counts some of the values in a table, and moves the others to the front of
+    the list.
+    """
     if listed - begin <= FOUR:
         return mode_of_four(values, begin, np.int64(listed - begin), best)
     if listed - begin > FEW:
@@ -119,13 +141,18 @@ def mode_of(values, counts, begin, listed, best, most):
 
 @inner
 def asks_ahead(g, num_vertices, in_order, *args):
-    """Return False: values are listed first, and then counted."""
+    """Return False: nothing is prefetched, since values are listed before they are counted. Parameters are unused."""
     return False
 
 
 @inner
 def reduce_vertex(g, h, num_vertices, u, asks, values, counts, *args):
-    """Return the mode over the edges of ``u``; of no edges the neutral value."""
+    """Return the mode over the edges of ``u`` in the view ``g``, and in ``h`` if both directions are walked.
+
+    Without edges, or for an id that is not below ``num_vertices``, it is the neutral value. ``values`` and ``counts``
+    are scratch and overwritten: the table of a round, and in the second half of ``values`` the list. ``asks`` is
+    unused.
+    """
     if u >= num_vertices:
         return cast(identity)
     begin = np.uint64(len(values)) >> ONE

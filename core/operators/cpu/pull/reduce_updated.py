@@ -24,7 +24,11 @@ from suricate.operators.cpu.bindings import (
 
 @kernel
 def neighbor_reduce(g, num_vertices, out, *args):
-    """Write to ``out[u]`` the reduction over the inserted edges of each vertex ``u``."""
+    """Write to ``out[u]`` the reduction over the inserted edges of each vertex ``u``; the neutral value without any.
+
+    ``g`` is the data of a view with an iterator over updated edges; a segment whose owner is not below ``num_vertices``
+    is free.
+    """
     out[:] = cast(identity)
     for i in range(updated_count(g)):
         c = updated_segment(g, i)

@@ -14,13 +14,31 @@ from suricate.operators.cpu.push.pushing import push_list, second_phase_of
 
 @kernel
 def push(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
-    """First phase: offer along the edges of ``count`` vertices; return the length of the queue."""
+    """Offer along the edges of the first ``count`` vertices of ``frontier``, as the first phase of a step.
+
+    Values in ``out`` change in place; each vertex whose value changed is stamped ``step`` and appended to ``queue``
+    once.
+
+    Args:
+        g, h, num_vertices: the data of two views (``h`` only counts over both directions), and the number of vertices.
+        frontier, everything, count: ids; all vertices below ``count`` if ``everything``.
+        out: the array of values. stamp: by vertex: the step that queued it last.
+        queued: the length of the queue before.
+
+    Returns:
+        The length of the queue.
+    """
     return push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args)
 
 
 @kernel
 def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp, step, queue, queued, *args):
-    """First phase: offer along the given arcs, those of the wanted status; return the length of the queue."""
+    """Offer along the first ``size`` arcs ``src[i] -> dst[i]``, the first phase of a step; return the queue's length.
+
+    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty. ``weights`` are those of the arcs.
+    Values in ``out`` change in place; each vertex whose value changed is stamped ``step`` and appended to ``queue``,
+    which held ``queued`` vertices before.
+    """
     for i in range(size):
         u, v = src[i], dst[i]
         if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
@@ -32,5 +50,8 @@ def push_arcs(num_vertices, src, dst, weights, status, wanted, size, out, stamp,
 
 @kernel
 def second_phase(queue, queued, number, *args):
-    """Keep the vertices of the queue for which ``then`` returns true in step ``number``; return how many there are."""
+    """Keep the vertices of ``queue[:queued]`` for which ``then`` is true in step ``number``; return their number.
+
+    They are moved to the front of ``queue``, in their order.
+    """
     return second_phase_of(queue, queued, number, *args)

@@ -23,9 +23,10 @@ from suricate.operators.cpu.bindings import (
 
 @kernel
 def advance(g, num_vertices, out, stamp, step, changed, *args):
-    """Push along the inserted edges; write changed vertices to ``changed``, and return how many there are.
+    """Push along the edges inserted since the mark; list vertices whose value changed, and return their number.
 
-    ``stamp`` and ``step`` are those of ``advance.py``.
+    ``g`` is the data of a view. Values in ``out`` change in place. Changed vertices are written to ``changed``, each
+    once: they get the stamp ``step`` in ``stamp``.
     """
     queued = 0
     for i in range(updated_count(g)):

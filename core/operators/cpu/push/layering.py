@@ -9,9 +9,10 @@ from suricate.cpu.jit import inner
 
 @inner
 def append_layer(layers, ends, number, frontier, everything, count):
-    """Append ``count`` vertices as layer ``number``; return whether they fit.
+    """Append the first ``count`` vertices of ``frontier`` as layer ``number``; return whether they fit.
 
-    ``layers`` is ``uint32[capacity]``, empty if layers are not kept; layer ``i`` begins at ``ends[i]``.
+    ``layers`` is ``uint32[capacity]``, and layer ``i`` is ``layers[ends[i] : ends[i + 1]]``; if ``ends`` is empty, no
+    layers are kept. With ``everything`` the vertices are those below ``count``.
     """
     if len(ends) == 0:
         return True

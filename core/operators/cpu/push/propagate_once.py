@@ -21,14 +21,14 @@ PULLED = 14  #: a larger one is pulled if its edges are more than this part of a
 
 @kernel
 def propagate(views, reverse, equal, vertices, target, number, max_steps, share, queue, buffer, kept, *args):
-    """Push or pull until no vertex joins the frontier; arguments and results are those of ``propagate.py``.
+    """Push or pull until no vertex joins the frontier; other parameters and results are those of ``propagate.py``.
 
     Vertices that join in step ``i`` get the stamp ``step + i + 1``. Unless ``share`` is ``MANY``, the loop ends before
     a step for several threads: one whose frontier is a large part of all vertices, or has more than ``share`` edges.
 
     Args:
-        reverse: the views of the reverse direction.
-        equal: whether all offers to a vertex in one step are equal.
+        reverse: the data of both views of the reverse direction, over which steps pull.
+        equal: whether all offers to a vertex in one step are equal, so that the first one will do.
     """
     g, h, num_vertices = views
     back, also_back = reverse

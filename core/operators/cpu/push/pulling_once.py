@@ -13,7 +13,11 @@ from suricate.operators.cpu.bindings import both, edge, neighbors, store, then, 
 
 @inner
 def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
-    """Apply the offers of the neighbours of ``v`` whose stamp is ``joined``; return whether ``out[v]`` changed."""
+    """Apply the offers of neighbours with the stamp ``joined`` to ``out[v]``, in place; return whether it changed.
+
+    ``g`` is the view that has the neighbours. With ``equal`` the first offer that changes the value ends the loop; with
+    ``without_loop`` the loop of ``v`` is left out.
+    """
     altered = False
     for u, slot in neighbors(g, v):
         if stamp[u] != joined or (without_loop and u == v):
@@ -27,10 +31,11 @@ def pull_row(g, v, without_loop, joined, equal, out, stamp, *args):
 
 @inner
 def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, at, *args):
-    """Pull over ``back`` for the vertices ``begin`` to ``end`` that the search has not reached: stamps below ``step``.
+    """Pull over ``back`` for the vertices ``begin`` to ``end`` (exclusive) that the search has not reached.
 
-    Those that it reaches now, in step ``number``, are written to ``queue[at:]``; returns the index behind the last
-    one.
+    Their stamps are below ``step``. Offers come from vertices that joined in the step before: stamps ``step + number``.
+    Vertices whose value in ``out`` changes are written to ``queue[at:]``; returns the index behind the last one. Stamps
+    are only read.
     """
     for v in range(begin, end):
         if stamp[v] >= step:
@@ -46,9 +51,10 @@ def pull_range(back, also_back, begin, end, out, stamp, step, number, equal, que
 
 @inner
 def let_join_range(begin, end, stamp, joined, refused, number, queue, *args):
-    """Call ``then`` for the vertices ``queue[begin:end]``; stamp them ``joined`` where it is true, else ``refused``.
+    """Call ``then`` for the vertices ``queue[begin:end]`` in step ``number``; those for which it is true join.
 
-    Moves those that joined to the front of the range; returns the index behind the last of them.
+    They get the stamp ``joined`` and are moved to the front of the range; the others get ``refused``. Returns the index
+    behind the last vertex that joined.
     """
     at = begin
     for i in range(begin, end):

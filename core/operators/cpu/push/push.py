@@ -77,7 +77,15 @@ def _advance_updated(push: Push) -> Frontier:
 def propagate(
     graph: Graph, call: Call, start: Start, out: Any, over: str, max_steps: int, layers: bool, once: str
 ) -> Propagated:
-    """Push until nothing changes."""
+    """Push from ``start`` until nothing changes, or for ``max_steps`` steps; return the counts of steps and pushes.
+
+    Parameters are those of ``suricate.operators.propagate``; values in ``out`` change in place. ``layers``: keep the
+    frontier of each step; ``once``: ``""``, ``"final"`` (a value is final after the step that changes it) or
+    ``"equal"`` (as are all offers to a vertex in a step).
+
+    Raises:
+        CapacityError: with ``layers``, if a vertex joined several times.
+    """
     push = _push_of(graph, call, out, over)
     vertices = union_of(graph, start, push.stamps, push.buffer)
     if max_steps == 0 or not start.at_most:
@@ -107,7 +115,10 @@ def _no_layers(graph: Graph) -> Layers:
 
 
 def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Layers | None) -> Listed:
-    """Make the first step of a propagation from arcs and ``vertices``; return what it goes on from."""
+    """Make step 1 of a propagation from the arcs of ``start`` and ``vertices``; return the vertices that joined.
+
+    They get the stamp ``step`` and lie in ``push.queue``; ``vertices`` become layer 0 of ``kept``.
+    """
     if kept is not None:
         kept.vertices[: vertices.size] = _ids(vertices)
         kept.offsets[1] = vertices.size
@@ -115,7 +126,7 @@ def _from_arcs(push: Push, start: Start, vertices: Listed, step: int, kept: Laye
 
 
 def _ids(vertices: Listed) -> np.ndarray:
-    """Return the vertices in an array of their own."""
+    """Return the ids of ``vertices`` in a new array."""
     if vertices.everything:
         return np.arange(vertices.size, dtype=np.uint32)
     return vertices.ids[: vertices.size].copy()
@@ -124,7 +135,18 @@ def _ids(vertices: Listed) -> np.ndarray:
 def _loop(
     push: Push, vertices: Listed, first: int, number: int, max_steps: int, kept: Layers | None, once: str
 ) -> tuple[int, int, int]:
-    """Run the loop of a propagation; return the number of the last step, of vertices that pushed, of those left."""
+    """Run the steps of a propagation from ``vertices`` on; large steps run on several threads.
+
+    Args:
+        first: step ``i`` stamps with ``first + i``, or one more.
+        number: the number of steps made before.
+        kept: the layers to append to; None: layers are not kept.
+        once: as for :func:`propagate`.
+
+    Returns:
+        The number of the last step, the number of vertices that pushed, and the size of the frontier left (-1 if the
+        layers were too short).
+    """
     layers = NO_LAYERS if kept is None else (kept.vertices, kept.offsets)
     # the loops write to the queue first: what they start from must not be there
     queue, buffer = (push.buffer, push.queue) if vertices.ids is push.queue else (push.queue, push.buffer)
@@ -150,7 +172,10 @@ def _loop(
 
 
 def _loop_of(push: Push, once: str) -> Callable[..., tuple[int, int, int]]:
-    """Return the loop that serves a propagation, but for its views and arguments."""
+    """Return the compiled loop of a propagation, to be called without the views and the arguments of functions.
+
+    It is that of ``propagate_once.py`` if a value is final after one step (``once``) and the graph has in-edges.
+    """
     graph, call = push.graph, push.call
     walk, g, h = walk_over(graph, push.over)
     first: tuple[Any, ...] = ((g, h, graph.num_vertices),)

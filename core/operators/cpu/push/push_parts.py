@@ -20,7 +20,11 @@ from suricate.operators.cpu.push.stamping import stamp_row
 
 @kernel
 def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step, *args):
-    """Offer along the edges of ``frontier[begin:end]``."""
+    """Offer along the edges of ``frontier[begin:end]``, or of the vertices ``begin`` to ``end`` if ``everything``.
+
+    ``g`` and ``h`` are the data of two views. Values in ``out`` change in place; vertices that change get the stamp
+    ``step``.
+    """
     for i in range(begin, end):
         u = np.uint32(i) if everything else frontier[i]
         if u < num_vertices:
@@ -31,7 +35,11 @@ def push(g, h, num_vertices, frontier, everything, begin, end, out, stamp, step,
 
 @kernel
 def push_arcs(num_vertices, src, dst, weights, status, wanted, begin, end, out, stamp, step, *args):
-    """Offer along the given arcs ``begin`` to ``end``, those of the wanted status."""
+    """Offer along the arcs ``src[i] -> dst[i]`` of weight ``weights[i]`` for ``begin <= i < end``.
+
+    Arcs with ``status[i] != wanted`` do not count, unless ``status`` is empty. Values in ``out`` change in place;
+    vertices that change get the stamp ``step``.
+    """
     for i in range(begin, end):
         u, v = src[i], dst[i]
         if u >= num_vertices or v >= num_vertices or (len(status) and status[i] != wanted):
@@ -70,17 +78,26 @@ def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *a
 
 @kernel
 def let_join(begin, end, stamp, step, refused, number, queue, *args):
-    """Stamp ``queue[begin:end]`` with ``step``; keep those that join step ``number``; return the index behind them."""
+    """Call ``then`` for ``queue[begin:end]`` in step ``number``; stamp those that join ``step``, others ``refused``.
+
+    Those that join are moved to the front of the range; returns the index behind the last of them.
+    """
     return let_join_range(begin, end, stamp, step, refused, number, queue, *args)
 
 
 @kernel
 def work_of(g, h, num_vertices, frontier, everything, count, enough):
-    """Return the number of edges of ``count`` vertices, or more than ``enough`` of them."""
+    """Return the number of edges of the first ``count`` vertices of ``frontier``; counting stops above ``enough``.
+
+    ``g`` and ``h`` are the data of two views; with ``everything`` the vertices are those below ``count``.
+    """
     return edges_of(g, h, num_vertices, frontier, everything, count, enough)
 
 
 @kernel
 def work_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of the vertices from ``begin`` to ``end`` that were not altered yet."""
+    """Return the number of edges of the vertices from ``begin`` to ``end`` that a search has not reached.
+
+    Their stamps are below ``step``; ``g`` and ``h`` are the data of two views.
+    """
     return edges_of_rest(g, h, begin, end, stamp, step)

@@ -26,7 +26,10 @@ REVERSE = {"out": "in", "in": "out", "both": "both"}
 
 
 class Push(NamedTuple):
-    """What the loops of one push work on."""
+    """The data of one push: graph, functions, direction ``over``, values ``out``, the functions' arguments ``values``.
+
+    ``queue`` and ``buffer`` are ``uint32[num_vertices]``: the vertices that change, and scratch for the frontier.
+    """
 
     graph: Graph
     call: Call
@@ -52,7 +55,10 @@ def shared_from(graph: Graph, out: np.ndarray) -> int:
 
 
 class SharedSteps:
-    """Runs steps of one push; see ``push_parts.py``."""
+    """The steps of one push that several threads make together: each thread takes a range of the frontier.
+
+    All threads write to the same values and stamps (``push_parts.py``), values by compare-and-swap.
+    """
 
     def __init__(self, push: Push) -> None:
         self._push = push
@@ -62,21 +68,21 @@ class SharedSteps:
         self._pulling, self._enough = False, -1  # of a search: whether it pulls, and the edges from which it does
 
     def is_large(self, arcs: tuple[ArcList, ...], vertices: Listed, least: int) -> bool:
-        """Return whether a step has more than ``least`` edges; counting stops there."""
+        """Return whether a step from ``arcs`` and ``vertices`` has more than ``least`` edges; counting stops there."""
         given = sum(some.size for some in arcs)
         if given <= least and (vertices.everything or vertices.size * DEGREE >= threads.GRAIN):
             given += self._module.work_of(*self._views, *vertices, least)
         return given > least
 
     def push(self, vertices: Listed, step: int) -> None:
-        """Offer along the edges of ``vertices``; vertices that change get the stamp ``step``."""
+        """Offer along the edges of ``vertices``; vertices whose value changes get the stamp ``step``."""
         push = self._push
         ranges = cut(push.graph, self._walk, push.over, self._module, self._views, vertices)
         given = (*self._views, vertices.ids, vertices.everything)
         self._run(self._module.push, [(*given, *part, push.out, push.stamps.array, step) for part in ranges])
 
     def push_arcs(self, arcs: ArcList, step: int) -> None:
-        """Offer along arcs; vertices that change get the stamp ``step``."""
+        """Offer along ``arcs``; vertices whose value changes get the stamp ``step``."""
         push, (*given, size) = self._push, arcs_of(arcs)
         target = push.out, push.stamps.array, step
         ranges = threads.ranges(size, threads.parts(size))
@@ -97,7 +103,13 @@ class SharedSteps:
         return threads.compacted(queue, ranges, self._run(self._module.gather, [(*part, *given) for part in ranges]))
 
     def search(self, vertices: Listed, first: int, number: int, *, equal: bool, queue: np.ndarray) -> int:
-        """Make a step of a search from ``vertices``, by push or pull; return how many vertices it queued."""
+        """Make step ``number`` of a search from ``vertices``, by push or pull; return how many vertices joined.
+
+        Args:
+            first: vertices that join in step ``i`` get the stamp ``first + i + 1``; others that changed, ``first``.
+            equal: whether all offers to a vertex in one step are equal.
+            queue: ``uint32[num_vertices]``; the vertices that joined are written to its beginning.
+        """
         if self._pulls(vertices, first, equal=equal):
             return self._pull(first, number, equal=equal, queue=queue)
         self.push(vertices, first + number + 1)

@@ -20,7 +20,12 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of ``u`` in one view; return the length of the queue of altered vertices."""
+    """Offer along the edges of ``u`` in the view ``g``; return the length of the queue.
+
+    Values in ``out`` change in place. Vertices whose value changes get the stamp ``step`` and are appended to
+    ``queue``, unless they had it; ``queued`` is the length of the queue before. With ``without_loop`` the loop of ``u``
+    is left out.
+    """
     for v, slot in neighbors(g, u):
         if without_loop and v == u:
             continue
@@ -31,7 +36,15 @@ def push_row(g, u, without_loop, out, stamp, step, queue, queued, *args):
 
 @inner
 def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step, queue, queued, *args):
-    """Offer along the edges of ``count`` vertices; return the length of the queue of altered vertices."""
+    """Offer along the edges of the first ``count`` vertices of ``frontier``; return the length of the queue.
+
+    Args:
+        g, h, num_vertices: the data of two views, and the number of vertices; other ids are ignored.
+        frontier, everything, count: the ids; all vertices below ``count`` if ``everything``.
+        out: values, changed in place.
+        stamp, step: vertices whose value changes get the stamp ``step``.
+        queue, queued: those that did not have it are appended to ``queue``; its length before.
+    """
     for i in range(count):
         if not everything and i + AHEAD < count and frontier[i + AHEAD] < num_vertices:
             ahead(g, frontier[i + AHEAD])
@@ -45,7 +58,10 @@ def push_list(g, h, num_vertices, frontier, everything, count, out, stamp, step,
 
 @inner
 def second_phase_of(queue, queued, number, *args):
-    """Keep the vertices of the queue for which ``then`` returns True in step ``number``; return how many there are."""
+    """Keep the vertices of ``queue[:queued]`` for which ``then`` is true in step ``number``; return their number.
+
+    They are moved to the front of ``queue``, in their order.
+    """
     kept = 0
     for i in range(queued):
         v = queue[i]
