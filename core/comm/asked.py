@@ -26,7 +26,7 @@ class Asked:
 
     @cached_property
     def texts(self) -> Texts:
-        """What other ranks need for an error message."""
+        """Digest and shown text of each value by name: what other ranks need for an error message."""
         return {name: (self._digests[name], shown(value)) for name, value in self._values.items()}
 
 

@@ -45,7 +45,10 @@ class MPIComm(AskingComm):
         self._watch = Watch(MPI.COMM_WORLD.Dup())
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Exchange a message of fixed size, then the bytes that do not fit into it."""
+        """Return the values that all ranks passed, in order of rank.
+
+        This exchanges a message of fixed size, then the bytes that do not fit into it. ``name``: the collective's.
+        """
         if is_array(value) and not isinstance(value, np.ndarray):
             tell(BY_HOST)
             xp = module_of(value)

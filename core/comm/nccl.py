@@ -54,7 +54,10 @@ class NCCLComm(Comm):
         self._comm = nccl.NcclCommunicator(host.size, identity, host.rank)
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Exchange device arrays by NCCL, and everything else as the communication on the host does."""
+        """Return the values that all ranks passed, in order of rank: device arrays by NCCL, others by the host.
+
+        ``name``: the collective's.
+        """
         if not is_on_device(value):
             return self.host.gather(name, value)
         forms = self._forms(name, value)
@@ -70,7 +73,10 @@ class NCCLComm(Comm):
         return self._received(array, forms).view(array.dtype).reshape((rows, *array.shape[1:]))
 
     def joined_columns(self, columns: Sequence[Array], sizes: Sequence[int]) -> list[Array]:
-        """See :meth:`Comm.joined_columns`: in one NCCL group, without comparing lengths on the host."""
+        """Concatenate columns of all ranks, see :meth:`Comm.joined_columns`, in one NCCL group.
+
+        ``sizes``: the lengths by rank, which are not compared.
+        """
         if not is_on_device(columns[0]):
             return self.host.joined_columns(columns, sizes)
         ends = list(accumulate(sizes, initial=0))
@@ -103,7 +109,10 @@ class NCCLComm(Comm):
         return found
 
     def merged(self, array: Array, *, agreed: bool = False) -> Array:
-        """See :meth:`Comm.merged`: the maximum of each byte, as all but one rank have 0."""
+        """Return an array of which each byte is 0 on all ranks but one, see :meth:`Comm.merged`: the maximum of all.
+
+        An array on the device is changed in place. ``agreed``: all ranks are known to pass arrays of the same form.
+        """
         if not is_on_device(array):
             return self.host.merged(array)
         if not agreed:
@@ -181,7 +190,7 @@ class NCCLComm(Comm):
         return [received[ends[rank] : ends[rank + 1]] for rank in range(self.size)]
 
     def _received(self, array: Array, forms: list[tuple[tuple[int, ...], str]]) -> Array:
-        """Return the bytes of all ranks, one behind the other."""
+        """Return the bytes of all ranks, one behind the other; ``forms``: shape and dtype of the array of each rank."""
         ends = _ends(forms)
         received = module_of(array).empty(ends[-1], np.uint8)
         own = module_of(array).ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -202,7 +211,10 @@ class NCCLComm(Comm):
         self._nccl.groupEnd()
 
     def _queue(self, address: int, ends: Sequence[int], given: Array | None = None) -> None:
-        """As :meth:`_exchange`, within a group; ``given``: the bytes of this rank, which go to their place as well."""
+        """Queue, within an NCCL group, an exchange of bytes: those of rank r go to ``ends[r]`` behind ``address``.
+
+        ``given``: the bytes of this rank, which are copied there as well; None: they are there already.
+        """
         nccl, comm, stream, sizes = self._nccl, self._comm, self._stream, [high - low for low, high in pairwise(ends)]
         place = address + ends[self.rank]
         own = place if given is None else module_of(given).ascontiguousarray(given).data.ptr

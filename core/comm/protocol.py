@@ -241,7 +241,7 @@ class SelfComm(Comm):
         """Do nothing: there is no other rank."""
 
     def divide(self, graph: Any, options: Any, make: Callable[..., tuple[Store, ...]], hints: Any, count: int) -> Any:
-        """Return undivided stores and no partition: the only rank has all edges."""
+        """Return the undivided stores that ``make`` makes and no partition: the only rank has all edges."""
         return make(*hints), None
 
 
@@ -266,7 +266,7 @@ def _known(name: str) -> Any:
 
 
 def _error_of(rank: int, kind: str, text: str) -> Exception:
-    """Return an error like that of another rank."""
+    """Return an error like the one that ``rank`` raised: of the class named ``kind``, if known, with its ``text``."""
     found: Callable[[str], Exception] = _known(kind) or CommunicationError
     if kind == "FileFormatError":
         where, _, reason = text.partition(": ")

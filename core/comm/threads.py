@@ -54,7 +54,10 @@ class Meeting:
             self.changed.notify_all()
 
     def gather(self, rank: int, name: str, site: str, value: Any, asked: Asked | None = None) -> list[Any]:
-        """Return what all ranks passed; see ``Comm.gather``."""
+        """Return what all ranks passed in order of rank, see ``Comm.gather``; waits for them.
+
+        ``name`` and ``site`` (the collective and where it is called) and ``asked`` must be the same on all ranks.
+        """
         with self.changed:
             self._wait_for(lambda: self.values is None, name, site)  # the last collective is over
             self.deposited[rank] = name, site, value, asked

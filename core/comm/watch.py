@@ -50,7 +50,7 @@ class Watch:
             threading.Thread(target=self._beat, daemon=True, name="suricate: busy").start()
 
     def come(self, name: str, site: str) -> None:
-        """Note that this process has reached a collective."""
+        """Note that this process has reached the collective ``name``, called at ``site``."""
         self._number += 1
         self._place = f"{name} at {site}"
 

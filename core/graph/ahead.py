@@ -74,7 +74,10 @@ class Kind:
         return self.graph_type(VERTICES, device=self.device, **arguments)
 
     def edges(self, xp: Any, size: int = EDGES) -> list[Array]:
-        """Return random edges without self-loops, a third of them of one vertex, with weights if the graph has any."""
+        """Return ``src``, ``dst`` (``uint32[size]``) and, if the graph is weighted, weights of 1, as arrays of ``xp``.
+
+        The edges are random, without self-loops; a third of them leave vertex 0.
+        """
         src, shift = np.random.default_rng(1).integers((0, 1), VERTICES, (size, 2)).T
         src[: size // 3] = 0
         dtype = self.options.weight_dtype
@@ -92,7 +95,10 @@ class Kind:
 
 
 def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]:
-    """Rehearse batches and queries of a graph, with arrays of the host and of the device, step by step."""
+    """Rehearse batches and queries of a graph of this kind, with arrays of the host and of the device.
+
+    ``size`` and ``first``: edges of the large and of the small batches. Each ``yield`` ends a step.
+    """
     graph, xp = kind.graph(), kind.device.xp
     for module in {np, xp}:
         src, dst, *weight = kind.edges(module, size)
@@ -121,7 +127,10 @@ def updates(kind: Kind, size: int = EDGES, first: int = FIRST) -> Iterator[None]
 
 
 def vertices(kind: Kind) -> Iterator[None]:
-    """Rehearse vertices that go, come and come back, step by step: on CUDA some thirty small kernels of CuPy's."""
+    """Rehearse vertices that are deleted, added and revived; each ``yield`` ends a step.
+
+    On CUDA this compiles some thirty small kernels of CuPy's.
+    """
     graph, xp = kind.graph(), kind.device.xp
     for dtype in FILLED:
         xp.full(1, 1, dtype)
@@ -138,7 +147,10 @@ def vertices(kind: Kind) -> Iterator[None]:
 
 
 def tracking(kind: Kind, algorithm: type[Algorithm], params: dict[str, Any], size: int = EDGES) -> Iterator[None]:
-    """Rehearse an algorithm that follows a graph through changes of all sorts, step by step."""
+    """Rehearse an algorithm, with ``params``, that follows a graph of ``size`` edges through changes of all sorts.
+
+    Each ``yield`` ends a step.
+    """
     graph = kind.graph()
     src, dst, *weight = kind.edges(kind.device.xp, size)
     tracker = graph.track(algorithm, **params)
@@ -314,7 +326,10 @@ def rehearse_updates(graph: Graph) -> None:
 
 
 def rehearse_tracking(graph: Graph, algorithm: type[Algorithm], params: dict[str, Any]) -> None:
-    """Start to compile, in the background, what updates of a tracker need; returns at once."""
+    """Start to compile, in the background, what updates of a tracker of ``algorithm`` with ``params`` need.
+
+    It returns at once.
+    """
     if not compiler.is_ahead():
         return
     kind = Kind(type(graph), graph.options, graph.device)
@@ -360,7 +375,12 @@ def _note(name: str, kind: str) -> str:
 
 @functools.cache
 def _state_of_sources(kind: str) -> str:
-    """Return a digest of the names, sizes and times of all sources of the package and its plugins, and of versions."""
+    """Return a digest of all that compiled code depends on: of the sources, the tools and the environment.
+
+    It covers path, size and time of each ``.py``, ``.cu`` and ``.cuh`` file of suricate and of the algorithms and
+    backends that come with it, not of installed plugins; the version of NumPy; and for ``kind`` ``"cuda"`` NVRTC's
+    version and target options, for ``"cpu"`` the versions of Python and Numba and Numba's environment variables.
+    """
     if kind == "cuda":
         tools: tuple[Any, ...] = compiler.nvrtc_version(), compiler.target_options()
     else:

@@ -383,7 +383,7 @@ def _require_kind(kind: str) -> None:
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
-    """Return the half of a batch that a kind of change is in, and the status of its entries."""
+    """Return the half of a batch, ``removed`` or ``added``, with the changes of ``kind``, and their status."""
     return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
@@ -395,7 +395,10 @@ def _listed(edges: EdgeList) -> tuple[ArcList, int]:
 
 @cache
 def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
-    """Return an empty list, cached: algorithms ask for kinds of change that most batches do not have."""
+    """Return an empty list of arcs with weights of ``dtype`` (None: without), as for changes of a kind.
+
+    It is cached: algorithms ask for kinds of change that most batches do not have.
+    """
     empty = device.xp.empty
     return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
 
@@ -403,7 +406,10 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
 def _restored(
     device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
 ) -> Delta:
-    """Return a pickled delta, on the same device; ``changed``: the vertices that were deleted, and revived."""
+    """Return a pickled delta on ``device``, the name of a kind of device; ``lists`` has its edges by kind.
+
+    ``num_vertices``: before and after. ``changed``: the vertices that were deleted, and revived.
+    """
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
     delta._lists = _moved(lists, place.xp.array)
@@ -422,7 +428,7 @@ def _made(change: Change | Callable[[], Change] | None) -> Change | None:
 
 
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
-    """Return edges, status and old weights with one entry per edge of the batch.
+    """Return the edges, status and old weights of a half of a batch, with one entry per edge.
 
     Both arcs of an undirected edge get the same status: the first half is read. A self-loop is one arc, given twice,
     and either copy may carry the status.

@@ -108,7 +108,11 @@ def per_vertex(graph: Graph, result: Any) -> dict[str, Array]:
 
 
 def entries(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> dict[str, Array]:
-    """Return :func:`per_vertex`; raises ``ParameterError`` if there is nothing."""
+    """Return the arrays with an entry per vertex in a result, see :func:`per_vertex`; ``kind``: the algorithm.
+
+    Raises:
+        ParameterError: there are none.
+    """
     found = per_vertex(graph, result)
     if not found:
         raise ParameterError(f"{kind.name} gives no value per vertex: read its result")
@@ -131,7 +135,7 @@ def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
 
 
 def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: Array) -> Any:
-    """Return a result with its entries at vertices only."""
+    """Return the result of algorithm ``kind`` with its entries at ``vertices`` only."""
     picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
     return of_fields(result, picked)
 
@@ -143,7 +147,7 @@ def of_one(result: Any) -> Any:
 
 
 def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
-    """Return a row per live vertex, ascending by id."""
+    """Return a frame of the result of algorithm ``kind`` with a row per live vertex, ascending by id."""
     columns, live = entries(graph, result, kind), graph.live_vertices
     to_numpy = partial(_on_host, graph)
     rows = {name: to_numpy(_picked(graph, part, live)) for name, part in columns.items()}
@@ -151,7 +155,10 @@ def full(graph: Graph, result: Any, kind: Algorithm | type[Algorithm]) -> Frame:
 
 
 def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by: str | None, largest: bool) -> Frame:
-    """Return the first live vertices, or the largest groups; see ``Tracker.top``."""
+    """Return a frame of the ``k`` first live vertices of a result, ranked by field ``by``, or of the largest groups.
+
+    See ``Tracker.top``.
+    """
     k, columns = integer("k", k, low=0), entries(graph, result, kind)
     flag("largest", largest)
     if by is not None and by not in columns:
@@ -169,7 +176,7 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
-    """Return columns with the names of the vertices in columns of vertices, behind each; None for no vertex."""
+    """Return the columns ``rows``, each column of vertices followed by one of their names; None for no vertex."""
     if graph.names is None:
         return rows
     columns = {}

@@ -103,7 +103,10 @@ def from_coo(
 
 
 def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
-    """Return a graph with vertices up to the largest id."""
+    """Return a graph of ``num_vertices`` vertices; if memory is too small for sparse ids, the error says so.
+
+    ``edges``: number of edges it will get.
+    """
     try:
         return cls(num_vertices, **options)
     except CapacityError as error:
@@ -233,7 +236,10 @@ def _are_positions(nodes: list[Any]) -> bool:
 
 
 def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[Any]:
-    """Return the attributes of the edges that are kept of the adjacency; of parallel edges those of the last."""
+    """Return an iterator over the attributes, a dict each, of the edges of a NetworkX graph that are ``kept``.
+
+    ``rows``: its adjacency, dicts by neighbour; ``kept``: a mask. Of parallel edges those of the last are taken.
+    """
     edges: Iterator[Any] = chain.from_iterable(row.values() for row in rows)
     if graph.is_multigraph():
         edges = (list(parallel.values())[-1] for parallel in edges)
@@ -243,7 +249,10 @@ def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[
 def _edge_columns(
     wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
 ) -> dict[str, Any]:
-    """Return columns of edges by name, the weights among them; dtypes that are given become those of the graph."""
+    """Return columns of edges by name: those ``wanted``, which ``values`` returns by name, and ``weights``.
+
+    If ``wanted`` has dtypes, they are put into ``options``, in place.
+    """
     if isinstance(wanted, str) or not isinstance(wanted, Sequence | Mapping):
         raise ParameterError(f"edge_columns must be a list of names, or a dict with their dtypes, got {shown(wanted)}")
     if isinstance(wanted, Mapping):
@@ -253,7 +262,7 @@ def _edge_columns(
 
 
 def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
-    """Return an attribute of all edges; raises ``ParameterError`` if some edge lacks it."""
+    """Return attribute ``name`` of all edges that are ``kept``; raises ``ParameterError`` if some edge lacks it."""
     try:
         return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
     except KeyError:

@@ -51,7 +51,7 @@ def set_names(graph: Graph, names: Names | None) -> None:
 def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
     """Return valid ids, on the host, of vertices given as ids, or by names that are texts.
 
-    Integers are always ids, even if names are integers.
+    Integers are always ids, even if names are integers. ``argument``: what messages call the values.
 
     Raises:
         UnknownNameError: the graph has no names, or no vertex of such a name.
@@ -65,7 +65,10 @@ def vertices_of(graph: Graph, values: Any, argument: str) -> np.ndarray:
 
 
 def named_vertices(graph: Graph, names: Any, argument: str) -> np.ndarray:
-    """Return the ids, on the host, of vertices with these names. Raises as :func:`vertices_of` does."""
+    """Return the ids, on the host, of vertices with these names; ``argument``: what messages call the names.
+
+    Raises as :func:`vertices_of` does.
+    """
     if graph.names is None:
         raise UnknownNameError(f"{argument} was given, but the graph has no names: set graph.names")
     ids = graph.names.find(names)

@@ -90,6 +90,8 @@ class GraphOptions:
     ) -> tuple[Store, ...]:
         """Return an empty store of out-edges, and a second one of in-edges if the graph keeps them.
 
+        The hints are expected degrees, an array of one per vertex, or None.
+
         Raises:
             DTypeError, VertexRangeError: ``num_vertices`` is not a valid number of vertices.
             DTypeError, ShapeError, ParameterError: invalid hints; another option that the backend refuses.

@@ -111,7 +111,10 @@ def save(graph: Graph, path: str | Path) -> None:
 
 
 def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
-    """Write a file with the edges of this process, then, on the first process, the one that names them."""
+    """Write a file with the edges of this process, then, on the first process, the one that names all these files.
+
+    ``arrays``: the arrays of the snapshot, of which those of edges are taken out.
+    """
     path = Path(os.path.realpath(path))
     generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)
     names = [f"{path.name}.{generation}{rank}" for rank in range(comm.size)]
@@ -131,7 +134,7 @@ def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) ->
 
 
 def _next_generation(path: Path) -> str:
-    """Return the letter that the parts of the snapshot at ``path`` do not have."""
+    """Return the letter for the names of new parts: the one that the parts of the snapshot at ``path`` do not have."""
     try:
         with np.load(path, allow_pickle=False) as archive:
             used = str(archive[PARTS][0])[len(path.name) + 1]
@@ -141,7 +144,10 @@ def _next_generation(path: Path) -> str:
 
 
 def _parts_beside(path: Path) -> set[str]:
-    """Return the names of files that are, or were, parts of snapshots at ``path``."""
+    """Return the names of files beside ``path`` that hold, or held, the edges of one process in a snapshot at ``path``.
+
+    Such a name is that of ``path``, a dot, a letter of :data:`GENERATIONS` and the number of the rank.
+    """
     ahead = len(path.name) + 1
     found = {name for name in os.listdir(path.parent) if name.startswith(f"{path.name}.")}
     return {name for name in found if name[ahead : ahead + 1] in (*GENERATIONS,) and name[ahead + 1 :].isdecimal()}
@@ -261,7 +267,10 @@ def _read(
 def _edges_of_parts(
     path: Path, names: list[str], arrays: dict[str, np.ndarray], header: Header
 ) -> tuple[dict[str, np.ndarray], Attributes]:
-    """Return the edges in parts of a snapshot, whose other arrays are given, and the columns of these edges."""
+    """Return the edges in the files ``names`` beside ``path``, and the columns of these edges.
+
+    ``arrays``: the arrays of the snapshot at ``path`` itself, of which the stamp is taken out.
+    """
     stamp, kinds = arrays.pop(STAMP), _attributes(path, arrays, EDGES, 0)
     path = Path(os.path.realpath(path))
     dtypes = {"src": "uint32", "dst": "uint32"} | ({"weight": header.weight_dtype} if header.weight_dtype else {})
@@ -289,7 +298,7 @@ def _edges_of_parts(
 
 
 def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> None:
-    """Raise ``FileFormatError`` unless the arrays fit together."""
+    """Raise ``FileFormatError`` unless the arrays of the snapshot at ``path`` fit together, and fit its header."""
     expected = {"src": "uint32", "dst": "uint32", "deleted": "uint32"}
     if header.weight_dtype is not None:
         expected["weight"] = header.weight_dtype
@@ -311,7 +320,7 @@ def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
 
 
 def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names | None:
-    """Return the names in a snapshot, None if there are none."""
+    """Return the names of vertices in a snapshot's arrays, None if there are none; ``path`` is for messages."""
     state = state_in(arrays, NAMES)
     if not state:
         return None
@@ -324,7 +333,10 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
 
 
 def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> Attributes:
-    """Return the columns of vertices, or edges, in a snapshot: values and the missing one."""
+    """Return the columns of ``size`` vertices or edges, whose arrays' names begin with ``prefix``, in a snapshot.
+
+    Each is a pair of the values and the missing value, by name.
+    """
     try:
         return columns_of_state(state_in(arrays, prefix), size)
     except DAMAGE as error:
@@ -332,7 +344,7 @@ def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: in
 
 
 def _check_backend(path: Path, header: Header, device: str | Device) -> None:
-    """Raise ``FileFormatError`` unless the backend of the header is installed and takes the options there."""
+    """Raise ``FileFormatError`` unless the backend of the header is installed and takes the options on ``device``."""
     try:
         backend, place = choose_backend(header.backend, device)
     except UnknownNameError as error:
@@ -416,7 +428,10 @@ def _build(
 
 
 def _hints(header: Header, src: np.ndarray, dst: np.ndarray, comm: Comm | None) -> dict[str, Any]:
-    """Return the degrees that the graph will have; nothing where most vertices have no edges."""
+    """Return degree hints for the graph that is loaded, as arguments; none where most vertices have no edges.
+
+    With ``comm`` the degrees are summed over all ranks.
+    """
     n = header.num_vertices
     if n > MAX_IDLE + 4 * (len(src) if comm is None else sum(comm.allgather(len(src)))):
         return {}

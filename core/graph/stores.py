@@ -31,7 +31,10 @@ class Stores:
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete, then insert valid edges, given on the stores' device. If a store fails, no store is changed."""
+        """Delete ``removed``, then insert ``added``, valid edges on the stores' device; return both changes, or None.
+
+        If a store fails, no store is changed.
+        """
         out, into, symmetric = self.out, self.into, self.symmetric
         if removed is not None and added is not None and guard is None and not out.device.is_cuda:
             batches = HostBatch(removed), HostBatch(added)
@@ -75,7 +78,7 @@ class Stores:
         return None if second is None else [first, second]
 
     def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
-        """Make a prepared change on the device, in all stores or, if a step raises, in none."""
+        """Call ``steps``, the result of :meth:`prepare`, which change all stores or, if one raises, none."""
         try:
             for step in steps:
                 step()
@@ -89,7 +92,10 @@ class Stores:
     def carry_out_on_host(
         self, steps: Steps, removed: HostBatch | None, added: HostBatch | None
     ) -> tuple[Change | None, Change | None]:
-        """Make a prepared change on the host, in all stores or none; return the outcomes, in NumPy arrays."""
+        """Call ``steps``, which :meth:`prepare` returned for these batches on the host, and return both changes.
+
+        All stores are changed or, if one raises, none. Outcomes are NumPy arrays.
+        """
         if added is not None and (self.into is not None or removed is not None):
             for store in self.all:
                 store.reserve(added.size)

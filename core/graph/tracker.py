@@ -454,7 +454,7 @@ def make_tracker(
 
 
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
-    """Update all instances after a change of the graph, whose version before the change was ``before``.
+    """Update all instances, ``every``, after a change of the graph, whose version before the change was ``before``.
 
     If an update raises, the other instances are still updated; then the first error is raised, with a note, unless the
     change deletes vertices: then reading the result raises. The error of an invalid batch on a graph with deferred

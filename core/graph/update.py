@@ -206,7 +206,7 @@ class Updater:
         return removed, added
 
     def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
-        """Have the stores apply checked edges on the host, where they want it, or a large batch; else return None."""
+        """Apply checked edges on the host if the stores take them there, or there are many; else return None."""
         batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
         if (steps := self._all.prepare(*batches)) is None:
             return self._applied_uploaded(removed, added)
@@ -214,7 +214,7 @@ class Updater:
         return self._change(gone, new, carry_out=partial(self._all.carry_out_on_host, steps, *batches))
 
     def _applied_uploaded(self, removed: EdgeList | None, added: EdgeList | None) -> Delta | None:
-        """Delete or insert many edges, checked on the host; copies by a launch that checks would take as much again."""
+        """Delete or insert many edges that were checked on the host; return None for few, or for both kinds."""
         only = removed if added is None else added
         if only is None or (removed is not None and added is not None) or fits_one_transfer(only):
             return None
@@ -225,7 +225,7 @@ class Updater:
         return self._change(edges, None) if added is None else self._change(None, edges)
 
     def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Any, *, valid: bool) -> Delta:
-        """Have the stores check and change edges on the device, in steps if one declines; not wait if ``valid``."""
+        """Have the stores check and apply batches on the device, in steps if one declines; no wait if ``valid``."""
         try:
             steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out

@@ -64,7 +64,10 @@ class Incident(NamedTuple):
 
 
 def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: bool) -> Incident:
-    """Return the arcs of distinct ``vertices`` (``uint32[k]``, on the device of the stores)."""
+    """Return the arcs of distinct ``vertices`` (``uint32[k]``, on the device of the stores).
+
+    ``out`` and ``into``: the stores of out-edges and of in-edges, the latter None if the graph has none.
+    """
     inside = member(out.device, out.num_vertices, vertices)
     away = _arcs_from(out, vertices)
     if not directed:
@@ -79,7 +82,7 @@ def incident_arcs(out: Store, into: Store | None, vertices: Array, *, directed: 
 
 
 def incident_edges(arcs: Incident, inside: Array, device: Device, *, directed: bool) -> EdgeList:
-    """Return the edges of :func:`incident_arcs`, undirected ones once; ``inside`` is the mask of the vertices."""
+    """Return the edges that ``arcs`` belong to, undirected ones once; ``inside`` is the mask of the vertices."""
     xp = device.xp
     if directed:
         return joined(xp, *arcs)

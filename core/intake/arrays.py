@@ -98,7 +98,7 @@ def as_array(values: Any, argument: str) -> Array:
 
 
 def _refuse_mixtures(values: list[Any] | tuple[Any, ...], argument: str) -> None:
-    """Refuse lists that NumPy would make into numbers all the same."""
+    """Raise ``DTypeError`` if a nested list ``values`` mixes bools with other values or has masked arrays in it."""
     kinds = set(map(type, values))
     if len(kinds) > 1 and (bool in kinds or np.bool_ in kinds):
         raise DTypeError(f"{argument} mixes bools with other values: pass numbers only")
@@ -144,7 +144,7 @@ def _a(value: Any) -> str:
 
 
 def _integers(items: list[int], argument: str) -> np.ndarray:
-    """Return ids of a list that NumPy makes floats or objects of: integers of many types, or huge ones."""
+    """Return the integers ``items``, of which NumPy makes floats or objects, as ``uint32`` ids."""
     for i, item in enumerate(items):
         if not 0 <= item < 1 << 32:
             raise VertexRangeError(f"{argument}[{i}] is {shown(item)}: vertex ids are below 2**32")
@@ -167,7 +167,7 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
 
 
 def range_message(argument: str, index: int | None, value: int, num_vertices: int) -> str:
-    """Return the text of a ``VertexRangeError``; ``index`` is None for a single id."""
+    """Return the text of a ``VertexRangeError`` about id ``value`` at ``index`` of ``argument``, or alone (None)."""
     where = f"{argument} is" if index is None else f"{argument}[{index}] is"
     if not num_vertices:
         return f"{where} {shown(value)}, but the graph has no vertices: add some with insert_vertices()"
@@ -176,7 +176,7 @@ def range_message(argument: str, index: int | None, value: int, num_vertices: in
 
 
 def loop_message(prefix: str, index: int, vertex: int) -> str:
-    """Return the text of a ``SelfLoopError``."""
+    """Return the text of a ``SelfLoopError``: entry ``index`` of ``{prefix}src`` and ``{prefix}dst`` is ``vertex``."""
     where = f"{prefix}src[{index}] and {prefix}dst[{index}]"
     return f"{where} are both {vertex}, a self-loop: build the graph with self_loops='allow' or 'drop'"
 
@@ -254,10 +254,10 @@ def checked_edges(
 
 
 def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: Any = None, most: int = SHORT) -> EdgeList | None:
-    """Return copies of a small valid batch, with ``uint32`` ids, checked by a compiled loop; else None.
+    """Return copies of a small valid batch ``(src, dst, weight)``, with ids as ``uint32``, checked by a compiled loop.
 
     It takes plain arrays of equal length, of 1 to ``most`` ids of a dtype in :data:`COMPILED`, and weights of
-    ``dtype``, if Numba is loaded already. Calls of NumPy would take most of the time of such a batch.
+    ``dtype``, if Numba is loaded already; else it returns None. Calls of NumPy would take most of such a batch's time.
     """
     src, dst, weight = edges
     if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:
@@ -338,7 +338,7 @@ def as_weights(values: Any, dtype: np.dtype | None, argument: str = "weight") ->
 
 
 def weight_message(where: str, value: Any, dtype: np.dtype) -> str:
-    """Return the text of a ``WeightError`` about one value."""
+    """Return the text of a ``WeightError``: ``where`` (as ``weight[3]``) is ``value``, no weight of ``dtype``."""
     if not np.isfinite(value):
         return f"{where} is {value}: weights are finite numbers"
     if abs(value) < 2.0**65 and value == np.trunc(value):
@@ -419,11 +419,11 @@ def placed(array: Array, device: Device, argument: str, holder: str = "graph") -
 
 
 def placed_ids(given: Any, device: Device, bound: int, argument: str, holder: str = "graph") -> Array:
-    """Return ids as ``uint32`` on ``device``, checked: host arrays on the host, device arrays there, with a wait.
+    """Return ids, checked to be below ``bound``, as ``uint32`` on ``device``; a check there waits.
 
     Raises:
         VertexRangeError: an id is negative or not below ``bound``.
-        DTypeError, ShapeError, DeviceError: as :func:`as_ids` and :func:`placed` raise.
+        DTypeError, ShapeError, DeviceError: raised by :func:`as_ids` and :func:`placed`.
     """
     ids = as_ids(given, argument)
     if isinstance(ids, np.ndarray):

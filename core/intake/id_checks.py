@@ -77,7 +77,10 @@ class IdChecks:
         self._unread = False  # whether kernels may have found errors that the host has not read
 
     def check(self, ids: Array, argument: str, num_vertices: int, version: int) -> None:
-        """Check ids of any integer dtype, ``k``, that lie on the device; does not wait."""
+        """Queue a check that ``ids``, on the device, of any integer dtype, are below ``num_vertices``; does not wait.
+
+        ``argument`` (the name of the ids) and ``version`` (the graph's) are for the message of an error.
+        """
         size = len(ids)
         if not size:
             return

@@ -240,7 +240,7 @@ class Ingest:
         self._unread = False  # whether kernels may have found errors that the host has not read
 
     def begin(self, num_vertices: int, version: int, eager: bool = False) -> None:
-        """Start a call of the graph; its batches share one guard.
+        """Start a call of a graph that has ``num_vertices`` and ``version``; the batches of a call share one guard.
 
         With ``eager``, first raise the pending errors of earlier calls, so that they are not taken for this call's.
         """
@@ -332,7 +332,7 @@ class Ingest:
                 return
 
     def query(self, src: Any, dst: Any) -> UnvalidatedBatch | None:
-        """Return edges to look up; None if kernels cannot take the arrays as they are (see :meth:`prepare`)."""
+        """Return edges as a batch to look up; None if kernels cannot take the arrays without :meth:`prepare`."""
         return self._unvalidated("find", src, dst, None, False, 0, 0)
 
     def _take_back(self) -> None:
@@ -405,7 +405,7 @@ class Ingest:
     def checked(
         self, edges: tuple[Any, Any, Any], part: int, *, inserting: bool = True, loops: int = 0, wait: bool = True
     ) -> EdgeList:  # fmt: skip
-        """Return validated copies of arrays that :meth:`prepare` returned; else as :meth:`without_loops`.
+        """Return validated copies of arrays that :meth:`prepare` returned; raises the errors of :meth:`without_loops`.
 
         Without ``wait`` errors are left to :meth:`raise_pending`; invalid edges become (0, 0).
         """
@@ -484,7 +484,7 @@ class Ingest:
 
 
 def error_of(found: np.void, weight_dtype: np.dtype | None, *, deferred: bool) -> SuricateError:
-    """Return the exception for what the kernel noted about the first bad entry of a batch, ``found``."""
+    """Return the exception for the first bad entry of a batch, ``found``; with ``deferred`` it names the version."""
     entry = ~int(found["key"]) & (1 << 64) - 1
     index, prefix = (entry & (1 << KEY_PART) - 1) >> KEY_INDEX, PARTS[entry >> KEY_PART]
     reason = entry & REASON_BITS & ~UNSIGNED_VALUE

@@ -54,7 +54,7 @@ def same_text(data, at, heap, place, length):
 
 @inner
 def text_code(data, at, length):
-    """Return the hash of a text (uint32, not 0)."""
+    """Return the hash (uint32, not 0) of the text in ``data[at : at + length]``."""
     code = np.uint64(length) * _GOLDEN
     while length > 0:
         code = (code ^ word_at(data, at, length)) * _GOLDEN
@@ -65,7 +65,7 @@ def text_code(data, at, length):
 
 @inner
 def number_code(number):
-    """Return the hash of an integer (uint64) (uint32, not 0)."""
+    """Return the hash (uint32, not 0) of an integer (uint64)."""
     return np.uint32(mix(mix(number)) >> _SHIFT) | np.uint32(1)
 
 
@@ -85,7 +85,10 @@ def hash_names(keys, data, text, codes):
 
 @inner
 def _next_id(free, head):
-    """Return the lowest free id, or one more than there were."""
+    """Return the lowest free id and clear its bit in ``free``, in place; if none is free, the next new id.
+
+    ``head`` has the counters, which are updated in place.
+    """
     if head[NUM_FREE] == 0:
         head[NUM_IDS] += 1
         return head[NUM_IDS] - 1
@@ -155,7 +158,7 @@ def resolve(keys, data, text, codes, begin, ids, adds, state):
 
 @kernel
 def rehash(old, table, shift):
-    """Move the entries of ``old`` to the empty ``table``."""
+    """Copy the entries of the hash table ``old`` to the empty ``table``; ``shift``: 32 minus log2 of its slots."""
     last = len(table) - 1
     for entry in range(len(old)):
         if old[entry, 0] != 0:
@@ -167,7 +170,13 @@ def rehash(old, table, shift):
 
 @kernel
 def enter(words, ids, heap, text, table, shift):
-    """Insert the names of ``ids``, which are all different, into the table."""
+    """Insert the names of ``ids``, which are all different and absent, into the hash table ``table``, in place.
+
+    Args:
+        words: uint64 per id: the integer, or place and length of the text in ``heap``.
+        text: whether names are texts.
+        shift: 32 minus log2 of the slots of the table.
+    """
     last = len(table) - 1
     for index in range(len(ids)):
         vertex = np.int64(ids[index])
@@ -185,7 +194,15 @@ def _code_of(word, heap, text):
 
 @kernel
 def erase(ids, words, heap, text, table, shift, counts, head):
-    """Remove the names of ``ids``, all of which have one; later entries move up to close the gaps."""
+    """Remove the names of ``ids``, all of which have one, from the hash table; later entries move up to close the gaps.
+
+    Args:
+        words: uint64 per id: the integer, or place and length of the text in ``heap``.
+        text: whether names are texts.
+        shift: 32 minus log2 of the slots of ``table``.
+        counts: the counts by id, set to -1 for ``ids``.
+        head: the counters: the number of names, and of bytes in ``heap`` that no name uses any more, are updated.
+    """
     last = len(table) - 1
     for index in range(len(ids)):
         vertex = np.int64(ids[index])
@@ -208,16 +225,17 @@ def erase(ids, words, heap, text, table, shift, counts, head):
 
 @kernel
 def count_up(ids, counts):
-    """Add one to the count of each id."""
+    """Add one to ``counts[id]`` for each occurrence of an id in ``ids``."""
     for index in range(len(ids)):
         counts[np.int64(ids[index])] += 1
 
 
 @kernel
 def count_down(ids, counts, zeros):
-    """Subtract one from the count of each id; write ids that reach 0 to ``zeros`` and return their number.
+    """Subtract one from ``counts[id]`` for each occurrence of an id in ``ids``; write ids that reach 0 to ``zeros``.
 
-    If a count would become negative, nothing is changed, and ``-1 - index`` is returned.
+    Return the number of ids written. If a count would become negative, all counts stay as they were, and
+    ``-1 - index`` is returned, where ``index`` is the position of that id.
     """
     found = 0
     for index in range(len(ids)):
@@ -235,7 +253,10 @@ def count_down(ids, counts, zeros):
 
 @kernel
 def compact(words, named, heap, into):
-    """Copy the texts of the ids ``named`` from ``heap`` to ``into`` without gaps, and update ``words``."""
+    """Copy the texts of the ids ``named`` from ``heap`` to ``into`` without gaps; return the number of bytes written.
+
+    ``words[id]``, the place and length of a text in the heap, is changed in place to its place in ``into``.
+    """
     used = np.int64(0)
     for index in range(len(named)):
         vertex = np.int64(named[index])
@@ -257,7 +278,11 @@ def repoint(table, words):
 
 @kernel
 def copy_texts(ids, words, heap, offsets, into):
-    """Copy the texts of ``ids`` to ``into``, the i-th to ``offsets[i]``."""
+    """Copy the text of ``ids[i]`` from ``heap`` to ``into[offsets[i] : offsets[i + 1]]``, for every i.
+
+    ``words[id]`` (uint64) has the place of a text in ``heap`` above the lowest 24 bits, which are its length in bytes;
+    ``offsets`` has one entry more than ``ids``, and its differences are these lengths.
+    """
     for index in range(len(ids)):
         place, start = np.int64(words[np.int64(ids[index])] >> _WIDTH), offsets[index]
         for at in range(offsets[index + 1] - start):

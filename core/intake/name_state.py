@@ -73,7 +73,7 @@ def restored(cls: type[Names], state: Any) -> Names:
 
 
 def _check(parts: dict[str, np.ndarray], num_ids: int, version: int) -> None:
-    """Raise ``ValueError`` unless the arrays fit together."""
+    """Raise ``ValueError`` unless the arrays ``parts`` of a saved state fit together, and fit the two numbers."""
     ids, both = parts["ids"], np.sort(np.concatenate([parts[name] for name in ("ids", "freed", "free")]))
     _demand(all(parts[name].dtype == dtype and parts[name].ndim == 1 for name, dtype in _ARRAYS.items()))
     _demand(0 <= num_ids <= MAX_VERTICES and version >= 0 and len(ids) == len(parts["counts"]) == len(parts["since"]))

@@ -89,12 +89,15 @@ class Left(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays."""
+        """Return the bytes of all arrays."""
         return sum(part.nbytes for part in (self.ids, self.since, self.names.numbers, self.names.data))
 
 
 def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the keys of two equally long columns, interleaved, and the bytes that they point into, by blocks."""
+    """Yield, block by block, the keys of two equally long columns and the bytes that these keys point into.
+
+    The keys alternate: the first one of ``one``, the first one of ``other``, the second one of ``one``, and on.
+    """
     for begin in range(0, len(one), BLOCK):
         parts = [part.part(begin, begin + BLOCK) for part in (one, other)]
         if sum(len(part.data) for part in parts) >= 1 << 32:  # a place has 32 bits
@@ -139,7 +142,7 @@ def _empty(kind: str) -> Values:
 
 
 def _as_kind(values: Values, kind: str) -> Values:
-    """Return integers as integers of the other sign."""
+    """Return integers as ``kind``: int64 or uint64. Raises ``DTypeError`` for texts, or if one does not fit."""
     if TEXT in (kind, values.kind):
         have = "texts" if kind == TEXT else "integers"
         raise DTypeError(f"the names are {have}, got {'integers' if kind == TEXT else 'texts'}")

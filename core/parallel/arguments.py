@@ -25,7 +25,7 @@ REDUCE = {"sum": "add", "min": "minimum", "max": "maximum", "or": "bitwise_or"}
 
 
 def reduced(xp: Any, kind: str, one: Array, other: Array) -> Array:
-    """Return the elementwise reduction (``kind``: sum, min, ...) of two ranks' arrays."""
+    """Return the elementwise reduction ``kind`` (sum, min, max, or) of two arrays."""
     return getattr(xp, REDUCE[kind])(one, other)
 
 
@@ -50,7 +50,7 @@ def vertices_in(graph: Graph, frontiers: Sequence[Frontier], others: Sequence[Ar
 
 
 def written_by(call: Call, function: Any) -> list[Any]:
-    """Return the arrays that a function of a call writes at its vertex."""
+    """Return the arrays that a function of a call writes at the vertex it is called for."""
     return [] if function is None else [call.values[position] for position in sorted(function.writes)]
 
 
@@ -70,7 +70,15 @@ def own_effects(part: Partition, call: Call, args: tuple[Any, ...]) -> tuple[tup
 
 
 def combine(part: Partition, target: Any, added: Any, kind: str) -> None:
-    """Combine the effects of all ranks on one argument; ``added`` is its entry of :func:`own_effects`."""
+    """Combine the effects of all ranks on ``target``, one argument of a call, in place and on every rank; collective.
+
+    Args:
+        part: how the graph is divided.
+        target: an array, a union-find or a scalar; a scalar is left alone here.
+        added: what :func:`own_effects` returned for this argument: of an array with effect ``sum`` what this rank
+            adds, of a union-find its roots before the call, else None: ``target`` has this rank's effects itself.
+        kind: the effect: sum, min, max or or.
+    """
     if isinstance(target, UnionFind):
         unite(part, target, added)
     elif not isinstance(target, Scalar):

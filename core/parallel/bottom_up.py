@@ -75,7 +75,10 @@ class BottomUp:
         return int(degrees(self._graph.view(over), self._graph.device, ids).sum(dtype=np.int64))
 
     def _found(self, ids: Array, looking: Array) -> tuple[Array, Array]:
-        """Return vertices of this rank, ascending, and the smallest neighbour of each in the frontier."""
+        """Return those of ``looking`` that have a neighbour in the frontier ``ids``, and the smallest one of each.
+
+        ``looking``: vertices of this rank, ascending.
+        """
         xp, n = self._xp, self._graph.num_vertices
         mask = xp.zeros(-(-n // WORD) * WORD, bool)
         mask[ids] = True
@@ -104,14 +107,14 @@ class BottomUp:
 
 
 def source_in(u, v, w, bits):
-    """Return ``u`` if its bit is set."""
+    """Return ``u`` if its bit is set in the bitmap ``bits`` (uint32, one bit per vertex), else EMPTY."""
     if (bits[u >> 5] >> (u & 31)) & 1 != 0:
         return u
     return EMPTY
 
 
 def target_in(u, v, w, bits):
-    """Return ``v`` if its bit is set."""
+    """Return ``v`` if its bit is set in the bitmap ``bits`` (uint32, one bit per vertex), else EMPTY."""
     if (bits[v >> 5] >> (v & 31)) & 1 != 0:
         return v
     return EMPTY

@@ -56,7 +56,10 @@ class Repairs:
         return self.forest.words.of_size(0)
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
-        """Compute from ``roots``; with None, repair after ``changes``: deleted, replaced and inserted arcs."""
+        """Compute the forest from ``roots``; if they are None, repair it after ``changes``. Return what a push returns.
+
+        ``changes``: deleted, replaced and inserted arcs. ``order`` is only tested for None.
+        """
         part, words = self.part, self.forest.words
         graph = part.follow()
         uniform = self.forest.uniform and roots is not None and order is None and self._are_level(roots)
@@ -152,7 +155,7 @@ class Repairs:
         return picked(edges, slice(arcs.size) if arcs.status is None else arcs.status[: arcs.size] == arcs.wanted)
 
     def _rows(self, ids: Array, over: str) -> Iterator[EdgeList]:
-        """Yield the arcs of vertices of this rank, slice by slice; ``src`` are the vertices."""
+        """Yield the arcs of ``ids``, vertices of this rank, in direction ``over``, by slices; ``src`` has these ids."""
         view, device = self.part.local.view(over), self.part.local.device
         for begin, end in slices(fallbacks.degrees(view, device, ids), at_a_time(self.part)):
             yield fallbacks.edges_of(view, device, ids[begin:end])[1]

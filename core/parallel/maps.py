@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 
 def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Frontier:
-    """Call a function per vertex on every rank; if it reads the graph, on the owner of the vertex only."""
+    """Call a function per vertex of ``frontier`` on every rank; if it reads the graph, on the owner of the vertex only.
+
+    Return the vertices for which it returned true. Parameters as of ``suricate.operators.vertex_map``.
+    """
     graph = part.follow()
     given = with_local(part, args, graph)
     call = binding.bind_map(graph, fn, given)
@@ -58,7 +61,10 @@ def _asks_about_its_vertex(call: Call) -> bool:
 
 
 def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[Any, ...]) -> Frontier:
-    """Call a function for the vertices that this rank owns, and share what it writes."""
+    """Call a function for those vertices of ``frontier`` that this rank owns, and share what it writes.
+
+    Return the vertices of all ranks for which it returned true.
+    """
     graph, totals = part.local, Totals(part, args)
     ids = None if frontier is None else ends_of(graph, starts.start_of(graph, frontier))
     mine = frontier_of(graph, part.own if ids is None else part.owned(ids))
@@ -116,7 +122,11 @@ class _Piece(NamedTuple):
 
 
 def _pieces(asking: Asking, start: Start, arcs: tuple[ArcList, ...], over: str, *, positions: bool) -> Iterator[_Piece]:
-    """Yield the edges of this rank, slice by slice."""
+    """Yield the edges of this rank: its ``arcs``, and those at its vertices in the frontiers of ``start``, by slices.
+
+    With ``positions`` each vertex keeps its position in the frontier, of which there is one; vertices of other ranks
+    are replaced there by one that has no edges here.
+    """
     part, xp, graph = asking.part, asking.part.xp, asking.part.local
     for each in arcs:
         yield _Piece(each, over)

@@ -121,7 +121,7 @@ class Partition:
         return forest.Repairs(self, words, graph)
 
     def edge_table(self, device: Device, kinds: Mapping[str, Kind]) -> DividedTable:
-        """Return the rows of the edges of this rank."""
+        """Make and return the columns of the edges of this rank."""
         self.table = self.local.edge_table = DividedTable(self, device, kinds)
         return self.table
 
@@ -311,7 +311,7 @@ class Partition:
         return Rows(self, self.follow().view(), self.degrees())
 
     def joined_batch(self, delete: Any, insert: Any, parts: tuple[int, int]) -> list[Any]:
-        """Concatenate the parts of a batch that the ranks passed; see ``suricate.placement.batches``."""
+        """Concatenate the parts of a batch that the ranks passed, by ``suricate.placement.batches.joined_batch``."""
         if self.table is not None:
             self.table.begin()
         return joined_batch(self.comm, self.graph, delete, insert, parts)

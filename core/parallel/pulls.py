@@ -34,7 +34,7 @@ def neighbor_reduce(
     part: Partition, fn: Any, *, args: Any = (), reduce: str = "sum", over: str = "out", vertices: Any = None,
     out: Any = None, dtype: Any = None, then: Any = None, scheme: str = "auto",
 ) -> Any:  # fmt: skip
-    """Pull once, see ``suricate.operators.neighbor_reduce``."""
+    """Pull once on a divided graph; parameters and result as of ``suricate.operators.neighbor_reduce``."""
     one_of("scheme", scheme, SCHEMES)
     pull = Pull(part, fn, args, reduce, over, out, dtype, then)
     checks.scheme_of_vertices(scheme, vertices is None, "vertices")
@@ -66,7 +66,7 @@ class Pull:
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def run(self, ids: Array, vertices: Any, out: Any, scheme: str) -> Any:
-        """Run the local operator for ``vertices``, whose ids are ``ids``."""
+        """Run the local operator for ``vertices``, whose ids are ``ids``, and write to ``out``; return its result."""
         args = self.asking.of_pull(ids, self.over)
         with self.totals.call():
             return operators.neighbor_reduce(
@@ -287,7 +287,7 @@ class Rounds:
 
 
 def mark(u, v, w, marks):
-    """Return 1, which marks ``v`` as a neighbour of a vertex that changed."""
+    """Return 1, which is reduced into ``marks[v]``: ``v`` is a neighbour of a vertex that changed."""
     return 1
 
 

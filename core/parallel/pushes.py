@@ -36,7 +36,7 @@ def advance(
     part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
     then: Any = None, scheme: str = "auto",
 ) -> Frontier:  # fmt: skip
-    """Push once, see ``suricate.operators.advance``."""
+    """Push once on a divided graph; parameters and result as of ``suricate.operators.advance``."""
     one_of("scheme", scheme, SCHEMES)
     push = Push(part, fn, out, args, reduce, over, then)
     if then is not None:
@@ -55,7 +55,10 @@ def propagate(
     part: Partition, frontier: Any, fn: Any, out: Any, *, args: Any = None, reduce: str = "min", over: str = "out",
     then: Any = None, max_steps: int | None = None, layers: bool = False, once: bool | str = False,
 ) -> Propagated:  # fmt: skip
-    """Push until nothing changes, a call of the local operator per step; see ``suricate.operators.propagate``."""
+    """Push until nothing changes, by a call of the local operator per step.
+
+    Parameters and result as of ``suricate.operators.propagate``.
+    """
     limit, layers = checks.step_limit(max_steps), flag("layers", layers)
     promise = checks.once(once, reduce)
     push = Push(part, fn, out, args, reduce, over, then)
@@ -126,7 +129,7 @@ class Push:
         return combine(given, scheme)
 
     def local(self, given: Any, out: Any, scheme: str) -> Frontier:
-        """Push on this rank alone, with the arguments ``args``; return the vertices whose value in ``out`` changed."""
+        """Push from ``given`` to ``out`` on this rank alone; return the vertices whose value in ``out`` changed."""
         with self.totals.call():
             return operators.advance(
                 self.graph, given, self.fn, out, args=self.args, reduce=self.reduce, over=self.over, scheme=scheme
@@ -157,7 +160,10 @@ class Push:
         return sorted_distinct(xp.concatenate(places), xp)
 
     def _smallest(self, given: Any, scheme: str) -> Array:
-        """Exchange altered words, including those with just a better payload, which do not join the frontier."""
+        """Push from ``given`` and exchange altered words; return the vertices that join the next frontier.
+
+        Words with just a better payload are exchanged too, but their vertices do not join.
+        """
         data, comm, xp = self.out.data, self.part.comm, self.part.xp
         near = self._near(given)
         before = data.copy() if near is None else data[near]
@@ -204,7 +210,10 @@ class Push:
         data[ids[better]] = words[better]
 
     def joining(self, ids: Array, values: Array, old: Array) -> Array:
-        """Return the changed vertices that join the next frontier: if values are words, those whose keys changed."""
+        """Return the changed vertices that join the next frontier: if values are words, those whose keys changed.
+
+        ``values`` and ``old``: the values of ``ids`` after and before the step.
+        """
         if self.reduce != "argmin":
             return ids
         if self.altered is not None:

@@ -137,7 +137,11 @@ def _texts(column: Any) -> Any:
 def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
-    """Return the parts of all ranks as one batch; ``facts``: kind, size and counts of each part, by rank."""
+    """Return the parts of all ranks as one batch, None if all are empty; ``part`` is this rank's; collective.
+
+    ``facts``: by rank the kind (ids, names or None), size and counts of its part; ``prefix`` precedes the names of
+    arrays in messages.
+    """
     kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:
         raise ParameterError(f"{prefix}src and {prefix}dst must be names on all ranks, or ids on all")

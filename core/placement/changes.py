@@ -294,7 +294,10 @@ class DividedStores(Stores):
     def change(
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None
     ) -> tuple[Change | None, Change | None]:
-        """Delete, then insert valid edges, the same on all ranks, given on the stores' device."""
+        """Delete ``removed``, then insert ``added``, valid edges on the stores' device and the same on all ranks.
+
+        Return both changes, None where nothing was given. ``guard`` is not used.
+        """
         outcomes = change(self.part, self.part.stores, removed, added)
         gone, new = (
             None if edges is None or outcome is None else Change(EdgeList(*edges), outcome, self.symmetric)
@@ -311,7 +314,7 @@ class DividedUpdater(Updater):
         self._all = DividedStores(part, symmetric=self._symmetric)
 
     def apply(self, delete: Given | None, insert: Given | None, parts: tuple[int, int] = (0, 0)) -> Delta:
-        """See :meth:`suricate.graph.update.Updater.apply`."""
+        """Delete, then insert edges, see :meth:`suricate.graph.update.Updater.apply`; return the delta."""
         batch = delete, insert
         self._count_arcs()  # before the batch, as all ranks do, so that the bound stays near
         if not any(isinstance(one, GatheredEdges) for one in batch) or not all(

@@ -63,13 +63,13 @@ class PartitionedStore(Store):
             self.local.reserve(num_edges)
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Insert the rows of this rank; the outcome is that of the whole batch."""
+        """Insert those of the edges that this rank stores; return the outcome of the whole batch, as on all ranks."""
         (outcome,) = changes.change(self.part, (self,), None, EdgeList(src, dst, weight))[1:]
         assert outcome is not None
         return outcome
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Delete the rows of this rank; the outcome is that of the whole batch."""
+        """Delete those of the edges that this rank stores; return the outcome of the whole batch, as on all ranks."""
         (outcome,) = changes.change(self.part, (self,), EdgeList(src, dst), None)[:1]
         assert outcome is not None
         return outcome
@@ -190,7 +190,11 @@ class PartitionedStore(Store):
         return Adjacency(total, dst, weight)
 
     def _placed(self, columns: list[Array], counts: list[Array], offsets: Array, owner: Array) -> Array:
-        """Return one column of rows in the order of the request, from the columns that the owners sent."""
+        """Return one column of rows in the order of the request, from the columns that the owners sent.
+
+        ``columns`` and ``counts``: by rank what it sent, and the lengths of its rows; ``offsets``: where each row of
+        the request begins, and the end; ``owner``: the rank that has it.
+        """
         made = self.part.xp.empty(int(offsets[-1]), columns[0].dtype)
         for rank, (part, count) in enumerate(zip(columns, counts, strict=True)):
             mine = owner == rank

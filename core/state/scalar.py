@@ -140,7 +140,7 @@ def _dtype(dtype: Any, op: str) -> np.dtype:
 
 
 def _neutral(op: str, dtype: np.dtype) -> Any:
-    """Return the value that changes no total."""
+    """Return the value of ``dtype`` that changes no result of reduction ``op``: sum, or, min or max."""
     if op in ("sum", "or"):
         return dtype.type(0)
     if dtype.kind == "f":

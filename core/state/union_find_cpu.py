@@ -33,7 +33,10 @@ def unite(parent, u, v):
 
 @inner
 def unite_by(parent, u, v, alone):
-    """Do as :func:`unite`; ``alone``: no other thread unites, so that compare-and-swap is not needed."""
+    """Unite the sets of ``u`` and ``v`` in ``parent``, in place; return whether these were two sets.
+
+    ``alone``: no other thread unites meanwhile, so compare-and-swap is not needed.
+    """
     if parent[u] == parent[v]:
         return False
     a, b = root_of(parent, np.uint32(u)), root_of(parent, np.uint32(v))

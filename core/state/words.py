@@ -294,7 +294,7 @@ class Words:
 
 
 def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
-    """Return words with this content; for copies and pickles."""
+    """Return words of ``layout`` on ``device`` with the content ``data``; for copies and pickles."""
     found = Words(layout, resolve_device(str(device)))
     found.resize(len(data))
     with found.device.current():
@@ -303,7 +303,7 @@ def _restored(layout: Layout, device: Device, data: np.ndarray) -> Words:
 
 
 def _encoded_bits(xp: Any, values: Array) -> Array:
-    """Return the bits of numbers in the order of the numbers, as ``uint64``.
+    """Return the bits of ``values`` as ``uint64`` that compare as the numbers do; both zeros are equal, NaN is largest.
 
     Floats are looked at by their bits only: CuPy's arithmetic takes subnormal numbers for zero.
     """
@@ -331,7 +331,10 @@ def _loops() -> Any:
 
 @cache
 def _form(layout: Layout, name: str) -> tuple[Field, np.dtype, np.uint64, np.uint64] | None:
-    """Return a field, the unsigned dtype of its width, and the sign bit of integers and of floats; None: no field."""
+    """Return the field ``name``, the unsigned dtype of its width, and two sign bits; None if there is no such field.
+
+    The first bit is that of signed integers, the second that of floats; for other dtypes they are 0.
+    """
     field = layout.field(name)
     if field is None:
         return None

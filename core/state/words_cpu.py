@@ -21,9 +21,10 @@ def field_of(data, i, half, right, left):
 
 @kernel
 def decode(data, half, right, left, flipped, sign, values, first, last):
-    """Write a field (see :func:`field_of`) to ``values[first:last]``, of the unsigned dtype of its width.
+    """Write a field of words to ``values[first:last]``, of the unsigned dtype of its width, decoded.
 
-    ``flipped`` is the sign bit of integers with a sign, and ``sign`` that of floats; else they are 0.
+    ``data``, ``half``, ``right`` and ``left``: see :func:`field_of`. ``flipped`` is the sign bit of signed integers,
+    and ``sign`` that of floats; for other dtypes they are 0.
     """
     for i in range(first, last):
         bits = field_of(data, i, half, right, left) ^ flipped
@@ -34,7 +35,10 @@ def decode(data, half, right, left, flipped, sign, values, first, last):
 
 @kernel
 def decode_ids(data, half, right, left, ids, first, last):
-    """Write a ``uint32`` field of vertices to ``ids[first:last]``, int64: -1 for EMPTY."""
+    """Write a ``uint32`` field of words, which holds vertices, to ``ids[first:last]`` (int64); EMPTY becomes -1.
+
+    ``data``, ``half``, ``right`` and ``left``: see :func:`field_of`.
+    """
     for i in range(first, last):
         v = np.uint32(field_of(data, i, half, right, left))
         ids[i] = np.int64(v) if v != EMPTY else np.int64(-1)

@@ -109,12 +109,19 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend} needs {wanted} bytes, memory_limit is {self.limit}")
 
     def new(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays for a group, which :meth:`attach` puts in place; raises ``CapacityError``."""
+        """Return new arrays of ``length`` entries for a group, which :meth:`attach` puts in place.
+
+        Entries have the value ``fill`` (None: unspecified). Raises ``CapacityError`` also if the limit would be
+        exceeded.
+        """
         self.admit(length * self.entry_bytes(group))
         return self.allocate(group, length, fill)
 
     def allocate(self, group: str, length: int, fill: int | None = None) -> dict[str, Array]:
-        """Return new arrays for a group, without a limit check: the memory is admitted, or kept for deletions."""
+        """Return new arrays of ``length`` entries for a group, filled with ``fill`` (None: unspecified).
+
+        The limit is not checked: the memory is admitted already, or kept for deletions.
+        """
         xp = self.device.xp
         try:
             return {

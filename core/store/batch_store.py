@@ -86,8 +86,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
         """Locate the entries of a sorted batch, and rank those of ``kind``, which will change the graph.
 
-        ``kind``: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion, ``LOOKUP`` for a query. ``guard`` is an
-        array, or its address.
+        Args:
+            keys: ``uint64[m]``, ``src << 32 | dst``, ascending.
+            order: ``uint32[m]``: the position of each entry in the batch before sorting.
+            guard: the array, or its address; None for a valid batch.
+            kind: ``ABSENT`` for an insertion, ``PRESENT`` for a deletion, ``LOOKUP`` for a query.
         """
         batch = self.new_batch(keys, order, guard)
         fallbacks.locate(self.view(), self.device, batch)
@@ -120,20 +123,27 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
 
     @abstractmethod
     def apply_deletion(self, batch: LocatedBatch, reservation: Deletion, report: Report) -> None:
-        """Delete the ``PRESENT`` entries and write ``report`` (by :meth:`report_deletion`)."""
+        """Delete the ``PRESENT`` entries and write ``report`` (by :meth:`report_deletion`).
+
+        ``reservation`` is what :meth:`reserve_deletion` returned.
+        """
 
     # -- updates and queries -------------------------------------------------------------------------------------------
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.insert`; the last duplicate carries the status."""
+        """Insert edges, see :meth:`suricate.store.Store.insert`; of duplicates the last one carries the status."""
         return self._change(EdgeList(src, dst, weight), guard, ABSENT)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.delete`; the last duplicate carries the status."""
+        """Delete edges, see :meth:`suricate.store.Store.delete`; of duplicates the last one carries the status."""
         return self._change(EdgeList(src, dst), guard, PRESENT)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`suricate.store.Store.apply`: on CUDA a launch checks, copies and sorts each batch at once."""
+        """Prepare a change by batches on the device; return the function that makes it, or None if that is impossible.
+
+        The batches are sorted, by launches that also check and copy unchecked ones, and memory for the first one is
+        reserved. The function deletes and inserts, see :meth:`suricate.store.Store.apply`.
+        """
         if self.sorter is None or (delete is None and insert is None):
             return None
         batches: list[DeviceBatch] = []
@@ -166,7 +176,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     def _apply_batches(
         self, batches: list[DeviceBatch], planned: tuple[LocatedBatch, Any], later: list[tuple[Array, Array, int, int]]
     ) -> None:
-        """Carry out the first batch, and then plan and carry out the next."""
+        """Carry out the first batch, which is ``planned``; then plan and carry out the others.
+
+        ``later`` has for each other batch its keys, order, guard and kind.
+        """
         self._apply_batch(batches[0], planned)
         for batch, located in zip(batches[1:], later, strict=True):
             with out_of_memory(self.name):
@@ -215,7 +228,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return None
 
     def find_sorted(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Do :meth:`find` by sorting the batch, for layouts that then read each long adjacency only once."""
+        """Do what :meth:`find` does by sorting the batch, for layouts that then read each long adjacency only once."""
         found, weight = self.new_answer(len(src))
         if len(src):
             self.poll()
@@ -240,7 +253,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         self._shared.report_deletion(batch, self.pool["weight"], report)
 
     def queued(self, inserted: int, deleted: int) -> None:
-        """Note upper bounds of the edges that the kernels just queued on CUDA insert and delete."""
+        """Note that kernels just queued on CUDA insert and delete at most these numbers of edges."""
         if self.device.is_cuda:
             self.counters.charge(inserted, deleted)
             if self.is_behind(inserted + deleted):
@@ -277,7 +290,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def new_batch(self, keys: Array, order: Array, guard: Array | int | None) -> LocatedBatch:
-        """Return a batch whose kinds, slots and ranks are not filled in yet."""
+        """Return a batch with these keys, order and guard, whose kinds, slots and ranks are not filled in yet."""
         xp, size = self.device.xp, len(keys)
         rank = xp.empty(size, np.int32) if self.device.is_cuda else None
         return LocatedBatch(keys, order, xp.empty(size, np.uint8), xp.empty(size, np.int64), size, rank, guard)
@@ -287,7 +300,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self._no_weights if weight is None else weight.view(self._bits_dtype)
 
     def _change(self, edges: EdgeList, guard: Array | None, kind: int) -> Outcome:
-        """Insert (``ABSENT``) or delete (``PRESENT``) a batch."""
+        """Insert (``ABSENT``) or delete (``PRESENT``) the edges of a batch; return the outcome, one entry per edge."""
         with out_of_memory(self.name):
             outcome = self.new_outcome(len(edges.src))
             if not len(edges.src) or self.is_invalid(guard):
@@ -297,7 +310,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return outcome
 
     def _planned(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> tuple[LocatedBatch, Any]:
-        """Locate a sorted batch and reserve memory for it; changes nothing."""
+        """Locate a sorted batch and reserve memory for it; return the located batch and the reservation.
+
+        Nothing changes. Parameters as of :meth:`locate`.
+        """
         self.poll()
         batch = self.locate(keys, order, guard, kind)
         if kind == PRESENT:
@@ -307,7 +323,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return batch, self.reserve_insertion(batch)
 
     def _apply(self, planned: tuple[LocatedBatch, Any], edges: EdgeList, outcome: Outcome, kind: int) -> None:
-        """Carry a planned batch out, and log what is new."""
+        """Carry out a batch that :meth:`_planned` returned as ``planned``, write ``outcome``, and log what is new."""
         self._carry_out(planned, self.bits(edges.weight), self._report(outcome), kind)
         if kind == ABSENT and self.log is not None:
             self.log.add(edges.src, edges.dst, outcome.status)
@@ -316,7 +332,10 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return Report(outcome.status, self.bits(outcome.weight))
 
     def _carry_out(self, planned: tuple[LocatedBatch, Any], weight: Array | int, report: Report, kind: int) -> None:
-        """Carry a planned batch out; ``weight`` is of no use to a deletion."""
+        """Carry out a batch that :meth:`_planned` returned as ``planned`` for this ``kind``, and write ``report``.
+
+        ``weight``: bit patterns of the weights, or their address; a deletion does not use it.
+        """
         batch, reservation = planned
         if kind == PRESENT:
             self.apply_deletion(batch, reservation, report)
@@ -326,7 +345,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self.queued(batch.most, 0)
 
     def _sorted(self, src: Array, dst: Array) -> tuple[Array, Array]:
-        """Return keys and order of a batch."""
+        """Return the keys (``src << 32 | dst``) of a batch, ascending, and their positions in the batch."""
         if self.sorter is not None:
             return self.sorter.sort(src, dst, self.num_vertices)
         return sort_batch(self.device, src, dst, self.num_vertices)

@@ -118,7 +118,10 @@ def parts_of(offsets: np.ndarray) -> list[threads.Range]:
 
 
 def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offsets: Array, edges: EdgeList) -> None:
-    """Copy the adjacencies of a contiguous view, which are ranges of slots."""
+    """Write the adjacencies of ``vertices`` (None: of all), ranges of slots of a contiguous view, to ``edges``.
+
+    The adjacency of the i-th vertex goes to ``offsets[i]`` to ``offsets[i + 1]``.
+    """
     begin, _, dst, weight, _ = view.data
     if vertices is not None:
         begin = begin[vertices]

@@ -32,7 +32,7 @@ def slices_of(edges: EdgeList, number: int, xp: Any) -> Iterator[Places]:
 
 
 def joined_outcomes(size: int, done: Sequence[tuple[Places, Outcome]], xp: Any) -> Outcome:
-    """Combine the outcomes of slices into that of all ``size`` edges; each comes with the positions of its edges."""
+    """Return the outcome of all ``size`` edges; ``done``: per slice the positions of its edges, and its outcome."""
     if len(done) == 1:
         return done[0][1]
     status, first = xp.zeros(size, np.uint8), done[0][1].weight

@@ -141,7 +141,7 @@ class Sorter:
         return self.is_sorted_here(size, num_vertices) or not _is_wide(size, num_vertices)
 
     def is_sorted_here(self, size: int, num_vertices: int) -> bool:
-        """Return whether our own launches sort this number of edges, not CuPy."""
+        """Return whether this module's own launches sort ``size`` edges, not CuPy."""
         if _is_wide(size, num_vertices):
             return size <= min(MOST_WIDE, 2 * self._multiprocessors * MOST_OF_BLOCK)
         return size <= MOST_LARGE
@@ -162,7 +162,10 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _taking_of(self, size: int, operation: str, traits: tuple[int, BatchKind]) -> Taking:
-        """Return what batches of a kind share, and keep that of small ones."""
+        """Return the kernel and memory that batches of this size, operation and traits share; cache them if small.
+
+        ``traits``: number of vertices, and the variant of the batch.
+        """
         num_vertices, variant = traits
         if not self.is_sorted_here(size, num_vertices):
             return Taking(traits, None, None)
@@ -200,7 +203,7 @@ class Sorter:
         return keys, order
 
     def sort(self, src: Array, dst: Array, num_vertices: int) -> tuple[Array, Array]:
-        """Return keys and order of validated edges (``uint32[m]``); see :func:`suricate.primitives.sort_batch`."""
+        """Return keys and order of validated edges (``uint32[m]``) as :func:`suricate.primitives.sort_batch` does."""
         size = len(src)
         if not self.is_sorted_here(size, num_vertices):
             return cuda.sort_batch(src, dst, _id_bits(num_vertices))
@@ -224,7 +227,7 @@ class Sorter:
         return sorting.keys, sorting.order
 
     def _memory_for(self, kernel: StructKernel, size: int, num_vertices: int) -> SortMemory:
-        """Return memory for a launch that sorts this number of edges."""
+        """Return memory for a launch of ``kernel`` that sorts ``size`` edges."""
         resident = self._resident.get(kernel)
         if resident is None:
             resident = self._resident[kernel] = self._multiprocessors * kernel.resident(THREADS)
@@ -256,7 +259,10 @@ class Sorter:
         return SortMemory(blocks, barriers, keys, order, values, sizes)
 
     def find(self, batch: UnvalidatedBatch, rows: tuple[Array | int, ...], found: Array, result: Array) -> None:
-        """Validate a batch and look it up in ascending rows; see ``BatchStore.rows``."""
+        """Validate a batch and look it up in ``rows``, the result of :meth:`BatchStore.rows`; write to two arrays.
+
+        ``found`` (``bool[n]``) receives which edges are stored, ``result`` the bits of their weights.
+        """
         variant, bits = batch.variant, cuda.bits_of(result)
         kernel = self._kernels.get(("find_sorted", variant))
         if kernel is None:
@@ -282,17 +288,17 @@ def _id_bits(num_vertices: int) -> int:
 
 
 def _is_bucketed(size: int, num_vertices: int) -> bool:
-    """Return whether a batch that is not small is sorted by buckets, not by digits."""
+    """Return whether a batch of ``size`` edges, more than :data:`MOST_SMALL`, is sorted by buckets, not by digits."""
     return size <= MOST_BUCKETED or _is_wide(size, num_vertices)
 
 
 def _way(size: int, num_vertices: int, small: str) -> str:
-    """Return how a batch is sorted, as the names of kernels have it; ``small``: how those of small batches call it."""
+    """Return the part of a kernel's name that says how ``size`` edges are sorted: ``small``, "buckets" or "digits"."""
     if size <= MOST_SMALL and not _is_wide(size, num_vertices):
         return small
     return "buckets" if _is_bucketed(size, num_vertices) else "digits"
 
 
 def _is_wide(size: int, num_vertices: int) -> bool:
-    """Return whether the words of a batch have more than 64 bits."""
+    """Return whether two ids and a position in the batch take more than 64 bits, the size of a word that is sorted."""
     return 2 * _id_bits(num_vertices) + (size - 1).bit_length() > 64

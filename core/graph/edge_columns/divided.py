@@ -146,7 +146,7 @@ class DividedTable(EdgeTable):
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
-        """Return the values of the edges of every rank."""
+        """Return by rank the values of column ``name`` in the rows ``own`` of that rank; collective."""
         values, comm = self.values(name, own), self._part.comm
         if values.dtype == TEXT:
             return [texts_of(each) for each in comm.gather("texts", values.tolist())]
@@ -195,7 +195,10 @@ class GivenColumns:
             self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]
 
     def joined(self, comm: Any, names: set[str], count: int) -> dict[str, Array]:
-        """Return the values of the edges of all ranks; missing values if a rank lacks a column. Collective."""
+        """Return by name the values of the edges of all ranks; missing values if a rank lacks a column. Collective.
+
+        ``count``: number of edges of this rank.
+        """
         found = {}
         for name in sorted(names):
             column = self._table.columns[name]

@@ -183,7 +183,10 @@ def _cursor_by_row(cursor: str, kind: Any, dtype: str) -> Any:
 
 
 def advance_weighed(graph: Graph, delta: Delta, before: int) -> None:
-    """Update the trackers that take columns of edges for weights, as ``advance_all`` does."""
+    """Update the trackers that take columns of edges for weights, after the change ``delta`` of ``graph``.
+
+    ``before``: the graph's version before the change. If some updates raise, the first error is raised at the end.
+    """
     errors = []
     for seen in graph._weighings.values():
         if not seen._kept:
@@ -222,7 +225,10 @@ def _weighed(edges: EdgeList, values: Array | None) -> EdgeList:
 
 
 def _half(xp: Any, change: Change | None, values: Array | None) -> Change | None:
-    """Return one half of a batch with weights in place of rows; a weight that stays the same is no change."""
+    """Return one half of a batch with weights in place of rows; a weight that stays the same is no change.
+
+    ``values``: the weights by row; None: the result has no weights. Returns None if ``change`` is None.
+    """
     if change is None:
         return None
     edges, (status, rows), mirrored = change

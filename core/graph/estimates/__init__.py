@@ -119,7 +119,11 @@ def estimate_memory(
 def _guesses(
     n: int | None, m: int | None, degrees: Any, shape: str | None, directed: bool
 ) -> tuple[list[np.ndarray], float]:
-    """Return the degrees given; or degrees drawn by each shape, and how many vertices each of them stands for."""
+    """Return lists of out-degrees, one list per guess, and how many vertices of the graph an entry stands for.
+
+    ``degrees``, if given, are the only list; else ``n`` vertices and ``m`` edges get degrees of ``shape``, or of each
+    of :data:`SHAPES`.
+    """
     if degrees is not None:
         if n is not None or m is not None or shape is not None:
             raise ParameterError("give degrees, or num_vertices and num_edges, not both")
@@ -210,7 +214,10 @@ def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
 
 
 def _build(degrees: np.ndarray, options: dict[str, Any], last_batch: float = 0.0) -> Graph:
-    """Return a directed graph of vertices with these out-degrees, whose neighbours are random but distinct."""
+    """Return a directed graph of vertices with these out-degrees, whose neighbours are random but distinct.
+
+    ``options``: of the graph. The fraction ``last_batch`` of its edges is inserted by a second batch.
+    """
     from suricate.graph import Graph
 
     n, rng = len(degrees), np.random.default_rng(2)
@@ -232,7 +239,10 @@ def _held(graph: Graph) -> int:
 
 
 def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> int:
-    """Return the bytes of the state of trackers, and of scratch arrays, by what they take on a small graph."""
+    """Return the bytes of the state of trackers, and of scratch arrays, scaled from what they take on a small graph.
+
+    ``track``: names of algorithms, or parameters by name; ``options``: of the graph.
+    """
     from suricate.graph import Graph
 
     n = min(len(degrees), TRACKED)
@@ -248,7 +258,10 @@ def _of_trackers(degrees: np.ndarray, track: Any, options: dict[str, Any]) -> in
 
 
 def _bytes_of(thing: Any, seen: set[int]) -> int:
-    """Return the bytes of the arrays that an object of this package holds, other graphs included, each once."""
+    """Return the bytes of the arrays that an object of this package holds, other graphs included, each once.
+
+    ``seen``: ids of objects that were counted, to which this adds in place.
+    """
     while isinstance(thing, np.ndarray) and isinstance(thing.base, np.ndarray):
         thing = thing.base
     if id(thing) in seen or isinstance(thing, type):

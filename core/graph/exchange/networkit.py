@@ -45,7 +45,10 @@ def from_networkit(cls: type[Graph], graph: Any, attributes: Mapping[str, type] 
 
 
 def _values(graph: Any, name: str, kind: type, size: int) -> list[Any]:
-    """Return an attribute of all nodes; of removed nodes, and of names, it may be missing."""
+    """Return attribute ``name`` of the nodes of a NetworKit graph, of type ``kind``, as a list of length ``size``.
+
+    Removed nodes get 0 or an empty text; nodes without a name get None.
+    """
     values: list[Any] = [None if kind is str else kind(0)] * size
     known = dict(graph.getNodeAttribute(name, kind))
     for node in graph.iterNodes():
@@ -89,7 +92,7 @@ def to_networkit(graph: Graph) -> Any:
 
 
 def _attach(made: Any, parts: Parts) -> None:
-    """Attach names and columns to the nodes."""
+    """Attach the names and columns of vertices in ``parts`` to the nodes of the NetworKit graph ``made``."""
     live = np.setdiff1d(np.arange(parts.num_vertices), np.asarray(parts.deleted, np.int64)).tolist()
     columns = dict(parts.vertices)
     if parts.names is not None:

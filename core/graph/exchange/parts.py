@@ -86,7 +86,7 @@ def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
 
 
 def insert_parts(graph: Graph, comm: Comm, edges: EdgeList) -> None:
-    """Insert the parts of all processes, slice by slice; collective.
+    """Insert the ``edges`` that each process passes into the ``graph`` of all, slice by slice; collective.
 
     Without weights each slice has an equal share of every part. With weights or columns slices are in the order of the
     parts, so that of duplicates the one of the last process wins.

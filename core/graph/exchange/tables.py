@@ -124,7 +124,10 @@ def _plain(values: np.ndarray) -> Any:
 
 
 def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the columns of a table by name, as arrays; missing values are refused."""
+    """Return the columns of a table by name, as arrays; missing values are refused except in columns ``may_miss``.
+
+    ``label`` is the table's name in messages.
+    """
     names = None if isinstance(table, Mapping) else column_names(table)
     if names is None:
         raise ParameterError(f"{label} must be a table of Arrow or a frame of polars, got {type(table).__name__}")
@@ -139,7 +142,10 @@ def _columns(table: Any, label: str, may_miss: tuple[str, ...] = ()) -> dict[str
 
 
 def _named(src: Any, dst: Any) -> tuple[Any, Any, list[str] | None]:
-    """Return ends as ids, and the names that they had in the order of their appearance, if they had any."""
+    """Return sources and destinations as ids, and the list of their names by id; None if they were ids already.
+
+    Names get ids in the order of their appearance.
+    """
     if are_texts(src) and are_texts(dst):
         names = Names("text")
         ids = names.intern_pairs(src, dst)
@@ -159,7 +165,10 @@ def _check_ids(ids: np.ndarray) -> None:
 
 
 def _found(ends: Any, names: Any, ids: np.ndarray, label: str) -> np.ndarray:
-    """Return the ids of names."""
+    """Return the ids of the names ``ends`` of column ``label`` as ``int64``.
+
+    ``names`` and ``ids`` are the columns of the table of vertices; ``names`` is None if it has no such column.
+    """
     if names is None:
         raise RequirementError(f"edges: column {label!r} has names, but vertices has no column {NAME!r}")
     number = {name: vertex for name, vertex in zip(names.tolist(), ids.tolist(), strict=True) if name is not None}

@@ -70,11 +70,11 @@ class Asking:
         return self.with_answers(*(found or (none, none)))
 
     def of_pull(self, ids: Array, over: str) -> tuple[Any, ...]:
-        """Return the arguments for a pull of vertices of this rank."""
+        """Return the arguments for a pull of ``ids``, vertices of this rank, over their edges in direction ``over``."""
         return self.of(self.edges_of(ids, over, u="u" if over == "out" else "v"), ids)
 
     def with_answers(self, src: Array, dst: Array) -> tuple[Any, ...]:
-        """Return the arguments with these arcs in place of the graph."""
+        """Return the arguments with these arcs, and the degrees of all vertices if needed, in place of the graph."""
         answers = Answers(self.part.local.device, src, dst, self._degrees)
         return tuple(answers if at in self.places else value for at, value in enumerate(self.args))
 
@@ -122,7 +122,10 @@ class Asking:
             yield from self.keys({"v": vertices.astype(np.int64)}, self.later)
 
     def keys(self, columns: Columns, asks: Asks) -> Iterator[Array]:
-        """Yield the keys of the edges that functions look up for some edges or vertices, slice by slice."""
+        """Yield the keys of the edges that functions look up for edges or vertices, ascending and distinct, by slices.
+
+        ``columns`` has the parameters of the functions by name, such as ``u`` and ``v``, ``asks`` the edges looked up.
+        """
         count, xp, most = len(next(iter(columns.values()))), self.part.xp, at_a_time(self.part)
         step = max(1, most // len(asks.edges))
         for begin in range(0, count, step):

@@ -39,7 +39,7 @@ def intersect(
     part: Partition, left: Any, right: Any = None, *, u: Any, v: Any, fn: Any, args: Any, method: str,
     oriented: str | None, out: Any,
 ) -> Any:  # fmt: skip
-    """Intersect the rows of every pair on one rank; see ``suricate.operators.intersect``."""
+    """Intersect the rows of every pair on one rank; parameters and result as of ``suricate.operators.intersect``."""
     one_of("method", method, alone.METHODS)
     graph, right, xp = part.follow(), left if right is None else right, part.xp
     views = alone.views_of(graph, *(one.partition.follow() if _is_divided(one) else one for one in (left, right)))
@@ -217,7 +217,10 @@ class Run:
         return rows, asked
 
     def _questions(self, far: int | None, piece: Piece | None, rows: EdgeList) -> Iterator[Array]:
-        """Yield keys of the edges that a function may look up for pairs and the members of one of their rows."""
+        """Yield keys of the edges that a function may look up for pairs and the members of one of their rows.
+
+        ``rows`` are the rows that another rank sent if ``far``, the operand that they belong to, is not None.
+        """
         if piece is None:
             return
         device, xp = self.part.local.device, self.part.xp
@@ -232,7 +235,10 @@ class Run:
             yield from self.asking.keys(columns, self.others)
 
     def _use(self, far: int | None, piece: Piece, found: tuple[EdgeList, EdgeList]) -> None:
-        """Intersect the pairs of a piece."""
+        """Intersect the pairs of a piece and add to ``sums``; ``found``: the rows and arcs that :meth:`_ask` returned.
+
+        ``far``: the operand, 0 or 1, whose rows another rank has; None: this rank has both.
+        """
         graph, views, (rows, _) = self.part.local, [side.view for side in self.sides], found
         if far is not None:
             arcs = _listed(*rows[:2])

@@ -109,7 +109,10 @@ def held(part: Partition, keys: Array) -> Array:
 
 
 def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
-    """Return the keys of all arcs of whole rows, ascending, followed by one that is no arc's; collective."""
+    """Return the keys of all arcs of the rows of ``ids``, ascending, and behind them NO_KEY; collective.
+
+    ``lengths``: the lengths of these rows.
+    """
     xp = rows.part.xp
     dst = rows.fetch(ids, 0, NO_LIMIT)
     src = ids[xp.searchsorted(xp.cumsum(lengths), xp.arange(len(dst)), side="right")]

@@ -29,7 +29,7 @@ def key_of(u, x, directed):
 
 @inner
 def place_of(table, u, x):
-    """Return the place of the edge in the arrays of the set, or -1."""
+    """Return the place of edge ``(u, x)`` in the arrays of the set whose hash table is ``table``, or -1."""
     key, capacity = key_of(u, x, table.directed), np.uint64(len(table.key))
     at = home(key, capacity)
     while table.key[at] != _NONE:
@@ -43,7 +43,7 @@ def place_of(table, u, x):
 
 @inner
 def contains(table, u, x):
-    """Return whether the edge is in the set."""
+    """Return whether edge ``(u, x)`` is in the set whose hash table is ``table``."""
     return place_of(table, u, x) >= 0
 
 
@@ -55,6 +55,9 @@ def degree_of(table, u):
 
 @inner
 def value_of(table, u, x, default):
-    """Return the value of the edge, ``default`` if it is not in the set; of the dtype of the values."""
+    """Return the value of edge ``(u, x)`` in the set whose hash table is ``table``; ``default`` if the edge is absent.
+
+    The result has the dtype of the values.
+    """
     place = place_of(table, u, x)
     return table.value[place] if place >= 0 else table.value.dtype.type(default)

@@ -52,7 +52,7 @@ class EdgeRows(NamedTuple):
 
 
 def rows_view(data: EdgeRows, num_vertices: int, value_dtype: np.dtype | None) -> StoreView:
-    """Return the view of these arrays."""
+    """Return the view by which operators walk the rows ``data``; ``value_dtype``: of the weights, None without any."""
     return StoreView(
         data=data,
         cursor=__name__,
@@ -69,7 +69,7 @@ def rows_view(data: EdgeRows, num_vertices: int, value_dtype: np.dtype | None) -
 
 @inner
 def home_of_source(u, slots):
-    """Return the slot where the search for a source begins."""
+    """Return the slot, below ``slots``, where the search for source ``u`` begins."""
     return (np.uint64(u) * _FACTOR & _LOW) * np.uint64(slots) >> _HALF
 
 
@@ -95,31 +95,31 @@ def degree(g, u):
 
 @inner
 def buckets(g, u):
-    """Return 1: the whole row is one bucket."""
+    """Return 1: the whole row of a vertex is one bucket."""
     return 1
 
 
 @inner
 def first(g, u, k):
-    """Return the cursor of the only span, where the row begins; -1 if there is none."""
+    """Return the cursor of the only span, the position of the row of ``u`` in ``g.rows``; -1 if ``u`` has no row."""
     return row_of(g, u)
 
 
 @inner
 def begin(g, c):
-    """Return the first slot."""
+    """Return the first slot of the span of cursor ``c``."""
     return c + 1
 
 
 @inner
 def end(g, c):
-    """Return one past the last slot."""
+    """Return one past the last slot of the span of cursor ``c``."""
     return c + 1 + np.int64(g.rows[c])
 
 
 @inner
 def following(g, c):
-    """Return -1: there is one span."""
+    """Return -1: a row has only one span."""
     return np.int64(-1)
 
 

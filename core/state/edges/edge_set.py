@@ -203,7 +203,7 @@ class EdgeSet:
 
 
 def _restored(device: str, num_vertices: int, edges: EdgeList, directed: bool) -> EdgeSet:
-    """Return a copied or pickled set, on the same kind of device."""
+    """Return a set with these edges on ``device``, the name of a kind of device; for copies and pickles."""
     place = resolve_device(device)
     with place.current():
         arcs = _listed(edges.each(place.xp.array))
@@ -245,7 +245,10 @@ def _kernels(device: Device) -> Any:
 
 
 def _edge_list(graph: Graph, src: Any, dst: Any, values: Any) -> EdgeList:
-    """Return copies or views of valid arrays on the graph's device."""
+    """Return the valid edges of a new set on the graph's device, as copies or views of the arrays that were passed.
+
+    Raises if ids, ``values`` (None: no values) or lengths are invalid.
+    """
     ends = ((src, "src"), (dst, "dst"))
     sources, targets = (placed_ids(ids, graph.device, graph.num_vertices, name) for ids, name in ends)
     if values is None:

@@ -23,7 +23,10 @@ _NO_STATUS = np.empty(0, np.uint8)
 
 @inner
 def slot_of(table, at, key, free):
-    """Return the slot of ``key``, searched from ``at`` on; insert the key if it is absent."""
+    """Return the slot of ``key`` in ``table``, searched from slot ``at`` on; insert the key if it is absent.
+
+    Slots with the value ``free`` are free.
+    """
     while table[at] != free and table[at] != key:
         at += np.uint64(1)
         if at == np.uint64(len(table)):
@@ -40,7 +43,11 @@ def slot_for_key(table_key, key):
 
 @kernel
 def _fill_table(key, entry, src, dst, status, wanted, directed):
-    """Put arcs into the empty table, each at most once; of an undirected edge the arc from the smaller id."""
+    """Enter arcs into an empty hash table, in place; of an undirected edge the arc from the smaller id.
+
+    ``key`` and ``entry`` are the arrays of the table (see :class:`EdgeTable`), all bits set. Only arcs with ``status[i]
+    == wanted`` are entered, or all if ``status`` is empty; each occurs at most once.
+    """
     for i in range(len(src)):
         if len(status) and status[i] != wanted:
             continue
@@ -50,9 +57,16 @@ def _fill_table(key, entry, src, dst, status, wanted, directed):
 
 @kernel
 def _fill_table_with_last(key, entry, src, dst, mark, directed):
-    """Put edges into the empty table; of one that is there more than once the last counts, the others lose their mark.
+    """Enter edges into an empty hash table, in place; of duplicates the last one counts.
 
-    Undirected edges are there as both arcs, those from the smaller id first; a self-loop keeps the first of its marks.
+    Args:
+        key: ``uint64[capacity]``, all bits set: becomes the keys of the table.
+        entry: ``uint32[capacity]``, all bits set: becomes the places of the edges, as in :class:`EdgeTable`.
+        src: sources of the arcs: the edges themselves, and if they are undirected, all of them reversed as second half.
+        dst: destinations of the arcs.
+        mark: ``uint8``, 1 for every arc: set to 0 for all but the last duplicate, in both halves, and for the second
+            arc of a self-loop.
+        directed: 0 if there are two halves.
     """
     half = len(src) if directed else len(src) // 2
     for i in range(half):
@@ -75,7 +89,12 @@ def slot_of_source(source, u):
 
 @kernel
 def _fill_rows(source, row, rows, src, status, wanted):
-    """Write the rows by source. ``source`` and ``row`` have all bits set at first: a count of arcs, less one."""
+    """Write the rows by source of the arcs with ``status[i] == wanted``, or of all if ``status`` is empty, in place.
+
+    ``rows`` has per source the number of its arcs, and then their positions in ``src``. ``source`` and ``row``, the
+    hash table of where each row begins, have all bits set at first; until rows have a place, ``row`` has their length
+    less 1.
+    """
     one = np.uint32(1)
     for i in range(len(src)):
         if not len(status) or status[i] == wanted:
@@ -126,7 +145,12 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Put arcs into the empty table; with ``mark``, of several equal ones the last."""
+    """Enter arcs into the empty hash table ``table``, in place, those with ``status[i] == wanted`` (None: all).
+
+    With ``mark``, ``uint8`` and 1 for each arc, edges may have duplicates, of which the last one counts: ``mark``
+    becomes 0 for the others, and for the second arc of a self-loop; ``status`` is then None. Without ``mark`` each arc
+    occurs at most once.
+    """
     if mark is None:
         _fill_table(table.key, table.entry, src, dst, _given(status), wanted, table.directed)
     else:
@@ -137,9 +161,16 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Mark arcs that were deleted and inserted again in both halves of a batch; ``table`` has the deleted ones.
+    """Change the status of arcs that a batch deletes and inserts again, in both halves and in place.
 
-    ``removed`` has their statuses and old weights; ``old`` are the weights that the insertion replaced.
+    It becomes ``UNCHANGED``; in the inserted half ``REPLACED`` if the weight differs.
+
+    Args:
+        device: the CPU.
+        table: hash table of the deleted arcs.
+        removed: their statuses, and their old weights or None.
+        src, dst, status, weight: the inserted arcs; ``weight`` is None on an unweighted graph.
+        old: receives the weights that the edges had before the batch.
     """
     removed_status, *weights = (*removed, weight, old)
     removed_old, new, before = (_NO_STATUS if part is None else bits(part) for part in weights)
@@ -149,9 +180,10 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Group the arcs by source in ``rows``; fill ``table`` (two parts of ``slots``: sources, their rows).
+    """Group by source the arcs with ``status[i] == wanted`` (None: all) and write the rows to ``rows``, in place.
 
-    All bits of both are set before.
+    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each where its row begins in
+    ``rows``. A row is the number of arcs, and then their positions in ``src``.
     """
     _fill_rows(table[:slots], table[slots : 2 * slots], rows, src, _given(status), wanted)
 

@@ -80,7 +80,7 @@ class _Kernels(threading.local):
         self.made: dict[tuple[int, str], tuple[StructKernel, int]] = {}
 
     def of(self, device: Device, name: str) -> tuple[StructKernel, int]:
-        """Return a kernel, and how many blocks of it are resident."""
+        """Return the kernel ``name`` for ``device``, and how many blocks of it are resident on the whole device."""
         found = self.made.get((device.index, name))
         if found is None:
             source, struct = _KERNELS[name]
@@ -116,7 +116,11 @@ def ones(device: Device, size: int) -> Array:
 def fill_table(
     device: Device, table: EdgeTable, src: Array, dst: Array, status: Array | None, wanted: int, mark: Array | None
 ) -> None:
-    """Put arcs into the empty table; with ``mark`` of several equal ones the last (see ``edge_set.cu``)."""
+    """Enter arcs into the empty hash table ``table``, in place, those with ``status[i] == wanted`` (None: all).
+
+    With ``mark``, ``uint8`` and 1 for each arc, edges may have duplicates, of which the last one counts: ``mark``
+    becomes 0 for the others, and for the second arc of a self-loop. Without it each arc occurs at most once.
+    """
     key, entry, _, directed = table
     size = len(src)
     half = 0 if directed else size // 2
@@ -129,9 +133,16 @@ def net_change(
     device: Device, table: EdgeTable, removed: tuple[Array, Array | None], src: Array, dst: Array, status: Array,
     weight: Array | None, old: Array | None,
 ) -> None:  # fmt: skip
-    """Mark arcs that were deleted and inserted again in both halves of a batch; ``table`` has the deleted ones.
+    """Change the status of arcs that a batch deletes and inserts again, in both halves and in place.
 
-    ``removed`` has their statuses and old weights; ``old`` are the weights that the insertion replaced.
+    It becomes ``UNCHANGED``; in the inserted half ``REPLACED`` if the weight differs.
+
+    Args:
+        device: the CUDA device.
+        table: hash table of the deleted arcs.
+        removed: their statuses, and their old weights or None.
+        src, dst, status, weight: the inserted arcs; ``weight`` is None on an unweighted graph.
+        old: receives the weights that the edges had before the batch.
     """
     words = 0 if weight is None else weight.dtype.itemsize // 4
     _launch(device, "net_change", len(src), address(table.key), address(table.entry), *map(address, removed),
@@ -142,7 +153,11 @@ def net_change(
 def fill_rows(
     device: Device, table: Array, slots: int, rows: Array, src: Array, status: Array | None, wanted: int
 ) -> None:
-    """Write the rows; ``table`` has the sources, their rows and two counters, all bits set."""
+    """Group by source the arcs with ``status[i] == wanted`` (None: all) and write the rows to ``rows``, in place.
+
+    ``table``, all bits set at first, becomes a hash table: ``slots`` sources, then for each where its row begins in
+    ``rows``; behind it are two counters. A row is the number of arcs, and then their positions in ``src``.
+    """
     start = table.data.ptr
     _launch(device, "fill_rows", max(len(src), slots), start, start + 4 * slots, start + 8 * slots, rows.data.ptr,
         src.data.ptr, address(status), len(src), slots, wanted,
