@@ -35,7 +35,7 @@ class Commands(click.Group):
         return sorted({*self.commands, *plugins.commands()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; plugins are only loaded for one that is not built in."""
+        """Return the command ``cmd_name``, or None; plugins are only loaded for one that is not built in."""
         return self.commands.get(cmd_name) or plugins.commands().get(cmd_name)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:

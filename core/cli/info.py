@@ -101,7 +101,10 @@ def machine_facts() -> dict[str, Any]:
 
 
 def snapshot_facts(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
-    """Return file, format, size, options and memory of a snapshot, by name."""
+    """Return file, format, size, options and memory of the snapshot at ``path``, by name.
+
+    ``reading`` has the options of reading that the user gave.
+    """
     graph = load_snapshot(path, reading, device="cpu")
     usage = graph.memory_usage()
     memory = f"{usage.used} bytes used, {usage.allocated} allocated, {usage.bytes_per_edge:.1f} per edge"

@@ -94,7 +94,10 @@ def _functions_of_networkx(device: Device) -> Iterator[Step]:
 
 
 def _dispatch(nx: Any, served: Any, function: Callable[..., Any], device: Device) -> None:
-    """Call a function of NetworkX through its backend, with and without weights and directions."""
+    """Call ``function`` of NetworkX through the backend on ``device``, with and without weights and directions.
+
+    ``nx`` is the module ``networkx``; ``served`` says what the backend serves of the function.
+    """
     has_weight = "weight" in served.signature.parameters
     weights: tuple[dict[str, Any], ...] = ({"weight": None}, {"weight": "weight"}) if has_weight else ({},)
     sizes = SIZES[:1] if served.cost == "heavy" else SIZES

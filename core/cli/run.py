@@ -103,7 +103,11 @@ def run(
 def build_graph(
     path: Path, reading: dict[str, Any], kind: type[Algorithm], directed: bool | None, **options: Any
 ) -> Graph:
-    """Return the graph of an edge file, built as an algorithm requires it, or of a snapshot."""
+    """Return the graph of the edge file or snapshot at ``path``; of an edge file it is built as ``kind`` requires.
+
+    ``reading`` has the options of reading, ``directed`` what the user chose (None: nothing), ``options`` those of the
+    graph.
+    """
     if is_snapshot(path):
         if directed is not None:
             raise click.UsageError(
@@ -140,9 +144,9 @@ def own_params(kind: type[Algorithm], arguments: dict[str, Any]) -> dict[str, An
 
 
 def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool) -> dict[str, Any]:
-    """Return ``NAME=VALUE`` pairs as keyword arguments of an algorithm: Python literals where they are such.
+    """Return ``params``, pairs ``NAME=VALUE``, as keyword arguments of the algorithm ``kind``.
 
-    Where edges have ``columns``, ``weight`` names one of them.
+    Values are Python literals, else texts. Where edges have ``columns``, ``weight`` names one of them.
     """
     known = {name: p for name, p in inspect.signature(kind).parameters.items() if p.kind is not p.VAR_KEYWORD}
     names = ", ".join(known) or "none"
@@ -162,9 +166,10 @@ def parse_params(kind: type[Algorithm], params: Sequence[str], *, columns: bool)
 
 
 def named_vertices(arguments: dict[str, Any], params: Sequence[str]) -> dict[str, list[str]]:
-    """Return the original ids, as texts, of the parameters that are vertices, and of the keys of those that are dicts.
+    """Return the original ids, as texts, that ``arguments`` contain, by the name of the argument.
 
-    Several are a Python list, or texts between commas.
+    They are those of arguments that are vertices, and the keys of dicts. ``params`` are the texts ``NAME=VALUE`` of the
+    arguments; several vertices are a Python list, or texts between commas.
     """
     from suricate.graph.naming import VERTICES
 
@@ -195,7 +200,11 @@ def has_text(value: Any) -> bool:
 
 
 def vertex_of(text: str, graph: Graph, path: Path) -> int:
-    """Return the vertex of an original id; raises ``click.BadParameter`` if there is none."""
+    """Return the vertex of ``graph`` with the original id ``text``; ``path`` is named if there is none.
+
+    Raises:
+        click.BadParameter: there is no such vertex.
+    """
     names, found = graph.names, -1
     if names is not None:
         with suppress(SuricateError):  # it is no number, where names are numbers
@@ -264,7 +273,10 @@ def called(graph: Graph, vertices: Any) -> list[Any]:
 
 
 def top_grid(graph: Graph, result: Any, kind: type[Algorithm], top: int) -> Grid:
-    """Return the ``top`` vertices by the first array of a result, or the largest groups; with names in place of ids."""
+    """Return the ``top`` vertices by the first array of a ``result`` of the algorithm ``kind``, or the largest groups.
+
+    Vertices have their names where the graph has names, else their ids.
+    """
     from suricate.graph import frames
 
     frame = frames.top(graph, result, kind, top, None, True)

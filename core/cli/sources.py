@@ -73,7 +73,7 @@ class ColumnsType(click.ParamType):
     name = "columns"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, str | int]:
-        """Return the pairs as ``suricate.read`` takes them."""
+        """Return the pairs ``ROLE=COLUMN`` of ``value`` as a dict, as ``suricate.read`` takes them."""
         columns: dict[str, str | int] = {}
         for pair in value.split(","):
             role, equals, place = pair.partition("=")
@@ -97,7 +97,7 @@ class FurtherType(click.ParamType):
 
 
 def _relabel(ctx: click.Context, param: click.Parameter, value: str | None) -> bool | str:
-    """Return the value that ``suricate.read`` takes."""
+    """Return the ``relabel`` that ``suricate.read`` takes: "text", or whether the option was given."""
     return "text" if value == "text" else value is not None
 
 
@@ -126,7 +126,7 @@ def is_snapshot(path: Path) -> bool:
 
 
 def read_file(path: Path, **reading: Any) -> EdgeFile:
-    """Read a graph file with a progress bar."""
+    """Return the edges of the graph file at ``path``; show a progress bar meanwhile."""
     from suricate.io import read
 
     with progress_bar(f"reading {path.name}") as progress:

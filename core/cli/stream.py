@@ -28,12 +28,12 @@ COMBINE = click.Choice(["last", "first", "sum", "count", "min", "max"])
 
 
 def number_or_text(ctx: click.Context, param: click.Parameter, text: str | None) -> int | str | None:
-    """Return a number of events where there are digits only, else the text."""
+    """Return ``text`` as a number of events if it consists of digits, else unchanged."""
     return int(text) if text and text.isdecimal() else text
 
 
 def rules_of(ctx: click.Context, param: click.Parameter, attributes: tuple[str, ...]) -> dict[str, str]:
-    """Return the rules of attributes given as ``NAME=RULE``."""
+    """Return a dict from ``attributes``, texts ``NAME=RULE``; raise ``click.BadParameter`` for another text or rule."""
     pairs = [attribute.partition("=") for attribute in attributes]
     for name, equals, rule in pairs:
         if not equals or rule not in COMBINE.choices:
@@ -133,7 +133,7 @@ def stream(
 
 
 def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each algorithm: ``NAME=VALUE`` goes to all that have it.
+    """Return the parameters of each algorithm in ``kinds``: ``NAME=VALUE`` of ``params`` goes to all that have it.
 
     ``weight`` names one of the attributes in ``rules``.
     """
@@ -160,7 +160,10 @@ def params_of(kinds: Mapping[str, Any], params: tuple[str, ...], rules: Mapping[
 
 
 def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, directed: bool | None) -> dict[str, Any]:
-    """Return the options of the graph that the algorithms need."""
+    """Return the options of the graph that the algorithms ``kinds`` need, with ``backend`` and ``device``.
+
+    ``directed`` None: the algorithms decide.
+    """
     found = {"device": device, "directed": True, **options_for(kinds.values(), directed)}
     if backend is not None:
         plugins.backend(backend)  # an unknown name shows before the file is read
@@ -169,7 +172,10 @@ def graph_options(kinds: Mapping[str, Any], backend: str | None, device: str, di
 
 
 def target_of(output: Path, name: str, number: int) -> Any:
-    """Return where the rows of an algorithm go; of several ones each has a file whose name ends in its own."""
+    """Return where the rows of the algorithm ``name`` go: standard output, ``output``, or a file beside that.
+
+    If ``number``, that of algorithms, is above 1, each has a file whose name ends in ``-name``.
+    """
     if output == STDOUT:
         if number > 1:
             raise click.BadParameter("- takes the rows of one algorithm", param_hint="--output")
@@ -184,7 +190,7 @@ class RowPrinter:
         self._writer, self._begun = writer, False
 
     def __call__(self, end: Any, columns: Mapping[str, Any]) -> None:
-        """Write a table."""
+        """Write the ``columns`` of the slide that ends at ``end``, a row per entry; the first call writes a header."""
         if not self._begun:
             self._writer.writerow(["end", *columns])
             self._begun = True
@@ -203,7 +209,7 @@ def facts_of(w: Slide) -> dict[str, Any]:
 
 
 def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Print a line per slide, and below it a table per algorithm."""
+    """Return a function that prints a line per slide, and below it a table per algorithm."""
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
         click.echo("  ".join(str(value) if name == "end" else f"{name} {value}" for name, value in facts.items()))
@@ -217,7 +223,7 @@ def table_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], No
 
 
 def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Print a row per slide or, if something is tracked, per vertex or group of its top."""
+    """Return a function that prints a CSV row per slide; with ``names`` of algorithms, one per vertex or group."""
     writer, begun = csv.writer(sys.stdout, lineterminator="\n"), False
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
@@ -246,7 +252,7 @@ def ranked(frame: Any) -> Iterator[list[Any]]:
 
 
 def json_printer(_: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], None]:
-    """Print an object per slide and line."""
+    """Return a function that prints each slide as a JSON object on a line."""
 
     def show(facts: dict[str, Any], tops: dict[str, Any]) -> None:
         tables = {name: records(frame.columns, frame) for name, frame in tops.items()}

@@ -134,7 +134,10 @@ def printable_rows(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
 
 
 def plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return the lines of a table without a frame, no wider than ``COLUMNS`` where it is set and they can be."""
+    """Return a table with the headers ``columns`` and these ``rows`` as text without a frame.
+
+    It is no wider than ``COLUMNS`` where that is set, unless every column has one character.
+    """
     cells = [list(map(str, row)) for row in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     most = columns_of_pipes()
@@ -182,7 +185,7 @@ def show_rich(console: Console, table: Table) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something is going on."""
+    """A context in which a terminal shows that ``what`` is going on."""
     from rich.markup import escape
 
     with console(stderr=True).status(escape(what)):

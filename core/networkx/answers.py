@@ -53,7 +53,7 @@ class Answers:
 
 
 def question(algorithm: str, params: dict[str, Any]) -> Hashable | None:
-    """Return the key of a call, None if its parameters cannot be compared."""
+    """Return a hashable key of the call of ``algorithm`` with ``params``; None if a parameter cannot be compared."""
     parts = [(name, type(value), _comparable(value)) for name, value in params.items()]
     try:
         hash(key := (algorithm, *parts))

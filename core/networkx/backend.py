@@ -41,7 +41,7 @@ def convert_to_nx(result: Any, *, name: str | None = None) -> Any:
 
 
 def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True, or why the call is not served, in a sentence."""
+    """Return True if the call of the function ``name`` is served, else a sentence that says why not."""
     function = _function(name)
     if function is None:
         return f"suricate has no function {name}"
@@ -49,7 +49,7 @@ def can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | 
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True, or why NetworkX is likely to be faster, in a sentence."""
+    """Return True if the call of the function ``name`` is worth it, else why NetworkX is likely to be faster."""
     function: Any = _function(name)
     graph, cost = function.graph_of(args, kwargs), function.cost_of(args, kwargs)
     if cost in ("vertices", "local"):

@@ -60,7 +60,7 @@ def structure(graph: Any, numbers: dict[Any, int] | None = None) -> Structure:
 
 
 def weights(values: list[Any], attribute: Any) -> tuple[np.ndarray | None, bool]:
-    """Return weights as an array that a graph can hold (None if all are 1), and whether they are integers.
+    """Return ``values`` as an array that a graph can hold (None if all are 1), and whether they are integers.
 
     Raises:
         NotImplementedError: a weight is not a finite number, or is an integer too large for exact sums.

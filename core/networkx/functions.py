@@ -41,16 +41,16 @@ class Served:
         return self.function(*args, **kwargs)
 
     def graph_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Return the graph among the arguments of a call."""
+        """Return the graph among the positional arguments ``args`` and keyword arguments ``kwargs`` of a call."""
         return args[0] if args else next(iter(kwargs[name] for name in self.signature.parameters if name in kwargs))
 
     def cost_of(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
-        """Return the cost of a call, one of ``COSTS``."""
+        """Return the cost of a call with the arguments ``args`` and ``kwargs``, a key of ``COSTS``."""
         given = self.signature.bind_partial(*args, **kwargs).arguments
         return "local" if self.part and all(given.get(name) is not None for name in self.part) else self.cost
 
     def refusal(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-        """Return why a call is not served, in a sentence; None if it is."""
+        """Return a sentence why a call with ``args`` and ``kwargs`` is not served; None if it is."""
         graph = self.graph_of(args, kwargs)
         if graph.is_multigraph():
             return "suricate keeps one edge between two nodes: it does not serve multigraphs"

@@ -198,7 +198,7 @@ class Live(Converted):
                 del self._answers[attribute, backwards]
 
     def _can_hold(self, stored: Stored, attribute: Any, data: Iterable[Any]) -> bool:
-        """Return whether weights can be written to a graph, which is otherwise made again when it is next needed."""
+        """Return whether ``stored`` can take the weights ``attribute`` of the edges' ``data``; else it is rebuilt."""
         try:
             found, whole = weights([each.get(attribute, 1) for each in data], attribute)
         except NotImplementedError:
@@ -212,7 +212,7 @@ class Live(Converted):
         return self._vertices
 
     def table(self, column: Column | np.ndarray, vertices: np.ndarray | None = None) -> dict[Any, Any]:
-        """Return a dictionary by node that is decoded when it is read, or before a node in it is removed."""
+        """Return ``column`` as a dict by node, decoded when it is read, or before one of its nodes is removed."""
         made = super().table(column, vertices)
         if len(self._handed_out) >= MOST_HANDED_OUT:
             self._handed_out = [each for each in self._handed_out if each() is not None]
@@ -227,7 +227,7 @@ class Live(Converted):
 
 
 def _apply(stored: Stored, kept: dict, gone: dict, attribute: Any, *, backwards: bool) -> None:
-    """Write edges to a graph of suricate, and delete others, as one change."""
+    """Write the edges ``kept`` to ``stored`` and delete the edges ``gone``, in one batch; ``backwards``: last first."""
     order = slice(None, None, -1 if backwards else 1)
     insert, delete = (np.array(list(pairs), np.int64).reshape(-1, 2).T[order] for pairs in (kept, gone))
     weight = None

@@ -45,7 +45,7 @@ class Watch:
             self.bind_edge(node, other, data)
 
     def bind_edge(self, u: Any, v: Any, data: Any) -> None:
-        """Watch the attributes of an edge."""
+        """Watch ``data``, the attributes of the edge from ``u`` to ``v``; if another edge has them, set ``stale``."""
         if type(data) is EdgeData:
             data.__class__ = WatchedEdge
         elif type(data) is not WatchedEdge or (data._watch is self and self._is_shared(u, v, data)):
@@ -54,7 +54,7 @@ class Watch:
         data._watch, data._node, data._other = self, u, v
 
     def _is_shared(self, u: Any, v: Any, data: WatchedEdge) -> bool:
-        """Return whether another edge has the same dict of attributes."""
+        """Return whether ``data`` is the dict of attributes of another edge than ``u`` to ``v``, too."""
         before = data._node, data._other
         return before not in ((u, v), (v, u)) and self.graph()._adj.get(before[0], {}).get(before[1]) is data
 

@@ -203,12 +203,15 @@ def _answer(
 
 
 def _gap(one: float, other: float) -> float:
-    """Return the distance of two sizes: the logarithm of their ratio."""
+    """Return the distance of the sizes ``one`` and ``other``: the absolute binary logarithm of their ratio."""
     return abs(math.log2(one / other))
 
 
 def _interpolated(cells: list[dict], family: str, backend: str, edges: int, batch: int, limit: float) -> float | None:
-    """Return the milliseconds of a backend on a family of graphs, infinite if over the limit, None if not measured."""
+    """Return the milliseconds of ``backend`` on graphs of a ``family`` with ``edges`` edges, ``batch`` in a batch.
+
+    They are interpolated between ``cells``; infinite if over ``limit``, None if nothing was measured.
+    """
     points: dict[int, Points] = {}
     for cell in cells:
         time = cell["ms"].get(backend)
@@ -220,7 +223,11 @@ def _interpolated(cells: list[dict], family: str, backend: str, edges: int, batc
 
 
 def _between(points: Points, place: float, limit: float) -> float:
-    """Return the time at a place: between its neighbours, or that of the nearest beyond them."""
+    """Return the time at ``place``: interpolated between the neighbouring ``points``, else that of the nearest.
+
+    ``points`` are pairs of a place and a time; the result is infinite if the closer neighbour is. A time above
+    ``limit`` counts as ``limit``.
+    """
     below = max((point for point in points if point[0] <= place), default=min(points))
     above = min((point for point in points if point[0] >= place), default=max(points))
     weight = (place - below[0]) / (above[0] - below[0]) if above[0] > below[0] else 0.0
@@ -231,7 +238,11 @@ def _between(points: Points, place: float, limit: float) -> float:
 
 
 def _distance(cells: list[dict], edges: int, batch: int, degree: float, known: float) -> tuple[str, bool]:
-    """Return how far a question is from the measured cells, in words, and whether it is among them."""
+    """Return, in words, how far a question is from the measured ``cells``, and whether it is within them.
+
+    The question has this many ``edges``, edges in a ``batch``, and edges per vertex (``degree``); ``known`` is the
+    degree that was measured.
+    """
     told, inside = [], True
     sizes, batches = ({cell[name] for cell in cells} for name in ("num_edges", "batch"))
     for what, asked, measured in (("graphs", edges, sizes), ("batches", batch, batches)):

@@ -362,9 +362,10 @@ def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None
 
 
 def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
-    """Return the least number of bytes that one pull over all edges moves, for the sizes of a value and of a weight.
+    """Return the least number of bytes that one pull over all edges moves.
 
-    Ids, weights and offsets are read once; one value per vertex is read and one written.
+    Ids, weights (``weight_bytes`` each) and offsets are read once; one value (``value_bytes``) per vertex is read and
+    one written.
     """
     edges = num_edges * (ID_BYTES + weight_bytes)
     return edges + (num_vertices + 1) * OFFSET_BYTES + 2 * num_vertices * value_bytes

@@ -169,7 +169,11 @@ class Pace:
 
     @staticmethod
     def _is_lost(side: _Side, size: float, bound: float, computed: float | None) -> bool:
-        """Return whether a batch is too large to be updated, as far as is known."""
+        """Return whether a batch of this ``size`` is likely to be slower to update than to compute from scratch.
+
+        ``side`` has the measurements of such batches, ``bound`` is the size to decide by without any; ``computed`` is
+        the time of a computation from scratch in seconds, None if unknown.
+        """
         if computed is None:
             return size > bound
         if size > max(REACH * bound, GROWTH * side.won):

@@ -252,14 +252,14 @@ class Contents:
         return self.ring.held()
 
     def told(self, due: Any, skipped: int) -> tuple[Any, ...]:
-        """Return the message of the first process to the others, after each chunk and each slide it has closed."""
+        """Return the message of the first process to the others after a chunk or a closed slide, ``due``."""
         if isinstance(due, Due):  # without names nobody else asks which edges are fresh
             fresh, news = (None, None) if self.names is None else (due.change.fresh, self.names.news())
             due = (*due[:-3], tuple(Head.of(due.change._replace(fresh=fresh))), news, due.took)
         return due, self.late.count, skipped, self.has_unit
 
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
-        """Take over the counts in a message of :meth:`told`; return the slide in it, if there is one.
+        """Take over the counts of a message of :meth:`told`; return its slide (``told``), if there is one.
 
         ``skipped``: the number of skipped events that this process had counted before.
         """
@@ -301,7 +301,7 @@ class Contents:
         return about, arrays
 
     def load(self, about: Mapping[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore what :meth:`save` returned, before the first event is taken."""
+        """Restore what :meth:`save` returned, its facts ``about`` and its ``arrays``, before the first event comes."""
         intake, (position, has_unit, begun, dtype, attributes) = self.intake, about["intake"]
         intake.position, intake.has_unit, intake.begun = position, has_unit, begun
         intake.weight_dtype = None if dtype is None else np.dtype(dtype)

@@ -249,7 +249,7 @@ class VertexColumn:
         self._put(graph, graph.device.to_numpy(graph.live_vertices))
 
     def follow(self, graph: Graph, delta: Delta) -> None:
-        """Set the values of vertices that a change added."""
+        """Set the values of the vertices that ``delta`` added or revived in ``graph``."""
         if self.name not in graph.columns:
             self.begin(graph)
             return

@@ -116,7 +116,7 @@ class Intake:
         return (events.src.tolist(), events.dst.tolist()) if self._names is None else self._names.shown(events)
 
     def _both_ends(self, chunk: Mapping[str, Any], arrivals: Arrivals | None) -> list[tuple[Any, np.ndarray | None]]:
-        """Return sources and destinations, as ids or tokens of names, each with which of them are none."""
+        """Return sources and destinations, as ids or tokens of names, each with a mask of the invalid ones, or None."""
         src, dst = chunk["src"], chunk["dst"]
         taken = None if arrivals is None else arrivals.take(src, dst)
         if taken is None and self._names is None:
@@ -134,7 +134,7 @@ class Intake:
         return checked_ids(column, label)
 
     def _tokens(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return tokens of names, and which names are missing."""
+        """Return the tokens of the names in ``column``, and a mask of missing names; ``label`` names it in errors."""
         assert self._names is not None
         try:
             return self._names.tokens(column), None

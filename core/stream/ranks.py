@@ -67,7 +67,7 @@ class Ranks:
     def _together(
         self, call: Callable[[], Any], sent: Callable[[Any], Any], flag: bool = False
     ) -> tuple[Any, list[bool]]:
-        """Return the result of :meth:`first`, and the flags of all processes, by one collective."""
+        """Return what :meth:`first` returns, and ``flag`` of every process, by one collective."""
         assert self._comm is not None
         found, said, problem = None, None, None
         try:
@@ -131,7 +131,7 @@ class Ranks:
 
 
 def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tuple[Array, Array, Array | None]]:
-    """Return memory for lists, ``uint8[n]``, and the lists in it: ends of gone and of new edges, and weights."""
+    """Return memory, ``uint8[n]``, and arrays in it for a change: ``uint32[2, gone]``, ``uint32[2, new]``, weights."""
     lost, gained, dtype = head.gone, head.new, dtype if head.value else None
     begin, end = 8 * lost, 8 * (lost + gained)
     memory = xp.empty(end + (0 if dtype is None else gained * dtype.itemsize), np.uint8)

@@ -71,7 +71,7 @@ class JobTracker:
 
     @property
     def identity(self) -> list[Any]:
-        """What must be unchanged for a saved result to be valid: algorithm, ``every`` and parameters."""
+        """Return what must be unchanged for a saved result to be valid: algorithm, ``every`` and parameters."""
         return [self.kind.name, self.every, self.symmetric, repr(sorted(self._given.items()))]
 
     @property

@@ -470,7 +470,7 @@ class Window:
         return self.current
 
     def _restore_graph(self, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Restore the graph that a job had at its checkpoint, and the trackers of this job on it."""
+        """Restore the graph of a checkpoint (``about`` and ``arrays`` of it), and the trackers of this job on it."""
         self._make_graph()
         held = self._ranks.change(self._ranks.first(self.contents.held, Head.of), self.graphs)
         saved = [*about["trackers"], *[(None, 0)] * len(self.graphs.trackers)]

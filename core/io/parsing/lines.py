@@ -143,7 +143,10 @@ class OrdinaryLines:
         return Values(src, dst, weight, time, marks)
 
     def _span(self, line: bytes, span: tuple[int, int], at: int) -> int:
-        """Return the place of a text in the chunk, without quotes or blanks around it; 0 if it is empty."""
+        """Return where a text is in the chunk, without quotes or blanks: ``start << 32 | length``; 0 if it is empty.
+
+        ``span`` is its range in ``line``, which begins at ``at`` in the chunk.
+        """
         start, stop = span
         if start < stop and line[start] == _QUOTE:
             start, stop = start + 1, stop - 1
