@@ -136,7 +136,7 @@ class BFS(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """See :meth:`Algorithm.event_step`: the step of the forest."""
+        """Return the step of the dependence forest; the base class says how it is used."""
         self.sources.demand_noted()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)
@@ -189,7 +189,7 @@ class BFS(Algorithm):
 
 
 def _result_of(tree: Words) -> BFSResult:
-    """Return the levels and parents that the words of a forest contain."""
+    """Return the levels and parents that the words ``tree`` of a forest hold."""
     return BFSResult(tree.level.view(np.int32), tree.ids("parent"))  # EMPTY is -1 in 32 bits
 
 

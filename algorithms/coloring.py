@@ -269,11 +269,11 @@ class Coloring(Algorithm):
         self._repair(graph, (delta.edges("inserted"), delta.edges("deleted")))
 
     def state(self) -> dict[str, Array]:
-        """Return the arrays of the rounds: which colours vertices have depends on earlier ones."""
+        """Return the arrays of the rounds, named as in ``ROUNDS``: new colours depend on earlier ones."""
         return dict(zip(ROUNDS, self._state, strict=True))
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
-        """Go on from the arrays of the rounds."""
+        """Continue from the arrays of the rounds that :meth:`state` returned."""
         self._state = tuple(resized(graph.device.xp, state[name], graph.num_vertices, 0) for name in ROUNDS)
 
     @property

@@ -116,7 +116,7 @@ class HITS(FixedPoint):
         return divided(xp, x, x.sum())
 
     def magnitude(self) -> float:
-        """Return the sum of the hubs after a step, before that was divided by it."""
+        """Return the sum of the new hubs of the last step, before they were divided by it."""
         return float(self._total)
 
     def step(self, graph: Graph, x: Array, kept: Array, out: Array, change: Scalar) -> None:

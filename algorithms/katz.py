@@ -35,7 +35,10 @@ EXACT = 1e-12  #: its relative error otherwise
 
 
 def attenuate(v, x, kept, out, beta, alpha, change):
-    """Set ``x[v]`` to ``alpha`` times the sum over in-neighbours, ``out[v]``, plus beta; add up the changes."""
+    """Set ``x[v]`` to ``alpha * out[v] + beta[v]``; add its change to the scalar ``change``.
+
+    ``out[v]``, the sum over the in-neighbours, becomes 0, and ``kept[v]`` the old ``x[v]``; all in place.
+    """
     after = alpha * out[v] + beta[v]
     change.add(abs(after - x[v]))
     kept[v] = x[v]
@@ -44,7 +47,13 @@ def attenuate(v, x, kept, out, beta, alpha, change):
 
 
 class Exact(NamedTuple):
-    """The solution, the factor by which the error shrinks in a step (in the L1 norm; below 1: a bound), and |beta|."""
+    """The exact solution, with what a bound of the error is computed from.
+
+    Attributes:
+        x: ``float64[n]``, the solution.
+        rate: the factor by which the error shrinks in a step, in the L1 norm; it gives a bound if it is below 1.
+        beta: the L1 norm of ``beta``.
+    """
 
     x: np.ndarray
     rate: float

@@ -171,9 +171,10 @@ class LabelPropagation(Algorithm):
         self._owes_rounds = True
 
     def _rename_labels_of(self, deleted: Array, graph: Graph) -> None:
-        """Give communities whose label is a deleted vertex the id of a live vertex that is no label; O(n), waits.
+        """Replace labels that are ids of ``deleted`` vertices by ids of live vertices that are no label; O(n), waits.
 
-        That is the first of their members that is no label, or the first such vertex of the graph where none is left.
+        The new label of a community is the first of its members that is no label, or if there is none the first such
+        vertex of the graph.
         """
         xp, live = graph.device.xp, graph.live_arrays.mask
         self._rank[deleted] = mixed(deleted, self.key)
@@ -195,7 +196,7 @@ class LabelPropagation(Algorithm):
         self._rank[moved] = mixed(new[group], self.key)
 
     def _look_at_distinct_labels(self, graph: Graph) -> None:
-        """Do the first round: every label is there once, so that the first in the order is the most frequent one."""
+        """Make the first round, in which every label occurs once: the first in the order is the most frequent one."""
         args = (self._rank, self._taken, self._wanted, self.key)
         neighbor_reduce(graph, choice_of, args=args, reduce="min", over="both", then=take, dtype="int64")
         self._rank, self._taken = self._taken, self._rank
@@ -219,7 +220,7 @@ class LabelPropagation(Algorithm):
         return {"rank": self._rank, "taken": self._taken, "wanted": self._wanted, "marks": marks}
 
     def restore(self, graph: Graph, state: Mapping[str, Array]) -> None:
-        """Go on from the arrays of the rounds."""
+        """Continue from the arrays of the rounds that :meth:`state` returned."""
         xp, n = graph.device.xp, graph.num_vertices
         self._graph, self._outcome, self._rank = graph, None, state["rank"]
         if n > len(self._rank):

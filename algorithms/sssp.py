@@ -228,14 +228,14 @@ class SSSP(Algorithm):
         return _result_of(self._forest.words if vertices is None else self._forest.words.picked(vertices))
 
     def event_step(self, graph: Graph) -> Step:
-        """See :meth:`Algorithm.event_step`: the step of the forest."""
+        """Return the step of the dependence forest; the base class says how it is used."""
         self.sources.demand_noted()
         self._ensure_valid()
         assert self._forest is not None
         return self._forest.event_step(graph, _result_of)
 
     def _search(self, graph: Graph, *, wide: bool) -> bool:
-        """Compute with narrow or wide words; return whether every step increased the keys."""
+        """Compute with words of 64 bits, or 128 if ``wide``; return whether every step increased the keys."""
         forest = self._forest
         if forest is None or wide != (forest.words.layout.num_keys == 2):
             forest = self._forest = _forest(graph, self.sources, wide)
@@ -245,7 +245,7 @@ class SSSP(Algorithm):
         return not forest.violated[0]
 
     def _run(self, graph: Graph, forest: Forest) -> Propagated:
-        """Compute with the words of ``forest``; does not wait."""
+        """Compute with the words of ``forest``, and return the outcome of the search; does not wait."""
         self.sources.resize(graph, forest)
         forest.violated.fill(0)
         assert self._roots is not None
@@ -313,7 +313,7 @@ class SSSP(Algorithm):
 
 
 def _result_of(tree: Words) -> SSSPResult:
-    """Return the result in these words."""
+    """Return the result that the words ``tree`` hold."""
     distance, parent = tree.distance, tree.ids("parent")
     if distance.dtype.kind != "f":
         distance = tree.device.xp.where(parent >= 0, distance.astype(np.int64), -1)

@@ -25,7 +25,7 @@ class Paths(NamedTuple):
     towards: bool
 
     def at(self, vertex: int) -> list[Any]:
-        """Return the path of one vertex."""
+        """Return the path between the root and ``vertex``, a list of nodes."""
         found = [self.nodes[vertex]]
         parent = self.parent
         while (above := int(parent[vertex])) != vertex:
@@ -34,7 +34,7 @@ class Paths(NamedTuple):
         return found if self.towards else found[::-1]
 
     def of(self, vertices: np.ndarray) -> Iterable[list[Any]]:
-        """Return the paths of vertices, each of which comes after its parent."""
+        """Return the paths of ``vertices`` (ids), each of which comes after its parent."""
         known: dict[int, list[Any]] = {}
         for vertex, above in zip(vertices.tolist(), self.parent[vertices].tolist(), strict=True):
             own, rest = [self.nodes[vertex]], known.get(above) if above != vertex else []
@@ -66,7 +66,7 @@ class Tree(NamedTuple):
         return self._replace(order=self.order[near])
 
     def reaches(self, vertex: int) -> bool:
-        """Return whether a path leads to a vertex, or from it."""
+        """Return whether a path leads from the root to ``vertex``, or in a tree ``towards`` the root from it."""
         return bool(self.parent[vertex] >= 0)
 
     def distances(self, graph: Converted) -> dict[Any, Any]:
@@ -90,14 +90,20 @@ class Tree(NamedTuple):
 
 
 def _by_place(vertices: np.ndarray, place: np.ndarray, parent: np.ndarray) -> np.ndarray:
-    """Return the vertices of a level by the places of their parents in the level above; set their own places."""
+    """Return the ``vertices`` of a level in the order of the places of their parents in the level above.
+
+    Sets ``place``, ``int64[n]``, of these vertices in place.
+    """
     ordered = vertices[np.lexsort((vertices, place[parent[vertices]]))]
     place[ordered] = np.arange(len(ordered))
     return ordered
 
 
 def levels(graph: Converted, source: int | list[int], *, towards: bool = False, keep: bool = True) -> Tree:
-    """Return a tree of paths with the fewest edges; the arguments are those of :func:`lightest`."""
+    """Return a tree of paths with the fewest edges from or to ``source``.
+
+    The parameters are those of :func:`lightest`.
+    """
     found = graph.answer("bfs", backwards=towards, keep=keep, **_roots(source))
     reached = np.flatnonzero(found.level >= 0)
     order = reached[np.argsort(found.level[reached], kind="stable")]
@@ -105,7 +111,7 @@ def levels(graph: Converted, source: int | list[int], *, towards: bool = False, 
 
 
 def _roots(source: int | list[int]) -> dict[str, Any]:
-    """Return the parameter of a search from a vertex or several."""
+    """Return the parameter of a search from the vertex ``source``, or from a list of several."""
     return {"sources": source} if isinstance(source, list) else {"source": source}
 
 

@@ -1,4 +1,7 @@
-"""Shortest paths by weight, and what is defined by all distances: eccentricity, efficiency, averages."""
+"""Shortest paths by weight, and what is defined by all distances: eccentricity, efficiency, averages.
+
+The functions have the parameters and results of NetworkX's functions of the same name.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ def _trees(graph: Converted, weight: Any, negative: str = "dijkstra") -> Iterato
 
 
 def _one(graph: Converted, tree: Tree, target: Any, message: str) -> tuple[Any, list[Any]]:
-    """Return distance and path of a target; raises ``NetworkXNoPath``."""
+    """Return distance and path of the node ``target`` in ``tree``.
+
+    Raises:
+        NetworkXNoPath: with ``message``, if it is not reached.
+    """
     vertex = graph.index[target] if target in graph else None
     if vertex is None or not tree.reaches(vertex) or vertex not in tree.order:
         raise nx.NetworkXNoPath(message)
@@ -57,7 +64,7 @@ def multi_source_dijkstra(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and paths from the nearest of several sources, or those of one target."""
+    """Return distances and paths from the nearest of ``sources``, two dicts by node, or those of ``target`` only."""
     tree = _several(G, sources, cutoff, weight)
     if target is None:
         return tree.distances(G), tree.paths(G)
@@ -71,7 +78,7 @@ def multi_source_dijkstra_path(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, list[Any]]:
-    """Return paths from the nearest of several sources."""
+    """Return a path from the nearest of ``sources`` to each node that is reached."""
     return _several(G, sources, cutoff, weight).paths(G)
 
 
@@ -82,7 +89,7 @@ def multi_source_dijkstra_path_length(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, Any]:
-    """Return distances from the nearest of several sources."""
+    """Return the distance from the nearest of ``sources`` to each node that is reached."""
     return _several(G, sources, cutoff, weight).distances(G)
 
 
@@ -94,7 +101,7 @@ def single_source_dijkstra(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and paths, or those of one target."""
+    """Return distances and paths from ``source``, two dicts by node, or those of ``target`` only."""
     return multi_source_dijkstra(G, {source}, target=target, cutoff=cutoff, weight=weight)
 
 
@@ -105,7 +112,7 @@ def single_source_dijkstra_path(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, list[Any]]:
-    """Return a path to each node that is reached."""
+    """Return a path from ``source`` to each node that is reached within ``cutoff``."""
     return _tree(G, source, weight).within(cutoff).paths(G)
 
 
@@ -116,19 +123,19 @@ def single_source_dijkstra_path_length(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> dict[Any, Any]:
-    """Return the distance to each node that is reached."""
+    """Return the distance from ``source`` to each node that is reached within ``cutoff``."""
     return _tree(G, source, weight).within(cutoff).distances(G)
 
 
 @served("sssp", cost="linear", limits=WEIGHT)
 def dijkstra_path(G: Converted, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
-    """Return a path between two nodes."""
+    """Return a shortest path from ``source`` to ``target`` by ``weight``, a list of nodes."""
     return _one(G, _tree(G, source, weight), target, f"No path to {target}.")[1]
 
 
 @served("sssp", cost="linear", limits=WEIGHT)
 def dijkstra_path_length(G: Converted, source: Any, target: Any, weight: Any = "weight") -> Any:
-    """Return the distance between two nodes."""
+    """Return the distance from ``source`` to ``target`` by ``weight``."""
     return _one(G, _tree(G, source, weight), target, f"Node {target} not reachable from {source}")[0]
 
 
@@ -139,7 +146,7 @@ def bidirectional_dijkstra(
     target: Any,
     weight: Any = "weight",
 ) -> tuple[Any, list[Any]]:
-    """Return distance and path between two nodes."""
+    """Return the distance from ``source`` to ``target`` by ``weight``, and a shortest path."""
     for kind, node in (("Source", source), ("Target", target)):
         if node not in G:
             raise nx.NodeNotFound(f"{kind} {node} is not in G")
@@ -152,7 +159,7 @@ def all_pairs_dijkstra(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, tuple[dict, dict]]]:
-    """Yield each node with distances and paths to the others."""
+    """Yield each node with two dicts: distances and paths to the nodes that it reaches within ``cutoff``."""
     for node, tree in _trees(G, weight):
         near = tree.within(cutoff)
         yield node, (near.distances(G), near.paths(G))
@@ -164,7 +171,7 @@ def all_pairs_dijkstra_path_length(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with the distances to the others."""
+    """Yield each node with a dict of distances to the nodes that it reaches within ``cutoff``."""
     for node, tree in _trees(G, weight):
         yield node, tree.within(cutoff).distances(G)
 
@@ -175,7 +182,7 @@ def all_pairs_dijkstra_path(
     cutoff: Any = None,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with paths to the others."""
+    """Yield each node with a dict of paths to the nodes that it reaches within ``cutoff``."""
     for node, tree in _trees(G, weight):
         yield node, tree.within(cutoff).paths(G)
 
@@ -196,7 +203,7 @@ def single_source_bellman_ford(
     target: Any = None,
     weight: Any = "weight",
 ) -> tuple[Any, Any]:
-    """Return distances and paths, or those of one target."""
+    """Return distances and paths from ``source``, two dicts by node, or those of ``target`` only."""
     tree = _found_by_bellman_ford(G, source, weight)
     if target is None:
         return tree.distances(G), tree.paths(G)
@@ -209,7 +216,7 @@ def single_source_bellman_ford_path(
     source: Any,
     weight: Any = "weight",
 ) -> dict[Any, list[Any]]:
-    """Return a path to each node that is reached."""
+    """Return a path from ``source`` to each node that is reached."""
     return _found_by_bellman_ford(G, source, weight).paths(G)
 
 
@@ -219,19 +226,19 @@ def single_source_bellman_ford_path_length(
     source: Any,
     weight: Any = "weight",
 ) -> dict[Any, Any]:
-    """Return the distance to each node that is reached."""
+    """Return the distance from ``source`` to each node that is reached."""
     return _found_by_bellman_ford(G, source, weight).distances(G)
 
 
 @served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
 def bellman_ford_path(G: Converted, source: Any, target: Any, weight: Any = "weight") -> list[Any]:
-    """Return a path between two nodes."""
+    """Return a shortest path from ``source`` to ``target`` by ``weight``, a list of nodes."""
     return single_source_bellman_ford(G, source, target, weight)[1]
 
 
 @served("sssp", cost="linear", limits=WEIGHT, note=SIGNS)
 def bellman_ford_path_length(G: Converted, source: Any, target: Any, weight: Any = "weight") -> Any:
-    """Return the distance between two nodes."""
+    """Return the distance from ``source`` to ``target`` by ``weight``."""
     return single_source_bellman_ford(G, source, target, weight)[0]
 
 
@@ -240,14 +247,14 @@ def all_pairs_bellman_ford_path_length(
     G: Converted,
     weight: Any = "weight",
 ) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with the distances to the others."""
+    """Yield each node with a dict of distances to the nodes that it reaches."""
     for node, tree in _trees(G, weight, "bellman-ford"):
         yield node, tree.distances(G)
 
 
 @served("sssp", cost="heavy", limits=WEIGHT, note=SIGNS)
 def all_pairs_bellman_ford_path(G: Converted, weight: Any = "weight") -> Iterator[tuple[Any, dict]]:
-    """Yield each node with paths to the others."""
+    """Yield each node with a dict of paths to the nodes that it reaches."""
     for node, tree in _trees(G, weight, "bellman-ford"):
         yield node, tree.paths(G)
 
@@ -261,7 +268,10 @@ def _check_method(method: Any) -> None:
 
 
 def _from_or_to(graph: Converted, source: Any, target: Any, weight: Any, method: str) -> Tree:
-    """Return the tree from the source, or towards the target if there is no source."""
+    """Return the tree of paths from ``source``, or towards ``target`` if there is no source.
+
+    ``method`` decides which error a negative weight raises.
+    """
     root, towards = (target, True) if source is None else (source, False)
     if root not in graph:
         raise nx.NodeNotFound(f"Source {root} is not in G")
@@ -276,7 +286,7 @@ def shortest_path(
     weight: Any = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return a path, the paths from a node or to it, or those of all pairs."""
+    """Return a path from ``source`` to ``target``; if one is None, paths by node; if both are, those of all pairs."""
     _check_method(method)
     if source is None and target is None:
         found = ((node, tree.paths(G)) for node, tree in _trees(G, weight, method))
@@ -298,7 +308,7 @@ def shortest_path_length(
     weight: Any = None,
     method: str = "dijkstra",
 ) -> Any:
-    """Return a distance, the distances from a node or to it, or those of all pairs."""
+    """Return the distance from ``source`` to ``target``; if one is None, a dict by node; if both are, all pairs."""
     _check_method(method)
     if source is None and target is None:
         return ((node, tree.distances(G)) for node, tree in _trees(G, weight, method))
@@ -350,7 +360,7 @@ def _eccentricities(graph: Converted, vertices: np.ndarray, weight: Any) -> dict
 
 @served("bfs", "sssp", cost="heavy", limits={**WEIGHT, "sp": absent}, part=("v",))
 def eccentricity(G: Converted, v: Any = None, sp: Any = None, weight: Any = None) -> Any:
-    """Return the distance to the farthest node, of one node, of several, or of all."""
+    """Return the distance from a node to the farthest one: of the node ``v``, or a dict for several nodes or all."""
     if v is not None and v in G:
         return _eccentricities(G, np.array([G.index[v]]), weight)[v]
     return _eccentricities(G, G.all_vertices() if v is None else G.vertices(v), weight)
@@ -362,19 +372,19 @@ def _every(graph: Converted, given: Any, weight: Any) -> dict[Any, Any]:
 
 @served("bfs", "sssp", cost="heavy", limits=WEIGHT)
 def diameter(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
-    """Return the largest distance."""
+    """Return the largest distance; ``e``: known eccentricities by node, in place of computing them."""
     return max(_every(G, e, weight).values())
 
 
 @served("bfs", "sssp", cost="heavy", limits=WEIGHT)
 def radius(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = None) -> Any:
-    """Return the smallest eccentricity."""
+    """Return the smallest eccentricity; ``e``: known eccentricities by node, in place of computing them."""
     return min(_every(G, e, weight).values())
 
 
 @served("bfs", "sssp", cost="heavy", limits=WEIGHT)
 def center(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
-    """Return the nodes of smallest eccentricity."""
+    """Return the nodes of smallest eccentricity; ``e``: known eccentricities by node, in place of computing them."""
     found = _every(G, e, weight)
     least = min(found.values())
     return [node for node, value in found.items() if value == least]
@@ -382,7 +392,7 @@ def center(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = N
 
 @served("bfs", "sssp", cost="heavy", limits=WEIGHT)
 def periphery(G: Converted, e: Any = None, usebounds: bool = False, weight: Any = None) -> list[Any]:
-    """Return the nodes of largest eccentricity."""
+    """Return the nodes of largest eccentricity; ``e``: known eccentricities by node, in place of computing them."""
     found = _every(G, e, weight)
     most = max(found.values())
     return [node for node, value in found.items() if value == most]
@@ -405,7 +415,7 @@ def harmonic_centrality(
     distance: Any = None,
     sources: Any = None,
 ) -> dict[Any, float]:
-    """Return the sum of the reciprocal distances to a node, of some nodes and from some sources."""
+    """Return the sum of the reciprocal distances from ``sources`` (default: all nodes) to each node of ``nbunch``."""
     wanted = G.all_vertices() if nbunch is None else np.unique(G.vertices([nbunch] if nbunch in G else nbunch))
     begin = G.all_vertices() if sources is None else np.unique(G.vertices([sources] if sources in G else sources))
     total = np.zeros(len(G.nodes))
@@ -419,7 +429,10 @@ def harmonic_centrality(
 
 
 def _nearness(tree: Tree, among: np.ndarray | None, size: int) -> np.ndarray:
-    """Return the reciprocal distances in a tree, by vertex or of some vertices; 0 for distances of 0."""
+    """Return the reciprocal distances in ``tree`` of its ``size`` vertices, or of ``among`` only; 0 for distances of 0.
+
+    Unreached vertices have 0, too.
+    """
     far = tree.order[tree.distance[tree.order] != 0]
     found = np.zeros(size)
     found[far] = 1 / tree.distance[far]

@@ -1,4 +1,7 @@
-"""Components, core numbers, communities, independent sets."""
+"""Components, core numbers, communities, independent sets.
+
+The functions have the parameters and results of NetworkX's functions of the same name.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ ROUNDS = 1000  #: of label propagation, many more than it takes
 
 
 def _sets(graph: Converted, label: np.ndarray) -> Iterator[set[Any]]:
-    """Yield the nodes of equal labels, in the order of the labels."""
+    """Yield the set of nodes of each label, in the order of the labels; ``label`` is an array by vertex."""
     vertices = graph.all_vertices()
     ordered = vertices[np.argsort(label[vertices], kind="stable")]
     bounds = np.flatnonzero(np.diff(label[ordered].astype(np.int64))) + 1
@@ -37,7 +40,7 @@ def _is_one(graph: Converted, algorithm: str) -> bool:
 
 @served("wcc", cost="linear", directed=False)
 def connected_components(G: Converted) -> Iterator[set[Any]]:
-    """Yield the nodes of each component."""
+    """Yield the set of nodes of each component."""
     yield from _sets(G, G.answer("wcc").label)
 
 
@@ -55,7 +58,7 @@ def is_connected(G: Converted) -> bool:
 
 @served("wcc", cost="linear", directed=False)
 def node_connected_component(G: Converted, n: Any) -> set[Any]:
-    """Return the nodes of the component of a node."""
+    """Return the nodes of the component of node ``n``."""
     label = G.answer("wcc").label
     vertices = G.all_vertices()
     return set(G.nodes_of(vertices[label[vertices] == label[G.index[n]]]))
@@ -63,7 +66,7 @@ def node_connected_component(G: Converted, n: Any) -> set[Any]:
 
 @served("wcc", cost="linear", directed=True)
 def weakly_connected_components(G: Converted) -> Iterator[set[Any]]:
-    """Yield the nodes of each weakly connected component."""
+    """Yield the set of nodes of each weakly connected component."""
     yield from _sets(G, G.answer("wcc").label)
 
 
@@ -84,13 +87,13 @@ ORDER = "components in the order of their first nodes"
 
 @served("scc", cost="iterations", directed=True, note=ORDER)
 def strongly_connected_components(G: Converted) -> Iterator[set[Any]]:
-    """Yield the nodes of each strongly connected component."""
+    """Yield the set of nodes of each strongly connected component."""
     yield from _sets(G, G.answer("scc").label)
 
 
 @served("scc", cost="linear", directed=True, limits={"source": absent}, note=ORDER)
 def kosaraju_strongly_connected_components(G: Converted, source: Any = None) -> Iterator[set[Any]]:
-    """Yield the nodes of each strongly connected component."""
+    """Yield the set of nodes of each strongly connected component."""
     yield from _sets(G, G.answer("scc").label)
 
 
@@ -113,7 +116,7 @@ def is_directed_acyclic_graph(G: Converted) -> bool:
 
 
 def _loops(graph: Converted) -> np.ndarray:
-    """Return which vertices have a self-loop."""
+    """Return the mask of the vertices with a self-loop, ``bool[n]``."""
     ids = np.arange(len(graph.nodes))
     stored = graph.graph()
     return np.asarray(stored.device.to_numpy(stored.has_edges(ids, ids)))
@@ -130,7 +133,7 @@ def _core(graph: Converted) -> np.ndarray:
 
 
 def _cores(graph: Converted, given: Any) -> np.ndarray:
-    """Return core numbers by vertex, -1 of nodes that are not among those given."""
+    """Return core numbers by vertex: ``given``, by node (-1 of nodes that it lacks), or computed if it is None."""
     if given is None:
         return _core(graph).astype(np.int64)
     found = np.full(len(graph.nodes), -1, np.int64)
@@ -156,28 +159,40 @@ def core_number(G: Converted) -> dict[Any, int]:
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_core(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of core numbers of at least k."""
+    """Return the subgraph of the nodes with core numbers of at least ``k``; None: the largest.
+
+    ``core_number``: known core numbers by node.
+    """
     core = _cores(G, core_number)
     return _subgraph(G, core >= (_largest(G, core) if k is None else k))
 
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_shell(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of core numbers k."""
+    """Return the subgraph of the nodes with core number ``k``; None: the largest.
+
+    ``core_number``: known core numbers by node.
+    """
     core = _cores(G, core_number)
     return _subgraph(G, core == (_largest(G, core) if k is None else k))
 
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_crust(G: Converted, k: Any = None, core_number: Any = None) -> Any:
-    """Return the subgraph of core numbers of at most k."""
+    """Return the subgraph of the nodes with core numbers of at most ``k``; None: the largest less 1.
+
+    ``core_number``: known core numbers by node.
+    """
     core = _cores(G, core_number)
     return _subgraph(G, (core <= (_largest(G, core) - 1 if k is None else k)) & (core >= 0))
 
 
 @served("kcore", "directed_kcore", cost="linear")
 def k_corona(G: Converted, k: Any, core_number: Any = None) -> Any:
-    """Return the subgraph of core numbers k of nodes that have k neighbours in the k-core."""
+    """Return the subgraph of the nodes with core number ``k`` that have ``k`` neighbours in the k-core.
+
+    ``core_number``: known core numbers by node.
+    """
     core = _cores(G, core_number)
     src, dst, _, _ = G.arcs()
     return _subgraph(G, (core == k) & (np.bincount(src[core[dst] >= k], minlength=len(core)) == k))

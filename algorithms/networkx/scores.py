@@ -1,4 +1,7 @@
-"""Centralities, ranks, clustering, degrees, reciprocity."""
+"""Centralities, ranks, clustering, degrees, reciprocity.
+
+The functions have the parameters and results of NetworkX's functions of the same name.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,17 @@ PATIENCE = (
 
 
 def _by_vertex(graph: Converted, values: Mapping[Any, Any] | None) -> dict[int, float] | None:
-    """Return values by vertex of those by node; others are left out."""
+    """Return ``values``, given by node, by vertex; nodes that ``graph`` does not have are left out."""
     if values is None:
         return None
     return {graph.index[node]: value for node, value in values.items() if node in graph}
 
 
 def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enough: float = 0.0, **params: Any) -> Any:
-    """Return what an iteration converges to; raises NetworkX's exception if it does not, or may make no ``steps``.
+    """Return what an iteration of ``algorithm`` on ``graph`` converges to, with ``params``.
 
-    ``enough``: the change of a last step that NetworkX is content with.
+    Raises NetworkX's exception if it does not converge, or ``steps``, the number allowed, is 0. ``enough``: the change
+    of a last step that NetworkX is content with. ``weight``: the edge attribute, None: unweighted.
     """
     if steps <= 0:
         raise nx.PowerIterationFailedConvergence(steps)
@@ -47,7 +51,7 @@ def _iterated(graph: Converted, algorithm: str, weight: Any, steps: int, *, enou
 
 
 def _steps(max_iter: int) -> int | None:
-    """Return how many steps to make where NetworkX iterates in another way."""
+    """Return how many steps to make for ``max_iter`` steps of NetworkX's method; None: no bound."""
     return None if max_iter >= 100 else PATIENCE * max_iter
 
 
@@ -62,7 +66,7 @@ def pagerank(
     weight: Any = "weight",
     dangling: Any = None,
 ) -> dict[Any, float]:
-    """Return the ranks of all nodes."""
+    """Return the PageRank of all nodes, a dict."""
     if not len(G):
         return {}
     jumps, start, sinks = (_by_vertex(G, values) for values in (personalization, nstart, dangling))
@@ -86,7 +90,7 @@ def hits(
     nstart: Any = None,
     normalized: bool = True,
 ) -> tuple[dict[Any, float], dict[Any, float]]:
-    """Return hubs and authorities."""
+    """Return hubs and authorities, two dicts by node."""
     if not len(G):
         return {}, {}
     start = None if nstart is None else dict(zip(G.all_vertices().tolist(), nstart.values(), strict=True))
@@ -107,7 +111,7 @@ def katz_centrality(
     normalized: bool = True,
     weight: Any = None,
 ) -> dict[Any, float]:
-    """Return Katz centrality of all nodes."""
+    """Return the Katz centrality of all nodes, a dict."""
     if not len(G):
         return {}
     try:
@@ -136,7 +140,7 @@ def eigenvector_centrality(
     nstart: Any = None,
     weight: Any = None,
 ) -> dict[Any, float]:
-    """Return eigenvector centrality of all nodes."""
+    """Return the eigenvector centrality of all nodes, a dict."""
     if not len(G):
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
     if nstart is not None and all(value == 0 for value in nstart.values()):
@@ -153,7 +157,7 @@ def closeness_centrality(
     distance: Any = None,
     wf_improved: bool = True,
 ) -> Any:
-    """Return closeness of all nodes, or of one."""
+    """Return the closeness of all nodes, a dict, or of the node ``u``; ``distance``: edge attribute with lengths."""
     if u is None:
         return G.table(_by_paths(G, "closeness", distance, wf_improved=bool(wf_improved)))
     if u not in G:
@@ -166,7 +170,10 @@ def closeness_centrality(
 
 
 def _by_paths(graph: Converted, algorithm: str, weight: Any, **params: Any) -> np.ndarray:
-    """Return a centrality by paths, which are the shortest by weight if there is one."""
+    """Return the centrality by shortest paths that ``algorithm`` computes, by vertex.
+
+    The lengths of paths are sums of the edge attribute ``weight``, or if it is None numbers of edges.
+    """
     if weight is not None and graph.graph(weight).weight_dtype is not None:
         params["weighted"] = True
     try:
@@ -188,7 +195,7 @@ def betweenness_centrality(
     endpoints: bool = False,
     seed: Any = None,
 ) -> dict[Any, float]:
-    """Return betweenness of all nodes."""
+    """Return the betweenness of all nodes, a dict."""
     params: dict[str, Any] = {"normalized": bool(normalized), "endpoints": bool(endpoints)}
     if k == 0 and len(G):
         raise ZeroDivisionError("k is 0: there is nothing to scale by")
@@ -201,7 +208,7 @@ def betweenness_centrality(
 
 
 def _of_nodes(graph: Converted, values: np.ndarray, nodes: Any) -> Any:
-    """Return the values of a parameter ``nodes``: a number for one node, else a dictionary."""
+    """Return ``values`` (by vertex) of ``nodes``: a number for one node, else a dictionary by node."""
     vertices, is_one = nodes_among(graph, nodes)
     return values[vertices[0]].item() if is_one else graph.table(values, vertices)
 
@@ -243,7 +250,10 @@ def transitivity(G: Converted) -> float:
 
 
 def _degrees(graph: Converted, *, out: bool, into: bool) -> np.ndarray:
-    """Return numbers of edges by vertex; a self-loop of an undirected graph counts twice."""
+    """Return numbers of edges by vertex; a self-loop of an undirected graph counts twice.
+
+    In a directed graph ``out`` counts out-edges, ``into`` in-edges; in an undirected one both are ignored.
+    """
     stored = graph.graph()
     found = np.zeros(len(graph.nodes), np.int64)
     if graph.is_directed():
@@ -280,7 +290,7 @@ def out_degree_centrality(G: Converted) -> dict[Any, float]:
 
 
 def _answered(graph: Converted) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arcs, and which of them lead back, too."""
+    """Return the sources and destinations of the arcs, and a mask: for which there is an arc in the other direction."""
     src, dst, _ = graph.host_edges(graph.graph())
     stored = graph.graph()
     return src, dst, stored.device.to_numpy(stored.has_edges(dst, src))

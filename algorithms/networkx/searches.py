@@ -1,4 +1,7 @@
-"""Searches by number of edges: paths, levels, trees, descendants."""
+"""Searches by number of edges: paths, levels, trees, descendants.
+
+The functions have the parameters and results of NetworkX's functions of the same name.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,22 @@ FIRST = "another one of several shortest paths"
 
 
 def _search(graph: Converted, source: Any, absent: str = "Source {} is not in G", *, towards: bool = False) -> Tree:
-    """Return the tree of a search; raises ``NodeNotFound``."""
+    """Return the tree of a search from ``source``, or with ``towards`` of paths that lead to it.
+
+    Raises:
+        NodeNotFound: with the message ``absent``, if ``graph`` has no such node.
+    """
     if source not in graph:
         raise nx.NodeNotFound(absent.format(source))
     return levels(graph, graph.index[source], towards=towards)
 
 
 def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: Any = None) -> Tree:
-    """Return the tree of a traversal; raises ``NetworkXError``."""
+    """Return the tree of a search from ``source`` (``towards``: to it), at most ``depth`` edges deep.
+
+    Raises:
+        NetworkXError: ``graph`` has no such node.
+    """
     if source not in graph:
         raise nx.NetworkXError(f"The node {source} is not in the graph.")
     return levels(graph, graph.index[source], towards=towards).within(depth)
@@ -32,52 +43,52 @@ def _traverse(graph: Converted, source: Any, *, towards: bool = False, depth: An
 
 @served("bfs", cost="linear", part=("cutoff",))
 def single_source_shortest_path_length(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, int]:
-    """Return the number of edges to each node that is reached."""
+    """Return the number of edges from ``source`` to each node that is reached within ``cutoff``."""
     return _search(G, source).within(cutoff).distances(G)
 
 
 @served("bfs", cost="linear", note=FIRST, part=("cutoff",))
 def single_source_shortest_path(G: Converted, source: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
-    """Return a path to each node that is reached."""
+    """Return a path of fewest edges from ``source`` to each node that is reached within ``cutoff``."""
     return _search(G, source, "Source {} not in G").within(cutoff).paths(G)
 
 
 @served("bfs", cost="linear", part=("cutoff",))
 def single_target_shortest_path_length(G: Converted, target: Any, cutoff: Any = None) -> Any:
-    """Return the number of edges from each node that reaches the target; before NetworkX 3.5 as pairs."""
+    """Return the number of edges to ``target`` from each node that reaches it; before NetworkX 3.5 as pairs."""
     found = _search(G, target, "Target {} is not in G", towards=True).within(cutoff).distances(G)
     return found if FROM_3_5 else iter(found.items())
 
 
 @served("bfs", cost="linear", note=FIRST, part=("cutoff",))
 def single_target_shortest_path(G: Converted, target: Any, cutoff: Any = None) -> dict[Any, list[Any]]:
-    """Return a path from each node that reaches the target."""
+    """Return a path of fewest edges to ``target`` from each node that reaches it within ``cutoff``."""
     return _search(G, target, "Target {} not in G", towards=True).within(cutoff).paths(G)
 
 
 def each_tree(graph: Converted) -> Iterator[tuple[Any, Tree]]:
-    """Yield every node with the tree of a search from it."""
+    """Yield every node of ``graph`` with the tree of a search from it."""
     for vertex in graph.all_vertices().tolist():
         yield graph.nodes[vertex], levels(graph, vertex, keep=False)
 
 
 @served("bfs", cost="heavy", part=("cutoff",))
 def all_pairs_shortest_path_length(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with the numbers of edges to the others."""
+    """Yield each node with a dict: the numbers of edges to the nodes that it reaches within ``cutoff``."""
     for node, tree in each_tree(G):
         yield node, tree.within(cutoff).distances(G)
 
 
 @served("bfs", cost="heavy", note=FIRST, part=("cutoff",))
 def all_pairs_shortest_path(G: Converted, cutoff: Any = None) -> Iterator[tuple[Any, dict]]:
-    """Yield each node with paths to the others."""
+    """Yield each node with a dict of paths to the nodes that it reaches within ``cutoff``."""
     for node, tree in each_tree(G):
         yield node, tree.within(cutoff).paths(G)
 
 
 @served("bfs", cost="local", note=FIRST)
 def bidirectional_shortest_path(G: Converted, source: Any, target: Any) -> list[Any]:
-    """Return a path between two nodes."""
+    """Return a path of fewest edges from ``source`` to ``target``, a list of nodes."""
     for kind, node in (("Source", source), ("Target", target)):
         if node not in G:
             raise nx.NodeNotFound(f"{kind} {node} is not in G")
@@ -89,7 +100,7 @@ def bidirectional_shortest_path(G: Converted, source: Any, target: Any) -> list[
 
 @served("bfs", cost="local")
 def has_path(G: Converted, source: Any, target: Any) -> bool:
-    """Return whether a path leads from one node to another."""
+    """Return whether a path leads from ``source`` to ``target``."""
     if target not in G and source in G:
         raise nx.NodeNotFound(f"Target {target} is not in G")
     return _search(G, source).reaches(G.index[target])
@@ -103,7 +114,10 @@ def predecessor(
     cutoff: Any = None,
     return_seen: Any = None,
 ) -> Any:
-    """Return the predecessors of each node on shortest paths, and with ``return_seen`` the levels."""
+    """Return the predecessors of each node on shortest paths from ``source``, lists by node, or those of ``target``.
+
+    With ``return_seen`` also the levels.
+    """
     tree = _search(G, source, "Source {} not in G")
     tree = tree.within(max(cutoff, 1)) if cutoff else tree
     order, place = tree.in_search_order(), np.full(len(G.nodes), -1, np.int64)
@@ -141,7 +155,10 @@ def bfs_edges(
     depth_limit: Any = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the edges of a tree of fewest edges."""
+    """Yield the edges, parent first, of a tree of fewest edges from ``source``, at most ``depth_limit`` deep.
+
+    ``reverse``: follow edges backwards.
+    """
     yield from _edges(G, source, towards=bool(reverse), depth=depth_limit)
 
 
@@ -153,7 +170,10 @@ def bfs_tree(
     depth_limit: Any = None,
     sort_neighbors: Any = None,
 ) -> nx.DiGraph:
-    """Return a tree of fewest edges as a graph of NetworkX."""
+    """Return a tree of fewest edges from ``source``, at most ``depth_limit`` deep, as a graph of NetworkX.
+
+    ``reverse``: follow edges backwards.
+    """
     tree = nx.DiGraph()
     tree.add_node(source)
     tree.add_edges_from(_edges(G, source, towards=bool(reverse), depth=depth_limit))
@@ -167,7 +187,7 @@ def bfs_predecessors(
     depth_limit: Any = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield each node with its parent."""
+    """Yield each node that is reached, but ``source``, with its parent in a tree of fewest edges."""
     for above, below in _edges(G, source, depth=depth_limit):
         yield below, above
 
@@ -179,7 +199,7 @@ def bfs_successors(
     depth_limit: Any = None,
     sort_neighbors: Any = None,
 ) -> Iterator[tuple[Any, list[Any]]]:
-    """Yield each node that has children with these."""
+    """Yield ``source``, and each node that has children in a tree of fewest edges, with the list of its children."""
     parent, children = source, list[Any]()
     for above, below in _edges(G, source, depth=depth_limit):
         if above != parent:
@@ -191,7 +211,7 @@ def bfs_successors(
 
 @served("bfs", cost="linear")
 def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
-    """Yield the nodes at each distance from one source, or from the nearest of several."""
+    """Yield a list of nodes for each distance from ``sources``, a node or several, of which the nearest counts."""
     sources = [sources] if sources in G else list(dict.fromkeys(sources))
     for source in sources:
         if source not in G:
@@ -207,25 +227,28 @@ def bfs_layers(G: Converted, sources: Any) -> Iterator[list[Any]]:
 
 @served("bfs", cost="local")
 def descendants_at_distance(G: Converted, source: Any, distance: Any) -> set[Any]:
-    """Return the nodes that many edges away."""
+    """Return the nodes that are exactly ``distance`` edges from ``source``."""
     tree = _traverse(G, source)
     return set(G.nodes_of(tree.order[tree.distance[tree.order] == distance]))
 
 
 @served("bfs", cost="linear")
 def descendants(G: Converted, source: Any) -> set[Any]:
-    """Return the nodes that a node reaches, without itself."""
+    """Return the nodes that ``source`` reaches, without itself."""
     return set(G.nodes_of(_traverse(G, source).order[1:]))
 
 
 @served("bfs", cost="linear")
 def ancestors(G: Converted, source: Any) -> set[Any]:
-    """Return the nodes that reach a node, without itself."""
+    """Return the nodes that reach ``source``, without itself."""
     return set(G.nodes_of(_traverse(G, source, towards=True).order[1:]))
 
 
 def nodes_among(graph: Converted, wanted: Iterable[Any] | Any) -> tuple[np.ndarray, bool]:
-    """Return the vertices of a parameter ``nodes``: of one node, of several, or all; and whether it is one."""
+    """Return the vertices that ``wanted``, a parameter ``nodes``, names, and whether it is a single node.
+
+    ``wanted`` is a node, several, or None: all.
+    """
     if wanted is None:
         return graph.all_vertices(), False
     if wanted in graph:

@@ -217,7 +217,7 @@ class PageRank(WholePasses):
         return 2 * self.alpha * sum(float(self._share[part.src].sum()) for part in edges) <= self.tol
 
     def _fit(self, graph: Graph) -> None:
-        """Fit the state to other live vertices: deleted ones have rank 0, new ones the mean rank."""
+        """Adapt the state to other live vertices of ``graph``: deleted ones have rank 0, new ones the mean rank."""
         n, known, xp = graph.num_vertices, len(self._share), graph.device.xp
         inv = xp.full(n, 1 if self.self_loops else -1, self.dtype)
         rank = xp.full(n, 1 / n)
@@ -231,9 +231,10 @@ class PageRank(WholePasses):
         (self._jump, self._spread), self._again = self.jumps.on(graph, self.dtype), Repeated(graph)
 
     def _relax(self, graph: Graph, method: str, ends: Frontier) -> None:
-        """Run a dynamic method from the ends of changed edges, in a loop on the device.
+        """Run the dynamic ``method`` from ``ends``, the ends of changed edges, in a loop on the device.
 
-        After a round of many vertices passes over all of them take over, which have no flags to look at.
+        After a round of many active vertices, passes over all vertices replace the loop: they need no flags of active
+        ones.
         """
         paced = not (graph.device.is_cuda and all_passes_scan(graph, "in"))
         functions = local(method, self.weighting.applies(graph), self.self_loops, self.closed, paced)
@@ -257,7 +258,10 @@ class PageRank(WholePasses):
     def _sweep(
         self, graph: Graph, functions: Local, known: tuple[Any, ...], after: Propagated, *, paced: bool
     ) -> Propagated:
-        """Make passes over all vertices if the loop ``after`` ended because too many vertices were active."""
+        """Make passes over all vertices if the loop ``after`` ended because too many vertices were active; return them.
+
+        ``known`` are the weights, jumps and their stride; ``paced``: extrapolate slow rounds.
+        """
         pace, last_pace, next_pace = self._sweep_paces
         args = (self._share, self._announced, *known, self._terms, self._kept, self._error, pace, next_pace)
         swap = (self._share, self._announced), (pace, next_pace)
@@ -272,7 +276,7 @@ class PageRank(WholePasses):
         return swept
 
     def _reached(self, graph: Graph, ends: Frontier) -> Frontier:
-        """Return the vertices that can be reached from ``ends``."""
+        """Return the vertices that can be reached from ``ends`` along out-edges."""
         if self._mark is None or len(self._mark) < graph.num_vertices:
             self._mark, self._epoch = graph.device.xp.zeros(graph.num_vertices, np.uint32), 0
         self._epoch += 1

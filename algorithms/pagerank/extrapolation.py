@@ -69,7 +69,7 @@ class SeriesExtrapolation:
 
 
 def extrapolate(share: np.ndarray, before: np.ndarray, weight: float) -> None:
-    """Add ``weight`` times the change since ``before``, which is overwritten, to ``share``."""
+    """Add ``weight`` times the change since ``before`` to ``share``, in place; ``before`` is overwritten."""
     np.subtract(share, before, out=before)
     before *= weight
     share += before

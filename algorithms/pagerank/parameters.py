@@ -129,7 +129,14 @@ def uniform(graph: Graph) -> Array:
 
 
 def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
-    """Return a copy on the host of what the user gave, or None: non-negative finite numbers, not all of them 0."""
+    """Return a copy on the host of ``values``, the parameter ``name`` as the user gave it, or None.
+
+    The numbers must be non-negative and finite, and not all 0.
+
+    Raises:
+        ParameterError: they are not.
+        VertexRangeError: a vertex is negative.
+    """
     if values is None:
         return None
     label = f"pagerank: {name}"
@@ -154,7 +161,10 @@ def _checked(name: str, values: Any) -> dict[int, float] | np.ndarray | None:
 
 
 def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vertices: int, *, grown: bool) -> None:
-    """See :meth:`Jumps.check`."""
+    """Raise unless ``values`` of the parameter ``name`` name vertices of the graph, or have an entry for each of them.
+
+    If the graph has ``grown``, arrays may be shorter.
+    """
     if isinstance(values, dict) and max(values) >= num_vertices:
         raise VertexRangeError(f"pagerank: {name}: vertex {max(values)} is not in [0, {num_vertices})")
     if isinstance(values, np.ndarray) and (len(values) > num_vertices or (len(values) < num_vertices and not grown)):

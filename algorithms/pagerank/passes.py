@@ -94,7 +94,7 @@ class WholePasses(VerifiedRanks):
         self._look(graph)
 
     def _first(self, graph: Graph) -> Array:
-        """Return the ranks that the computation starts from."""
+        """Return the ranks that a computation starts from, ``float64[n]``: ``nstart``, or equal at live vertices."""
         if self.nstart is None or graph.num_vertices == 0:
             return uniform(graph)
         start = self.nstart.on_host(graph.num_vertices, grown=self._share is not None)
@@ -119,7 +119,7 @@ class WholePasses(VerifiedRanks):
         self._jump, self._spread = self.jumps.on(graph, self.dtype)
 
     def _weigh_all(self, graph: Graph) -> None:
-        """Weigh all vertices; add up the ranks of dangling ones."""
+        """Set the weights of all vertices, ``_inv``; add up the ranks of dangling vertices in ``_dangling``."""
         state = (self._share, self._inv)
         if not self._by_edges(graph):
             self._again.vertex_map(by_degree_of_all, (graph, *state, self._dangling))
@@ -135,7 +135,7 @@ class WholePasses(VerifiedRanks):
         return self.self_loops or self.weighting.applies(graph)
 
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
-        """Set the weights of vertices to their degrees, as edges weigh 1; return the vertices without repeats."""
+        """Set the weights of ``vertices`` to their degrees, as edges weigh 1; return the vertices without repeats."""
         count = by_degree_with_loop if self.self_loops else by_degree
         return vertex_map(graph, vertices, count, args=(graph, self._share, self._inv))
 
@@ -157,7 +157,7 @@ class WholePasses(VerifiedRanks):
         self._cut.note(Propagated.of(self._steps, 0, not self._error.read() > self.tol), 0)
 
     def _repeat_steps(self, graph: Graph, progress: Progress) -> None:
-        """Make the steps by ``iterate``, which waits for the last one."""
+        """Make the steps by ``iterate``, which waits for the last one, until ``progress`` says to end."""
         until, change, done = (self._error, self.tol), math.inf, 0
         while change > self.tol and not (done and progress.ends(done, change)):
             most = min(progress.limit - done, progress.at_once)
@@ -167,7 +167,10 @@ class WholePasses(VerifiedRanks):
         self._steps += done
 
     def _step_and_extrapolate(self, graph: Graph, progress: Progress, *, paced: bool) -> None:
-        """Make the steps one by one: on the CPU the host sees every change."""
+        """Make the steps one by one, until ``progress`` says to end: on the CPU the host sees every change.
+
+        ``paced``: slow steps may be extrapolated.
+        """
         step, fast_step = self._step(graph), self._step(graph, is_fast=True) if paced else None
         pace, series, change = self._host_pace, SeriesExtrapolation(self.tol) if self.method == "auto" else None, 0.0
         done = 0
@@ -190,7 +193,10 @@ class WholePasses(VerifiedRanks):
         self._steps += done
 
     def _loop_over_all(self, progress: Progress, *, paced: bool) -> None:
-        """Make the steps in one launch, without a wait; if these are too few, more are made when the result is read."""
+        """Make the steps in one launch, without a wait; if these are too few, more are made when the result is read.
+
+        ``progress`` limits their number; ``paced``: slow steps may be extrapolated.
+        """
         finish, args = self._passes.finish, self._state
         swap: tuple[Any, ...] = ((self._share, self._after),)
         if paced:
@@ -221,7 +227,7 @@ class WholePasses(VerifiedRanks):
 
     @property
     def _state(self) -> tuple[Any, ...]:
-        """The arguments of a step."""
+        """The arguments of the functions of a step: arrays of shares, weights and jumps, ``alpha``, and scalars."""
         return (
             self._share, self._after, self._inv, self._jump, self._spread, self.alpha, self._error, self._dangling,
         )  # fmt: skip
@@ -243,7 +249,7 @@ class WholePasses(VerifiedRanks):
         return step
 
     def _refresh(self, graph: Graph, edges: tuple[Any, ...]) -> Frontier:
-        """Weigh the ends of ``edges`` again; return them without repeats."""
+        """Set the weights of the ends of ``edges`` from scratch; return the ends without repeats."""
         if not self.weighting.applies(graph):
             return self._count_edges(graph, edges)
         ends = vertex_map(graph, edges, anyone)
@@ -254,7 +260,10 @@ class WholePasses(VerifiedRanks):
         return ends
 
     def _warm(self, graph: Graph, edges: tuple[Any, ...]) -> None:
-        """Iterate over all vertices from the old ranks, after a change of ``edges`` (of which degrees tell enough)."""
+        """Iterate over all vertices from the old ranks, after a change of ``edges``.
+
+        ``edges`` may be empty if nothing has changed, or if weights are degrees, which are then read at all vertices.
+        """
         state = (self._share, self._inv)
         if edges:
             self._refresh(graph, edges)
@@ -323,7 +332,7 @@ class WholePasses(VerifiedRanks):
             raise self._why_unusable(graph)
 
     def _is_usable(self) -> bool:
-        """Return whether the ranks are numbers; waits for the device."""
+        """Return whether all ranks are finite numbers; waits for the device."""
         self._usable = not len(self._share) or math.isfinite(float(self._share.sum()))
         return self._usable
 

@@ -16,7 +16,10 @@ FACTORS = {"static": 1, "nd": 1, "dt": 10, "df": 10}  #: of the bound of whole p
 
 
 def distance_bound(num_vertices: int, dtype: np.dtype, params: dict[str, Any]) -> float:
-    """Return the stated bound of the L1 distance to the exact ranks."""
+    """Return the stated bound of the L1 distance of ranks of ``dtype`` to the exact ones, for ``params`` of PageRank.
+
+    ``num_vertices`` scales a tolerance in the L-infinity norm.
+    """
     alpha, eps = params["alpha"], float(np.finfo(dtype).eps)
     tol, linf = params["tol"], params.get("norm") == "linf"
     told = params.get("frontier_tol")
@@ -103,7 +106,7 @@ class VerifiedRanks(Algorithm):
 
     @classmethod
     def error(cls, result: Any, reference: Any) -> float:
-        """Return the L1 distance to the exact ranks."""
+        """Return the L1 distance of the ranks ``result`` to the exact ranks ``reference``."""
         return float(np.abs(result - reference).sum())
 
     @classmethod

@@ -20,7 +20,17 @@ from typing import Any, NamedTuple
 
 
 class Passes(NamedTuple):
-    """The vertex and edge functions of which a step over all vertices consists."""
+    """The vertex and edge functions of which a step over all vertices consists.
+
+    Attributes:
+        weight: edge function: what an edge adds to the weight of its source.
+        weigh: vertex function: sets the weight of a vertex, and adapts its share.
+        pull: edge function: the share of rank that an in-neighbour passes on.
+        finish: end of a step at a vertex.
+        finish_fast: the end of an extrapolated step.
+        finish_paced: the end of a step that the pace may extrapolate.
+        finish_pushed: the end of a step whose sums were pushed.
+    """
 
     weight: Callable[..., Any]
     weigh: Callable[..., Any]
@@ -37,12 +47,19 @@ FRESH, GIVEN_UP = 1e300, 2e300  #: paces before the first step, and where extrap
 
 
 def quickens(pace, total, alpha):
-    """Return whether a step is extrapolated; ``total``: norm of the last change, ``pace``: see ``following``."""
+    """Return whether a step is extrapolated.
+
+    ``total`` is the norm of the last change, ``pace`` what :func:`following` has returned.
+    """
     return alpha * total <= FAST * abs(pace) if pace < 0 else pace > 0 and total > SLOW * pace
 
 
 def following(pace, total, alpha, is_fast):
-    """Return the next pace: the last change that is known, below 0 while steps are extrapolated; or GIVEN_UP."""
+    """Return the next pace: the last change that is known, below 0 while steps are extrapolated; or ``GIVEN_UP``.
+
+    ``pace`` is the last one, ``total`` the norm of the change by the step before; ``is_fast``: this step is
+    extrapolated.
+    """
     return (-1.0 if is_fast else 1.0) * (
         GIVEN_UP
         if abs(pace) == GIVEN_UP or (pace < 0 and not is_fast)
@@ -60,23 +77,32 @@ def extrapolated(rank, before, least, factor):
 
 
 def factor_of(alpha):
-    """Return how far an extrapolated step goes: the factor of successive over-relaxation for this spectral radius."""
+    """Return how far extrapolated steps go: the factor of successive over-relaxation for spectral radius ``alpha``."""
     return 2 / (1 + math.sqrt(1 - alpha * alpha))
 
 
 def jump(v, jumps, spread, alpha, dangling):
-    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges."""
+    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges.
+
+    ``dangling`` is a scalar, the sum of the ranks of the latter, which is distributed like jumps.
+    """
     return (1 - alpha + alpha * dangling.value) * jumps[v * spread]
 
 
 def jump_and_dangling(v, jumps, spread, alpha, dangling):
-    """Return what jumps and dangling vertices give to ``v``, which have an entry each."""
+    """Return the part of the rank of ``v`` that comes from jumps and from vertices without out-edges.
+
+    ``dangling`` is a scalar, the sum of the ranks of the latter; ``jumps[v * spread + 1]`` is the share of ``v`` in it.
+    """
     return (1 - alpha) * jumps[v * spread] + alpha * dangling.value * jumps[v * spread + 1]
 
 
 @cache
 def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
-    """Return the edge function of a step: the share of rank that in-neighbour ``u`` passes to ``v``."""
+    """Return the edge function of a step: the share of rank that in-neighbour ``u`` passes to ``v``.
+
+    ``weighted``: the share is multiplied by the weight; ``loops``: stored self-loops are ignored.
+    """
 
     def pull(u, v, w, share, *others):
         if loops and u == v:
@@ -147,7 +173,11 @@ def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float,
 
 
 def undo_extrapolation(v, share, other, last_pace, pace):
-    """Undo the last step if it was extrapolated, as the ranks before it are within the tolerance. Restart the pace."""
+    """Copy ``other[v]``, the share before the last step, to ``share[v]`` if that step was extrapolated.
+
+    The ranks before that step are within the tolerance. ``last_pace[0]`` is below 0 after an extrapolated step;
+    ``pace`` restarts.
+    """
     if last_pace[0] < 0:
         share[v] = other[v]
     if v == 0:
@@ -160,12 +190,12 @@ def inverse(count):
 
 
 def reweighed(v, share, inv, new):
-    """Return the share of a vertex with the same rank and another weight, ``new`` in place of ``inv[v]``."""
+    """Return the share of ``v`` with the same rank and another weight: ``new`` in place of ``inv[v]``."""
     return share[v] / abs(inv[v]) * abs(new)
 
 
 def by_degree(v, graph, share, inv):
-    """Write one over the degree of ``v`` to ``inv``, as all edges weigh 1, and adapt its share of rank per edge."""
+    """Write one over the degree of ``v`` to ``inv``, as all edges weigh 1, and adapt ``share[v]``; return True."""
     new = inverse(graph.degree(v))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -173,7 +203,10 @@ def by_degree(v, graph, share, inv):
 
 
 def by_degree_of_all(v, graph, share, inv, dangling):
-    """Weigh a vertex of a graph whose edges weigh 1, perhaps as before; add up the ranks of dangling vertices."""
+    """Write one over the degree of ``v`` to ``inv``, if it has changed, and adapt ``share[v]`` to it.
+
+    All edges weigh 1. Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges.
+    """
     new = inverse(graph.degree(v))
     if new != inv[v]:
         share[v] = reweighed(v, share, inv, new)
@@ -182,7 +215,10 @@ def by_degree_of_all(v, graph, share, inv, dangling):
 
 
 def by_degree_with_loop(v, graph, share, inv):
-    """Weigh a vertex of a graph whose edges weigh 1, with exactly one self-loop."""
+    """Write one over the degree of ``v``, with exactly one self-loop, to ``inv``, and adapt ``share[v]`` to it.
+
+    All edges weigh 1. Returns True.
+    """
     new = 1 / (graph.degree(v) + (0 if (v, v) in graph else 1))
     share[v] = reweighed(v, share, inv, new)
     inv[v] = new
@@ -195,23 +231,33 @@ def anyone(v):
 
 
 def measure(v, share, inv, mass):
-    """Add the rank of ``v``, its share times its weight of out-edges, to the sum of all ranks, ``mass``."""
+    """Add the rank of ``v``, its share divided by ``abs(inv[v])``, to the scalar ``mass``, the sum of all ranks."""
     mass.add(share[v] / abs(inv[v]))
 
 
 def normalise(v, share, inv, mass, dangling):
-    """Divide the share of ``v`` by the sum of all ranks, ``mass``; sum up those of vertices without out-edges."""
+    """Divide ``share[v]`` by the scalar ``mass``, the sum of all ranks.
+
+    Adds the rank of ``v`` to the scalar ``dangling`` if it has no out-edges (``inv[v]`` is negative).
+    """
     share[v] = share[v] / mass.value
     dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
 def dangle(v, share, inv, dangling):
-    """Add the rank of ``v`` to the sum ``dangling`` if it has no out-edges."""
+    """Add the rank of ``v``, ``share[v]``, to the scalar ``dangling`` if it has no out-edges (``inv[v]`` below 0)."""
     dangling.add(share[v] if inv[v] < 0 else 0.0)
 
 
 class Local(NamedTuple):
-    """Functions of a loop over the vertices that a batch affects."""
+    """Functions of a loop over the vertices that a batch affects, see :func:`local`.
+
+    Attributes:
+        pull: edge function: the share of rank that an in-neighbour passes on.
+        relax: vertex function: recomputes an active vertex.
+        publish: vertex function: makes the new share visible to the neighbours.
+        sweep: vertex function: takes the place of ``relax`` in passes over all vertices.
+    """
 
     pull: Callable[..., Any]
     relax: Callable[..., Any]
@@ -277,12 +323,15 @@ def local(method: str, weighted: bool, loops: bool, closed: bool, paced: bool) -
 
 
 def reach(u, v, w, *others):
-    """Return 0: whether a neighbour is active is all that counts."""
+    """Return 0, the same for every edge: only whether a neighbour is active matters."""
     return 0
 
 
 def visit(v, value, mark, epoch):
-    """Return whether ``v`` is reached for the first time, which activates its out-neighbours."""
+    """Return 2, which activates the out-neighbours, if ``v`` is reached for the first time in update ``epoch``, else 0.
+
+    Sets ``mark[v]`` to ``epoch``.
+    """
     if mark[v] == epoch:
         return 0
     mark[v] = epoch

@@ -30,7 +30,10 @@ def tolerance(label: str, value: Any, dtype: Any = "float64") -> float:
 
 
 def demand_floor(label: str, value: Any, number: float, floor: float, dtype: Any) -> None:
-    """Raise ``ParameterError`` if a tolerance is below ``floor``, what rounding in ``dtype`` leaves."""
+    """Raise ``ParameterError`` if ``number``, a tolerance, is below ``floor``, the rounding error of ``dtype``.
+
+    ``label`` and ``value``, what the user gave, are for the message.
+    """
     if number < floor:
         raise ParameterError(
             f"{label} must be at least {floor:.3g}, the rounding error of {np.dtype(dtype).name}, got {shown(value)}"
@@ -78,11 +81,11 @@ class CutLoops:
             self.found()
 
     def clear(self) -> None:
-        """Forget all loops: everything is computed again."""
+        """Forget all loops, as all vertices are computed again."""
         self._unread, self._found = [], False
 
     def restore(self, found: bool) -> None:
-        """Take over what :meth:`found` of an earlier job returned."""
+        """Continue from ``found``, which :meth:`found` of an earlier job returned."""
         self._unread, self._found = [], found
 
     def found(self) -> bool:

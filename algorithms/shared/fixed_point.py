@@ -126,7 +126,10 @@ class FixedPoint(Algorithm):
             )
 
     def _run(self, graph: Graph, start: Array) -> None:
-        """Make steps until the last one is small enough; without ``max_iter`` as long as they become smaller."""
+        """Make steps from ``start`` until the last one is small enough; without ``max_iter`` while they become smaller.
+
+        Sets ``_x``, ``_change``, ``iterations`` and ``converged``.
+        """
         xp, change, bound = graph.device.xp, Scalar("sum", "float64", graph), self.bound(graph)
         x, kept = start.copy(), xp.empty_like(start)
         body = partial(self.step, graph, x, kept, xp.zeros_like(x), change)

@@ -64,12 +64,12 @@ class DeletedCount:
         self._live = graph.live_arrays.count.copy() if graph.most_deleted else None
 
     def __int__(self) -> int:
-        """Return the number; waits for the device if there may be any."""
+        """Return the number of deleted vertices; waits for the device if there may be any."""
         if self._live is None or self._device is None:
             return 0
         return self._num_vertices - int(self._device.to_numpy(self._live)[0])
 
 
 def deleted_among(live: np.ndarray | None) -> int:
-    """Return how many vertices are deleted by a mask of live ones; None: all are live."""
+    """Return the number of deleted vertices, given the mask of live ones; ``live`` None: 0."""
     return 0 if live is None else int(np.count_nonzero(~live))

@@ -24,7 +24,7 @@ def adjacency(
 
 
 def entries_of(begin: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the places of all entries of some rows of a CSR matrix, of which ``begin`` is the ``indptr``."""
+    """Return the places of all entries of ``rows`` of a CSR matrix, whose ``indptr`` is ``begin``, ``int64[]``."""
     first = begin[rows].astype(np.int64)
     count = begin[rows + 1] - first
     return np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())

@@ -35,7 +35,7 @@ class Sample:
             raise ParameterError(f"{label}: give k or sources, not both")
 
     def of(self, graph: Graph) -> list[int]:
-        """Return the vertices; waits if any may be deleted.
+        """Return the ids of the vertices to search from; waits if any may be deleted.
 
         Raises:
             VertexRangeError: one of ``sources`` is not a live vertex of the graph.
@@ -45,7 +45,7 @@ class Sample:
         return self.drawn(graph.num_vertices, graph.device.to_numpy(graph.live) if graph.most_deleted else None)
 
     def drawn(self, num_vertices: int, live: np.ndarray | None = None) -> list[int]:
-        """Return the ids of the sample: given, or drawn from all vertices or those in ``live`` (bool[n])."""
+        """Return the ids to search from: ``sources``, or a sample of all vertices or those in the mask ``live``."""
         if self.sources is not None:
             return self.sources.ids.tolist()
         ids: Sequence[int] = range(num_vertices) if live is None else np.flatnonzero(live).tolist()
@@ -53,7 +53,7 @@ class Sample:
 
 
 def search_bytes(pushes: int, visits: int) -> int:
-    """Return the least number of bytes that searches move which follow ``pushes`` edges and reach ``visits`` vertices.
+    """Return the least number of bytes that searches move that follow ``pushes`` edges and reach ``visits`` vertices.
 
     A push reads the id of a neighbour; a vertex reads its offset, and reads and writes its level.
     """

@@ -16,37 +16,37 @@ if TYPE_CHECKING:
 
 
 def of_source(u, v, w, x):
-    """Return the value of the source."""
+    """Return ``x[u]``, the value of the source of an edge."""
     return x[u]
 
 
 def of_destination(u, v, w, x):
-    """Return the value of the destination."""
+    """Return ``x[v]``, the value of the destination of an edge."""
     return x[v]
 
 
 def weighted_of_source(u, v, w, x):
-    """Return the value of the source times the weight."""
+    """Return ``w * x[u]``: the weight of an edge times the value of its source."""
     return w * x[u]
 
 
 def weighted_of_destination(u, v, w, x):
-    """Return the value of the destination times the weight."""
+    """Return ``w * x[v]``: the weight of an edge times the value of its destination."""
     return w * x[v]
 
 
 def scaled_of_source(u, v, w, x, scale):
-    """Return the value of the source times the scaled weight."""
+    """Return ``w * scale * x[u]``: the scaled weight of an edge times the value of its source."""
     return float(w) * scale * x[u]
 
 
 def scaled_of_destination(u, v, w, x, scale):
-    """Return the value of the destination times the scaled weight."""
+    """Return ``w * scale * x[v]``: the scaled weight of an edge times the value of its destination."""
     return float(w) * scale * x[v]
 
 
 def magnitude_of(u, v, w):
-    """Return the absolute weight."""
+    """Return ``abs(w)``, the absolute weight of an edge."""
     return abs(float(w))
 
 
@@ -89,7 +89,7 @@ class Weighting:
         return graph.weight_dtype.itemsize if self.applies(graph) and graph.weight_dtype is not None else 0
 
     def sum_over_out(self, graph: Graph, x: Array, out: Array) -> None:
-        """Set ``out[u] = sum of w * x[v]`` over the edges ``u -> v``."""
+        """Set ``out[u] = sum of w * scale * x[v]`` over the edges ``u -> v``; without weights ``w * scale`` is 1."""
         fn: Callable[..., Any] = weighted_of_destination if self.applies(graph) else of_destination
         fn, args = (
             (fn, (x,)) if self.scale == 1 or not self.applies(graph) else (scaled_of_destination, (x, self.scale))
@@ -97,7 +97,7 @@ class Weighting:
         neighbor_reduce(graph, fn, args=args, out=out)
 
     def sum_over_in(self, graph: Graph, x: Array, out: Array) -> None:
-        """Set ``out[v] = sum of w * x[u]`` over the edges ``u -> v``.
+        """Set ``out[v] = sum of w * scale * x[u]`` over the edges ``u -> v``; without weights ``w * scale`` is 1.
 
         Without in-edges this pushes along all out-edges, and ``out`` must be zero.
         """

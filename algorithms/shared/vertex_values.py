@@ -94,12 +94,15 @@ class VertexValues:
 
 
 def optional_values(label: str, values: Any, *, missing: float = 0.0, low: float | None = None) -> VertexValues | None:
-    """Return ``values`` checked, or None for None."""
+    """Return ``values`` checked as :class:`VertexValues` does, or None for None.
+
+    ``label`` is for messages, ``missing`` the value of vertices that are not given, ``low`` the least value allowed.
+    """
     return None if values is None else VertexValues(label, values, missing=missing, low=low)
 
 
 def resized(xp: Any, array: Array, size: int, fill: Any) -> Array:
-    """Return ``array``, lengthened to ``size`` entries by ``fill``."""
+    """Return ``array`` lengthened to ``size`` entries by ``fill``; ``array`` itself, no copy, if it has that length."""
     if len(array) == size:
         return array
     return xp.concatenate([array, xp.full(size - len(array), fill, array.dtype)])

@@ -66,7 +66,7 @@ class Vertices:
 
 
 def optional_vertices(label: str, values: Any) -> Vertices | None:
-    """Return ``values`` checked, or None for None."""
+    """Return ``values`` checked as :class:`Vertices` does, with ``label`` in errors, or None for None."""
     return None if values is None else Vertices(label, values)
 
 
@@ -111,18 +111,18 @@ class Sources:
             self._vertices.demand_noted()
 
     def frontier(self, graph: Graph) -> Frontier:
-        """Return the sources on the device of ``graph``."""
+        """Return the sources as a frontier on the device of ``graph``."""
         if self._vertices is None:
             return Frontier.of_vertex(graph, self._source)
         ids = graph.device.xp.asarray(self._vertices.ids, np.uint32)
         return Frontier(graph.device, ids, num_vertices=graph.num_vertices)
 
     def argument(self, graph: Graph) -> Any:
-        """Return what functions take: the id of the source, or the mask of several sources."""
+        """Return what edge functions take as ``source``: the id of the source, or the mask of several, ``uint8[n]``."""
         return self._source if self._vertices is None else self._vertices.mask(graph)
 
     def resize(self, graph: Graph, forest: Forest) -> None:
-        """Have the words of ``forest``, and its mask of sources, an entry for each vertex of ``graph``."""
+        """Give the words of ``forest``, and its mask of sources, an entry for each vertex of ``graph``."""
         if self.several and len(forest.words) != graph.num_vertices:
             forest.rebind(self.argument(graph))
         forest.words.resize(graph.num_vertices)

@@ -26,29 +26,35 @@ EXACT = 2.0**53  #: integers below it are exact in float64
 
 
 def nearer(u, v, w, distance):
-    """Offer ``v`` the distance over ``u``."""
+    """Return ``distance[u] + w``, the distance over ``u`` that an edge offers to ``v``."""
     return distance[u] + float(w)
 
 
 def later(u, v, w, turn, distance):
-    """Offer ``v`` the turn after that of ``u`` if the edge is on a shortest path."""
+    """Return ``turn[u] + 1``, an offer to ``v``; 0 if the edge is on no shortest path by ``distance``."""
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return turn[u] + 1 if is_tight else 0
 
 
 def paths_over(u, v, w, paths, turn, distance):
-    """Return the number of shortest paths that reach ``v`` by this edge."""
+    """Return ``paths[u]``, the shortest paths that reach ``v`` by this edge; 0 if ``distance`` says that it is on none.
+
+    ``turn`` is not read here.
+    """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return paths[u] if is_tight else 0.0
 
 
 def in_turn(v, step, paths, turn, distance):
-    """Return whether the number of paths to ``v`` is complete."""
+    """Return whether the number of paths to ``v`` is complete: ``turn[v]`` is the number of this step."""
     return turn[v] == step
 
 
 def credit_over(u, v, w, paths, turn, distance, credit):
-    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number is not exact."""
+    """Return the credit of ``u`` for the paths that continue to ``v`` and beyond; NaN if their number is not exact.
+
+    ``paths`` are numbers of shortest paths; the credit is 0 if the edge is on no shortest path by ``distance``.
+    """
     if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
         return 0.0
     return paths[u] / paths[v] * (1 + credit[v]) if paths[v] < EXACT else math.nan
@@ -58,19 +64,22 @@ def credit_over(u, v, w, paths, turn, distance, credit):
 
 
 def power_over(u, v, w, part, power, distance):
-    """Offer ``v`` the power of ``u``: the largest one is that of the sum."""
+    """Return ``power[u]``, an offer to ``v``: the largest one is that of the sum; -inf off the shortest paths."""
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return power[u] if is_tight else -math.inf
 
 
 def part_over(u, v, w, part, power, distance):
-    """Return the number of shortest paths that reach ``v`` by this edge, divided by ``2 ** power[v]``."""
+    """Return the number of shortest paths that reach ``v`` by this edge, divided by ``2 ** power[v]``.
+
+    It is ``part[u] * 2 ** power[u]`` paths, or 0 if the edge is on no shortest path by ``distance``.
+    """
     is_tight = distance[v] == distance[u] + float(w) and distance[v] > distance[u]
     return part[u] * math.exp2(power[u] - power[v]) if is_tight else 0.0
 
 
 def rescale(v, part, power, last):
-    """Divide the factor by the powers of 2 by which the power has grown."""
+    """Divide ``part[v]`` by 2 to the growth of ``power[v]`` since ``last[v]``, and set ``last[v]``; both in place."""
     part[v] = part[v] * math.exp2(last[v] - power[v])
     last[v] = power[v]
 
@@ -83,14 +92,14 @@ def normalise(v, part, power):
 
 
 def scaled_credit_over(u, v, w, part, power, distance, credit):
-    """Return the credit of ``u`` as ``credit_over`` does."""
+    """Return what :func:`credit_over` does, with the numbers of paths as ``part * 2 ** power``: never NaN."""
     if not (distance[v] == distance[u] + float(w) and distance[v] > distance[u]):
         return 0.0
     return part[u] / part[v] * math.exp2(power[u] - power[v]) * (1 + credit[v])
 
 
 def weight_of(u, v, w):
-    """Return the weight."""
+    """Return the weight ``w`` of an edge as a float."""
     return float(w)
 
 
@@ -121,9 +130,10 @@ def distances(graph: Graph, source: int) -> Array:
 
 
 def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array]:
-    """Return the distance of every vertex from ``source``, and its credit for the shortest paths.
+    """Return the distance of every vertex from ``source``, and its credit for the shortest paths (``float64[n]`` each).
 
-    The credit of the source is NaN if a number of paths is not exact; ``overflows``: expect that.
+    The credit of the source is NaN if a number of paths is not exact; with ``overflows`` numbers of paths are factors
+    and powers of 2 instead, turn by turn.
     """
     n, xp = graph.num_vertices, graph.device.xp
     distance, turn, credit = distances(graph, source), xp.zeros(n, np.uint32), xp.zeros(n)
@@ -141,7 +151,10 @@ def credits(graph: Graph, source: int, *, overflows: bool) -> tuple[Array, Array
 
 
 def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, credit: Array) -> None:
-    """Count the paths as factors and powers of 2, and set the credits; waits once per turn."""
+    """Count the paths from ``source`` as factors and powers of 2, and write the credits to ``credit``, in place.
+
+    ``turn`` (``uint32[n]``) and ``distance`` (``float64[n]``) are those of the vertices. Waits once per turn.
+    """
     xp, n, host = graph.device.xp, graph.num_vertices, graph.device.to_numpy(turn)
     reached = np.flatnonzero(np.isfinite(graph.device.to_numpy(distance)))
     order = reached[np.argsort(host[reached], kind="stable")]
@@ -159,7 +172,10 @@ def _credit_by_turns(graph: Graph, source: int, turn: Array, distance: Array, cr
 
 
 def reference_credits(arcs: tuple[np.ndarray, np.ndarray, np.ndarray], distance: np.ndarray, source: int) -> np.ndarray:
-    """Return the credits for the paths from ``source`` by plain loops over the edges on shortest paths (references)."""
+    """Return the credits for the paths from ``source``, ``float64[n]``, by plain loops over edges (for references).
+
+    ``arcs`` are sources, destinations and weights; ``distance`` are the distances from ``source``.
+    """
     src, dst, weight = arcs
     tight = np.isfinite(distance[src]) & (distance[src] + weight == distance[dst]) & (distance[dst] > distance[src])
     order = np.argsort(distance[src[tight]], kind="stable")

@@ -76,7 +76,11 @@ def connect(graph: Graph, sets: UnionFind) -> Array:
 
 
 def _run(graph: Graph, parent: Array, phases: int, low: int, high: int) -> Array:
-    """Unite along the rows of vertices from ``low`` on, below ``high``; without ``SAMPLING`` ``parent`` is flat."""
+    """Unite in ``parent`` along the rows of the vertices from ``low`` on, below ``high``.
+
+    ``phases`` are ``SAMPLING``, ``REST`` or both; without ``SAMPLING`` ``parent`` must be flat. Returns ``uint32[1]``:
+    a member of what is most likely the largest set.
+    """
     n, g, device = graph.num_vertices, graph.view("out"), graph.device
     skips = graph.has_in_edges
     h = graph.view("in") if skips else g

@@ -88,12 +88,12 @@ def connect(graph: Graph, sets: UnionFind) -> Array | None:
 
 
 class _Run:
-    """The launches of one process.
+    """The launches by which one process takes part in finding the components.
 
     Attributes:
         unions: ``uint8[]``: a list of unions of each process.
         most: of how many vertices there is memory for unions.
-        largest: ``uint32[1]``.
+        largest: ``uint32[1]``, a member of what is most likely the largest set.
     """
 
     def __init__(self, graph: Graph, sets: UnionFind) -> None:
@@ -116,20 +116,23 @@ class _Run:
         self._arriving = local.workspace.state(Arriving)
 
     def exchanged(self, number: int) -> Array:
-        """Return the results of launch ``number``: a bit per reached vertex, then counts, ``uint64[]``."""
+        """Return what is exchanged after launch ``number``, ``uint64[]``: a bit per vertex (reached or not), counts."""
         return self._buffers[number]
 
     def counts(self, number: int) -> Array:
-        """Return the counts alone."""
+        """Return the counts after launch ``number`` without the bits, ``uint64[]``."""
         return self._buffers[number][self._bits :]
 
     def find_hub(self) -> None:
-        """Find the vertex of most neighbours of this process."""
+        """Find the vertex with the most neighbours among those of this process."""
         self._all.data.memset_async(0, self._all.nbytes)
         self._launch("find_hub", *self._views, self._part(0, 0))
 
     def reach(self, number: int) -> None:
-        """Mark the hub of all processes and its neighbours as reached (0), later the neighbours of reached vertices."""
+        """Mark vertices as reached: if ``number`` is 0, the hub of all processes and its neighbours.
+
+        Otherwise vertices of this process with a reached neighbour, among those that are looked at.
+        """
         name = "reach_further" if number else "start_at_hub"
         self._launch(name, *self._views, self._part(number, number + 1))
 
@@ -141,7 +144,7 @@ class _Run:
         return reached, left
 
     def unite(self, left: int) -> int:
-        """Unite the reached vertices, and along its edges those that this process owns and that were not reached.
+        """Unite the reached vertices, and along their edges the vertices of this process that were not reached.
 
         ``left``: the number of vertices not reached. Returns the bytes of each process's list of unions.
         """
@@ -153,7 +156,7 @@ class _Run:
         return size
 
     def take(self, unions: Array, size: int) -> None:
-        """Apply the unions of the other processes, from their lists of ``size`` bytes."""
+        """Apply the unions of the other processes, from the lists ``unions`` of ``size`` bytes each."""
         self._launch("take_unions", self._part(ROUNDS + 1, ROUNDS + 1), self._parent, unions, np.uint64(size))
 
     def _size(self, left: int) -> int:
@@ -167,7 +170,7 @@ class _Run:
 
 
 def _program(view: StoreView) -> Program:
-    """Return the program over a view, compiled without grid-wide barriers, which its launches do not need."""
+    """Return the program over ``view``, compiled without grid-wide barriers, which its launches do not need."""
     return _without_barriers(program_over(view, SOURCE, lambda _: PRELUDE))
 
 
