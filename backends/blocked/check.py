@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check(pool: BlockedPool, num_vertices: int) -> None:
-    """Verify the arrays of a store; raises ``CheckFailed``."""
+    """Verify the arrays ``pool`` of a store with ``num_vertices`` vertices; raises ``CheckFailed``."""
     g = on_host(pool)
     require(len(g.head) == len(g.degree) == len(g.run) == num_vertices, "there is one entry per vertex")
     require(len(g.link) == len(g.back) == len(g.owner) == len(g.free), "there is one entry per block")
@@ -35,12 +35,12 @@ def check(pool: BlockedPool, num_vertices: int) -> None:
 
 
 def on_host(pool: BlockedPool) -> Graph:
-    """Return the arrays of a pool on the host."""
+    """Return the arrays of ``pool``, copied to the host if they are on a device."""
     return Graph._make(part if isinstance(part, int) else pool.device.to_numpy(part) for part in pool.graph)
 
 
 def check_marks(pool: BlockedPool) -> None:
-    """Verify the marks of a pool with a mirror, and their lists where it has them."""
+    """Verify the flags of changed blocks and vertices in a pool with a mirror, and on the CPU the lists of both."""
     g = on_host(pool)
     require(len(g.block_mark) == len(g.link) and len(g.vertex_mark) == len(g.head), "blocks and vertices have marks")
     require(0 <= int(g.counters[LOWEST]) <= int(g.counters[FREE]), "the lowest height of the stack is not above it")
@@ -52,7 +52,7 @@ def check_marks(pool: BlockedPool) -> None:
 
 
 def check_copy(copy: HostCopy) -> None:
-    """Verify the marks of host and device, and that what is not marked is equal on both."""
+    """Verify the flags of changed blocks and vertices on host and device; the rest must be equal on both."""
     for pool in (copy.host, copy.pool):
         check_marks(pool)
     require(copy.host.blocks <= copy.pool.blocks, "what fits the host fits the device")
@@ -72,7 +72,7 @@ def check_copy(copy: HostCopy) -> None:
 
 
 def check_equal(copy: HostCopy) -> None:
-    """Verify that both sides are the same, after one took over from the other."""
+    """Verify that host and device hold the same arrays, after one has copied the changes of the other."""
     g, h = on_host(copy.host), on_host(copy.pool)
     used, counters = int(g.counters[USED]), [USED, EDGES, FREE, LOWEST]
     require(np.array_equal(g.counters[counters], h.counters[counters]), "both sides have the same counters")
@@ -87,7 +87,10 @@ def check_equal(copy: HostCopy) -> None:
 
 
 def check_chains(g: Graph, used: int) -> np.ndarray:
-    """Verify the chains; return per block its number in its chain, -1 if it is in none."""
+    """Verify the chains of blocks in ``g``; return per carved block its position in its chain, -1 if it is in none.
+
+    The result is ``int64[used]``; ``used`` is the number of blocks carved so far.
+    """
     position, number = np.full(used, -1, np.int64), 0
     owner = np.flatnonzero(g.head != EMPTY)
     block, before = g.head[owner].astype(np.int64), np.zeros(0, np.int64)
@@ -111,7 +114,10 @@ def check_chains(g: Graph, used: int) -> np.ndarray:
 
 
 def check_runs(g: Graph, position: np.ndarray) -> None:
-    """Verify ``run``: the number of blocks at the start of each chain that follow each other in memory."""
+    """Verify ``g.run``: the number of blocks at the start of each chain that are consecutive in memory.
+
+    ``position`` is the result of :func:`check_chains`.
+    """
     chained = np.flatnonzero(position >= 0)
     owner = g.owner[chained]
     inside = position[chained] < g.run[owner]
@@ -124,14 +130,17 @@ def check_runs(g: Graph, position: np.ndarray) -> None:
 
 
 def check_free(g: Graph, position: np.ndarray) -> None:
-    """Verify that every carved block is in a chain or free."""
+    """Verify that every carved block is in a chain or free; ``position`` is the result of :func:`check_chains`."""
     stack = g.free[: int(g.counters[FREE])]
     require(np.array_equal(np.sort(stack), np.flatnonzero(position < 0)), "every carved block is in a chain or free")
     require(bool(np.all(g.owner[stack] == EMPTY)), "a free block has no owner")
 
 
 def check_edges(g: Graph, used: int, position: np.ndarray, num_vertices: int) -> None:
-    """Verify which slots hold edges, and the ids in them."""
+    """Verify which slots of ``g`` hold edges, and that their ids are valid and no edge is stored twice.
+
+    ``used`` is the number of carved blocks, ``position`` the result of :func:`check_chains`.
+    """
     width = 1 << g.shift
     owner = g.owner[:used].astype(np.int64)
     left = np.zeros(used, np.int64)

@@ -20,18 +20,21 @@ APART = [0] * 16  #: behind the counters of a part: those of others lie in other
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The number of blocks that each part of an insertion takes; the loops pick the blocks."""
+    """The parts of a batch, and the number of blocks that each takes or frees; the loops choose the blocks."""
 
     parts: list[slice]
     blocks: list[int]
 
     def need(self) -> int:
-        """See :meth:`Plan.need`."""
+        """Return how many blocks the insertion takes."""
         return sum(self.blocks)
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """See :meth:`BlockedKernels.locate`."""
+    """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored); unless ``kind`` is ``LOOKUP`` rank the batch.
+
+    ``edges`` is not used.
+    """
     parts = source_ranges(batch.keys)
     threads.run(loops.locate, [(graph, batch.keys[part], batch.kind[part], batch.slot[part]) for part in parts])
     if kind != LOOKUP:
@@ -39,19 +42,25 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
 
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
-    """See :meth:`BlockedKernels.plan_insertion`."""
+    """Return how many blocks each part of a located batch takes when it is inserted; ``edges`` is not used."""
     return _plan(graph, batch, ABSENT)
 
 
 def _plan(graph: Graph, batch: LocatedBatch, changes: int) -> CpuPlan:
-    """Return the parts of a batch, and how many blocks each takes, or gives back."""
+    """Return the parts of a located batch, and how many blocks each takes or frees.
+
+    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` (insertion) or ``PRESENT`` (deletion).
+    """
     parts = [slice(0, len(batch))] if len(graph.block_mark) else source_ranges(batch.keys)  # marks are for one thread
     calls = [(graph, batch.keys[part], batch.kind[part], changes) for part in parts]
     return CpuPlan(parts, threads.run(loops.count_blocks, calls))
 
 
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> None:
-    """See :meth:`BlockedKernels.insert`."""
+    """Append the absent edges of a batch, replace the weights of the present ones, and write ``report``.
+
+    ``weight``: bit patterns in the order of the batch; ``plan``: the blocks needed, None if no edge is absent.
+    """
     report_insertion(batch, graph.weight, weight, report)
     if plan is None:
         plan = CpuPlan([slice(0, len(batch))], [0])
@@ -65,7 +74,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
-    """See :meth:`BlockedKernels.delete`."""
+    """Delete the edges of a batch that are present, and write ``report``; ``edges`` is not used."""
     report_deletion(batch, graph.weight, report)
     plan = _plan(graph, batch, PRESENT)
     owns = _give(graph, plan.blocks)
@@ -78,9 +87,10 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> Non
 
 
 def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as each part sees it; a part takes its number of blocks, free ones first, then new ones.
+    """Return the graph as each part of an insertion sees it; part i takes ``blocks[i]`` blocks, free ones first.
 
-    Each has counters of its own, and its share of the stack of free blocks; both are gone from the graph's.
+    Each part has counters of its own, and its share of the stack of free blocks. What the parts take is subtracted from
+    the counters of ``graph`` in place.
     """
     if len(blocks) == 1:
         return [graph]
@@ -96,7 +106,11 @@ def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
 
 
 def _give(graph: Graph, blocks: list[int]) -> list[Graph]:
-    """Return the graph as each part sees it; a part puts the number of blocks that it frees on the graph's stack."""
+    """Return the graph as each part of a deletion sees it; part i puts the ``blocks[i]`` blocks it frees on the stack.
+
+    Each part has counters of its own, and its range of the stack of ``graph``, whose counter FREE is increased in
+    place.
+    """
     if len(blocks) == 1:
         return [graph]
     owns, counters = [], graph.counters
@@ -114,7 +128,7 @@ def _own(graph: Graph, free: Array, height: int) -> Graph:
 
 
 def _add_up(graph: Graph, owns: list[Graph]) -> None:
-    """Add the edges that parts have counted to those of the graph."""
+    """Add the edge counters of the parts ``owns`` to the one of ``graph`` in place."""
     for own in owns:
         if own is not graph:
             graph.counters[EDGES] += own.counters[EDGES]
@@ -124,7 +138,7 @@ pack, unpack = loops.pack, loops.unpack
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:
-    """See :meth:`BlockedKernels.free_vertices`."""
+    """Free the chains of distinct ``vertices`` (uint32[k]), several ranges of them at the same time."""
     rest = (1 << graph.shift) - 1
     work = int(graph.degree[vertices].sum(dtype=np.int64)) + len(vertices)
     ranges = threads.ranges(len(vertices), 1 if len(graph.block_mark) else threads.parts(work))
@@ -135,7 +149,7 @@ def free_vertices(graph: Graph, vertices: Array) -> None:
 
 
 def repack(graph: Graph, fresh: Graph, first: Array) -> None:
-    """See :meth:`BlockedKernels.repack`."""
+    """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
     parts = threads.parts(fresh.blocks << graph.shift)
     marks = (fresh.blocks * np.arange(1, parts) // parts).astype(first.dtype)
     cuts = [0, *np.searchsorted(first, marks).tolist(), len(first)]
@@ -143,11 +157,11 @@ def repack(graph: Graph, fresh: Graph, first: Array) -> None:
 
 
 def count_marked(graph: Graph) -> tuple[int, int]:
-    """See :meth:`BlockedKernels.count_marked`."""
+    """Return the numbers of changed blocks and of changed vertices."""
     return int(graph.counters[BLOCKS]), int(graph.counters[VERTICES])
 
 
 def list_marked(graph: Graph, packet: Packet) -> None:
-    """See :meth:`BlockedKernels.list_marked`."""
+    """Write the numbers of the changed blocks and vertices to ``packet``, which has the right size."""
     packet.block[:] = graph.block_list[: len(packet.block)]
     packet.vertex[:] = graph.vertex_list[: len(packet.vertex)]

@@ -44,7 +44,7 @@ WORKERS = 132 * 8 * 256  #: threads of loops over slots whose number only the de
 
 @cache
 def program(name: str, bits: int) -> Program:
-    """Return the program of a source for weights of this many bits."""
+    """Return the program of the source ``device/<name>.cu`` for weights of ``bits`` bits."""
     source, structs = HERE / "device" / f"{name}.cu", (GRAPH, PACKET, UPDATE)
     return store_program(source, bits, CONSTANTS, structs, cooperative=name == "update")
 
@@ -66,7 +66,7 @@ class CudaPlan(Plan):
     edges: int
 
     def need(self) -> int:
-        """See :meth:`Plan.need`."""
+        """Return how many blocks the insertion takes; launches a kernel and waits."""
         return self.kernels.planned(self)
 
 
@@ -84,33 +84,52 @@ class BlockedCuda:
         self._nothing = Report(self._status, self._status)
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """See :meth:`BlockedKernels.locate`; an update does so itself."""
+        """Fill in ``batch.kind`` and ``batch.slot`` (-1: not stored) if ``kind`` is ``LOOKUP``.
+
+        Nothing is done for other kinds: the launch that applies the batch locates it. ``edges`` is an upper bound of
+        the edges in ``graph``.
+        """
         if kind == LOOKUP:
             self._launch(LOCATES, graph, batch, self._status, self._nothing, edges)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
-        """See :meth:`BlockedKernels.plan_insertion`."""
+        """Return a plan that counts the blocks of an insertion only when it is asked for them.
+
+        ``edges`` is an upper bound of the edges in ``graph``.
+        """
         return CudaPlan(self, graph, batch, edges)
 
     def planned(self, plan: CudaPlan) -> int:
-        """Return how many blocks an insertion takes; waits for the device."""
+        """Return how many blocks the insertion of ``plan`` takes; waits for the device."""
         memory, place = self._launch(PLANS, plan.graph, plan.batch, self._status, self._nothing, plan.edges)
         ends = self._device.xp.ndarray((len(plan.batch),), np.int32, memory + place)
         return int(ends[-1])
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array | int, report: Report) -> None:
-        """See :meth:`BlockedKernels.insert`."""
+        """Launch the insertion of a batch; ``weight`` (array or address) are its weights as bits.
+
+        ``plan`` is what :meth:`plan_insertion` returned; ``report`` is written.
+        """
         assert isinstance(plan, CudaPlan)
         self._launch(INSERTS, graph, batch, weight, report, plan.edges)
 
     def delete(self, graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> None:
-        """See :meth:`BlockedKernels.delete`."""
+        """Launch the deletion of a batch, which writes ``report``; ``edges``: upper bound of the edges stored."""
         self._launch(DELETES, graph, batch, report.before, report, edges)
 
     def _launch(
         self, work: int, graph: Graph, batch: LocatedBatch, weight: Array | int, report: Report, edges: int
     ) -> tuple[Any, int]:
-        """Launch ``update.cu`` for the steps ``work``; return the scratch memory, and where block counts lie in it."""
+        """Launch ``update.cu`` for a batch; return the scratch memory, and the offset of the block counts in it.
+
+        Args:
+            work: what the launch does: ``LOCATES``, ``PLANS``, ``INSERTS`` or ``DELETES``.
+            graph: the arrays of the store.
+            batch: the sorted batch.
+            weight: its weights as bits, in the order before sorting.
+            report: where status and old weights are written.
+            edges: upper bound of the edges stored.
+        """
         kernel, size, vertices = self._kernel, len(batch), len(graph.head)
         if kernel is None:
             kernel = self._kernel = StructKernel(program("update", self._bits), "update_blocks", ARGUMENTS.size)
@@ -136,37 +155,40 @@ class BlockedCuda:
         return memory, ends - memory.ptr
 
     def free_vertices(self, graph: Graph, vertices: Array) -> None:
-        """See :meth:`BlockedKernels.free_vertices`."""
+        """Free the chains of distinct ``vertices`` (uint32[k])."""
         count = len(vertices)
         self._launch_blocks("free_vertices", 32 * count, packed_graph(graph), np.uint32(count), vertices)
 
     def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """See :meth:`BlockedKernels.repack`."""
+        """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
         count = len(first)
         graphs = packed_graph(graph), packed_graph(fresh)
         self._launch_blocks("repack", 32 * count, *graphs, np.int64(count), first)
 
     def unpack(self, graph: Graph, packet: Packet) -> None:
-        """See :meth:`BlockedKernels.unpack`; the packet may lie in pinned memory."""
+        """Copy the blocks and vertices in ``packet``, which may lie in pinned memory, to their places in ``graph``."""
         threads = max(256, len(packet.block) << graph.shift)
         self._launch_blocks("unpack", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def pack(self, graph: Graph, packet: Packet) -> None:
-        """See :meth:`BlockedKernels.pack`."""
+        """Copy the blocks and vertices that ``packet`` lists from ``graph`` into it, and clear their flags in place."""
         threads = max(256, len(packet.block) << graph.shift)
         self._launch_blocks("pack_marked", min(WORKERS, threads), packed_graph(graph), packed_packet(packet))
 
     def count_marked(self, graph: Graph) -> tuple[int, int]:
-        """See :meth:`BlockedKernels.count_marked`."""
+        """Return how many blocks and how many vertices are marked as changed; waits for the device."""
         blocks, vertices = self._list_marked(graph, None, None).get().tolist()
         return blocks, vertices
 
     def list_marked(self, graph: Graph, packet: Packet) -> None:
-        """See :meth:`BlockedKernels.list_marked`."""
+        """Write the numbers of the blocks and vertices marked as changed to ``packet``, which has the right size."""
         self._list_marked(graph, packet.block, packet.vertex)
 
     def _list_marked(self, graph: Graph, block: Array | None, vertex: Array | None) -> Array:
-        """Write the numbers of marked blocks and vertices (unless None); return the counts of both, on the device."""
+        """List the changed blocks in ``block`` and the changed vertices in ``vertex`` (None: only count them).
+
+        Return both counts as uint64[2] on the device.
+        """
         counts, vertices = self._device.xp.zeros(2, np.uint64), np.int64(len(graph.head))
         self._launch_blocks("list_marked", WORKERS, packed_graph(graph), vertices, counts, block, vertex)
         return counts
@@ -176,12 +198,15 @@ class BlockedCuda:
 
 
 def is_scanned(size: int, edges: int, vertices: int) -> bool:
-    """Return whether a batch is so large for the graph that one pass over the pool locates it."""
+    """Return whether a batch of ``size`` edges is so large for the graph that one pass over the pool locates it.
+
+    The graph has up to ``edges`` edges and ``vertices`` vertices.
+    """
     return SCANNED * size >= max(edges, vertices)
 
 
 def packed_graph(graph: Graph) -> Any:
-    """Return the struct ``Graph``; marks that are not kept are null pointers."""
+    """Return the struct ``Graph`` of the kernels; arrays of length 0 become null pointers."""
     return packed(GRAPH, *map(array_address, graph))
 
 
@@ -191,7 +216,7 @@ def array_address(part: Array | int) -> int:
 
 
 def packed_packet(packet: Packet) -> Any:
-    """Return the struct ``Packet``: addresses of arrays on the device or in pinned memory."""
+    """Return the struct ``Packet`` of the kernels: addresses of arrays on the device or in pinned memory, and sizes."""
     sizes = len(packet.block), len(packet.vertex), len(packet.free), packet.lowest
     return np.array((*map(_address, packet[:-1]), *sizes), PACKET.dtype)[()]
 

@@ -19,13 +19,13 @@ def ahead(g, u):
 
 @inner
 def buckets(g, u):
-    """Return 1: the whole chain is one bucket; 0 without edges."""
+    """Return 1 if ``u`` has edges: its whole chain is one bucket; else 0."""
     return 0 if g.head[u] == NO_BLOCK else 1
 
 
 @inner
 def first(g, u, k):
-    """Return the cursor at the first block; -1 without edges."""
+    """Return the cursor at the first block of ``u``, -1 without edges; ``k``, the bucket, is always 0."""
     c = g.head[u]
     return np.int64(-1) if c == NO_BLOCK else np.int64(c)
 
@@ -47,7 +47,7 @@ def end(g, c):
 
 @inner
 def following(g, c):
-    """Return the next block of the chain, or -1."""
+    """Return the block behind block ``c`` in its chain, or -1."""
     after = g.link[np.uint64(c)]
     return np.int64(-1) if after == NO_BLOCK else np.int64(after)
 

@@ -27,7 +27,7 @@ Buffer = Callable[[int], Array]  #: returns uint8[size]
 
 
 class HostCopy:
-    """A copy of a store's pool on the host; the side that is ahead marks what it has changed since the last copy.
+    """A copy of a store's pool on the host; the newer side flags the blocks and vertices that it has changed.
 
     Args:
         host: the pool on the host, a copy of ``pool``.
@@ -56,7 +56,7 @@ class HostCopy:
             raise
 
     def upload(self) -> None:
-        """Bring the store up to date; does not wait for its device."""
+        """Copy what has changed on the host to the store; does not wait for its device."""
         if self.ahead != HOST:
             return
         host, (blocks, vertices) = self.host, cpu.count_marked(self.host.graph)
@@ -74,7 +74,10 @@ class HostCopy:
         self.ahead = None
 
     def download(self) -> None:
-        """Bring the host up to date; on CUDA waits. Raises ``CapacityError``, and nothing has changed."""
+        """Copy what has changed in the store to the host; waits on CUDA.
+
+        If it raises ``CapacityError``, nothing has changed.
+        """
         if self.ahead != STORE:
             return
         pool, host = self.pool, self.host
@@ -99,7 +102,10 @@ class HostCopy:
 def new_packet(
     pool: BlockedPool, blocks: int, vertices: int, counters: np.ndarray, buffer: Buffer
 ) -> tuple[Packet, Array]:
-    """Return a packet for these numbers of blocks and vertices of ``pool``, and the buffer that holds its arrays."""
+    """Return a packet for ``blocks`` blocks and ``vertices`` vertices of ``pool``, and the buffer of its arrays.
+
+    ``counters`` are those of the pool, on the host; ``buffer(size)`` allocates that many bytes.
+    """
     slots, lowest = blocks << pool.shift, int(counters[LOWEST])
     weights = 0 if pool.weight_dtype is None else slots
     shapes: list[tuple[int, type | np.dtype]] = [
@@ -117,7 +123,7 @@ def new_packet(
 
 
 def copy_all(source: BlockedPool, target: BlockedPool) -> int:
-    """Copy vertices, carved blocks and counters from one side to the other; return how many bytes they are."""
+    """Copy vertices, carved blocks and counters of ``source`` to ``target``; return the number of bytes copied."""
     counters, copied = source.device.to_numpy(source["counters"]), 0
     used = int(counters[USED])
     for group, length in (("vertices", len(source["head"])), ("blocks", used), ("edges", used << source.shift),

@@ -62,10 +62,12 @@ class Graph(NamedTuple):
         owner: per block: its vertex, ``EMPTY`` for free blocks.
         free: its first ``counters[FREE]`` entries are the free blocks.
         dst, weight: per slot; ``weight`` are bit patterns, of length 0 if there are none.
-        blocks: length of the arrays per block.
+        counters: int64[COUNTERS], see the constants ``USED`` to ``VERTICES``.
         block_mark, vertex_mark: in a store with a copy on the host: 1 where the two differ; else empty.
-        block_list, vertex_list: on the CPU: the first ``counters[BLOCKS]`` and ``counters[VERTICES]`` entries are
-            those marked.
+        block_list, vertex_list: on the CPU: the first ``counters[BLOCKS]`` and ``counters[VERTICES]`` entries are the
+            blocks and vertices whose flag in ``block_mark`` and ``vertex_mark`` is 1.
+        shift: a block has 2^shift slots.
+        blocks: length of the arrays per block.
     """
 
     head: Array
@@ -128,7 +130,10 @@ assert tuple(PACKET.fields)[:12] == Packet._fields[:12]
 
 
 def pieces(size: int, blocks: int, shift: int) -> int:
-    """Return an upper bound of the pieces of chains that are searched for a batch of this size."""
+    """Return an upper bound of the pieces of chains that are searched for a batch of ``size`` edges.
+
+    The graph has ``blocks`` blocks of 2^shift slots.
+    """
     return size + (blocks >> min(CONSTANTS["PIECE_BLOCK_BITS"], CONSTANTS["PIECE_SLOT_BITS"] - shift))
 
 

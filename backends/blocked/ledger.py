@@ -49,7 +49,10 @@ def blocks_of(degree: int, shift: int) -> int:
 
 
 def slack(degrees: np.ndarray, shift: int) -> np.ndarray:
-    """Return how many vertices have how many unused slots in their last block (int64[capacity]); none without edges."""
+    """Return ``int64[2^shift]``: entry s is the number of vertices with s unused slots in their last block.
+
+    ``degrees`` has an entry per vertex; a vertex without edges has no unused slot.
+    """
     capacity = 1 << shift
     filled = np.bincount(degrees & (capacity - 1), minlength=capacity)
     return np.roll(filled[::-1], 1)
@@ -71,11 +74,17 @@ def most_taken(unused: np.ndarray, num_edges: int) -> int:
 
 
 def is_bulk(num_edges: int, stored: int) -> bool:
-    """Return whether a batch is a bulk load, which may wait for counters: large, and not small for the graph."""
+    """Return whether a batch is a bulk load: at least ``BULK`` edges, and a quarter of the ``stored`` edges.
+
+    The host may wait for the counters then.
+    """
     return num_edges >= BULK and 4 * num_edges >= stored
 
 
 def take_bound(num_edges: int, num_vertices: int, shift: int) -> int:
-    """Return the most blocks that ``num_edges`` insertions take whatever the degrees: every last block may be full."""
+    """Return the most blocks that ``num_edges`` insertions can take, whatever the degrees of the vertices.
+
+    The graph has ``num_vertices`` vertices, a block 2^shift slots. Every last block may be full.
+    """
     first = min(num_edges, num_vertices)
     return first + ((num_edges - first) >> shift)

@@ -67,7 +67,10 @@ def scan(g, u, v):
 
 @inner
 def match_chain(g, u, keys, kind, slot, table):
-    """Match every edge of the chain of ``u`` with the entries in a table; see :func:`locate_runs`."""
+    """Match every edge of the chain of ``u`` with the batch entries of ``u`` in a table; fill in kind and slot.
+
+    ``keys``, ``kind``, ``slot`` are those of the located batch, ``table`` (int64) is the one of :func:`locate_runs`.
+    """
     left, c = np.int64(g.degree[u]), g.head[u]
     while left > 0:
         at = np.int64(c) << g.shift
@@ -79,7 +82,10 @@ def match_chain(g, u, keys, kind, slot, table):
 
 @allocating_kernel
 def locate(g, keys, kind, slot):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch."""
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch in place.
+
+    ``keys`` (uint64) have the source in the upper half, the destination in the lower.
+    """
     locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_chain)
 
 
@@ -87,8 +93,8 @@ def locate(g, keys, kind, slot):
 def count_blocks(g, keys, kind, changes):
     """Return how many blocks a located batch takes (insertion) or frees (deletion).
 
-    ``changes`` is the kind of the entries that change the graph: ``ABSENT`` for an insertion, ``PRESENT`` for a
-    deletion.
+    ``keys`` and ``kind`` are those of the batch. ``changes`` is the kind of the entries that change the graph:
+    ``ABSENT`` for an insertion, ``PRESENT`` for a deletion.
     """
     total, first, rest = 0, 0, (np.int64(1) << g.shift) - 1
     while first < len(keys):
@@ -103,7 +109,7 @@ def count_blocks(g, keys, kind, changes):
 
 @inner
 def touch(g, c):
-    """Mark block ``c`` as one that a mirror must copy, if there is a mirror."""
+    """Set the flag of block ``c``, and list it, as changed since the mirror copied it; do nothing without a mirror."""
     if len(g.block_mark) and not g.block_mark[c]:
         g.block_mark[c] = 1
         g.block_list[g.counters[BLOCKS]] = c
@@ -112,7 +118,7 @@ def touch(g, c):
 
 @inner
 def touch_vertex(g, u):
-    """Mark vertex ``u`` as one that a mirror must copy, if there is a mirror."""
+    """Set the flag of vertex ``u``, and list it, as changed since the mirror copied it; do nothing without a mirror."""
     if len(g.vertex_mark) and not g.vertex_mark[u]:
         g.vertex_mark[u] = 1
         g.vertex_list[g.counters[VERTICES]] = u
@@ -151,7 +157,7 @@ def add_block(g, u):
 
 @inner
 def free_block(g, c):
-    """Put a block, whose slots are empty, on the stack of free ones."""
+    """Put block ``c``, whose slots are empty, on the stack of free blocks."""
     g.owner[c] = NO_BLOCK
     g.free[g.counters[FREE]] = c
     g.counters[FREE] += 1
@@ -167,7 +173,7 @@ def last_slot(g, u):
 
 @inner
 def append(g, u, v):
-    """Add an edge at the end of the chain of ``u``; return its slot."""
+    """Add edge ``(u, v)``, without a weight, at the end of the chain of ``u``; return its slot."""
     fill = np.int64(g.degree[u]) & ((np.int64(1) << g.shift) - 1)
     block = np.int64(add_block(g, u) if fill == 0 else g.back[g.head[u]])
     at = (block << g.shift) + fill
@@ -180,7 +186,7 @@ def append(g, u, v):
 
 @inner
 def drop_last(g, u):
-    """Remove the last edge of ``u``, and free its block if that is empty then."""
+    """Remove the last edge of ``u``; if its block is empty then, free the block."""
     at = last_slot(g, u)
     g.dst[at] = NO_BLOCK
     g.degree[u] -= 1
@@ -202,7 +208,11 @@ def drop_last(g, u):
 
 @kernel
 def apply_insert(g, keys, order, kind, slot, batch_weight, status):
-    """Append the absent entries in order of source and destination; mark blocks in which weights were replaced."""
+    """Append the ``ABSENT`` entries of a located batch in order of source and destination.
+
+    ``keys``, ``order``, ``kind`` and ``slot`` are those of the batch; ``batch_weight`` (bits) and ``status`` are in the
+    order before sorting. Blocks in which a weight was replaced (see ``status``) are flagged as changed for a mirror.
+    """
     for i in range(len(keys)):
         if kind[i] == PRESENT and status[order[i]] == REPLACED:
             touch(g, slot[i] >> g.shift)
@@ -215,9 +225,9 @@ def apply_insert(g, keys, order, kind, slot, batch_weight, status):
 
 @inner
 def take_out(g, u, slot, first, last):
-    """Delete the edges of ``u`` in slots ``first`` to ``last`` of a list (negative: none); later edges fill the gaps.
+    """Delete the edges of ``u`` in the slots ``slot[first:last]`` (negative: none); its last edges fill the gaps.
 
-    Slots are marked first, so that only edges that are kept are moved.
+    Deleted slots hold a tombstone at first, so that only edges that stay are moved.
     """
     for i in range(first, last):
         if slot[i] >= 0:
@@ -238,7 +248,10 @@ def take_out(g, u, slot, first, last):
 
 @kernel
 def apply_delete(g, keys, slot):
-    """Delete the present entries, those with a slot."""
+    """Delete the entries of a located batch that are stored; their entry in ``slot`` is not negative.
+
+    ``keys`` (uint64) are sorted; the source is in the upper half.
+    """
     first = 0
     while first < len(keys):
         last = run_end(keys, first)
@@ -264,7 +277,7 @@ def free_vertices(g, vertices):
 
 @inner
 def carry_slots(to, i, g, c, size):
-    """Copy the slots of block ``c`` to those of block ``i``."""
+    """Copy the ``size`` slots of block ``c`` of ``g`` to those of block ``i`` of ``to``, with weights."""
     at, target = np.int64(c) * size, np.int64(i) * size
     for k in range(size):
         to.dst[target + k] = g.dst[at + k]
@@ -275,7 +288,10 @@ def carry_slots(to, i, g, c, size):
 
 @kernel
 def repack(g, fresh, first, begin, end):
-    """Copy the chains of vertices ``begin`` to ``end`` into consecutive blocks of ``fresh``, from ``first`` on."""
+    """Copy the chains of vertices ``[begin, end)`` to the arrays ``fresh``: vertex u gets blocks from ``first[u]`` on.
+
+    The blocks of a vertex are consecutive there.
+    """
     for u in range(begin, end):
         c, to = g.head[u], np.int64(first[u])
         while c != NO_BLOCK:
@@ -291,7 +307,11 @@ def repack(g, fresh, first, begin, end):
 
 @kernel
 def pack(g, p):
-    """Copy the marked blocks and vertices into a packet, and clear the marks; the packet lists their numbers."""
+    """Copy the blocks ``p.block`` and vertices ``p.vertex`` of the graph ``g`` into the packet ``p``.
+
+    The free blocks that differ from the mirror's and the counters are copied, too. The change flags of the copied
+    blocks and vertices are cleared.
+    """
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):
         c = p.block[i]
@@ -312,7 +332,7 @@ def pack(g, p):
 
 @kernel
 def unpack(g, p):
-    """Write the blocks and vertices of a packet to their places."""
+    """Copy the blocks and vertices in the packet ``p``, the free blocks and the counters, to their places in ``g``."""
     size = np.int64(1) << g.shift
     for i in range(len(p.block)):
         c = p.block[i]

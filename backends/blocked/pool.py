@@ -36,7 +36,7 @@ class BlockedPool(ArrayManager[Graph]):
         shift: a block has 2^shift slots.
         twin: of a copy on the host: the pool that it copies, which is kept at least as large; both share one limit.
         mirrored: bytes that the copy of this pool on the host has allocated.
-        is_tracked: whether changes are marked, for a copy on the host.
+        is_tracked: whether changed blocks and vertices are flagged, for a copy on the host.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class BlockedPool(ArrayManager[Graph]):
 
     @property
     def blocks(self) -> int:
-        """Number of blocks that there is space for."""
+        """Number of blocks that are allocated."""
         return len(self["link"])
 
     def admit(self, size: int) -> None:
@@ -81,11 +81,14 @@ class BlockedPool(ArrayManager[Graph]):
             self.twin.mirrored = self.allocated
 
     def set_shift(self, shift: int) -> None:
-        """Choose the capacity of blocks, before there is one."""
+        """Set the capacity of a block to 2^shift slots; possible only while there are no blocks."""
         self._graph, self.shift = None, shift
 
     def ensure(self, blocks: int, *, further: int = 0) -> None:
-        """Make space for this many blocks: at least ``further`` more if memory allows it; raises ``CapacityError``."""
+        """Make space for ``blocks`` blocks; raises ``CapacityError``.
+
+        If memory allows it there is space for ``further`` more, or as many as the growth factor gives.
+        """
         if blocks > self.blocks:
             first_that_fits(self._resize_blocks, max(blocks + further, int(GROWTH * self.blocks)), blocks)
 
@@ -99,7 +102,7 @@ class BlockedPool(ArrayManager[Graph]):
         self.carry_over(arrays)
 
     def new_blocks(self, blocks: int) -> dict[str, Array]:
-        """Return new arrays of blocks and slots, without marks; raises ``CapacityError``."""
+        """Return new arrays for ``blocks`` blocks and their slots, without change flags; raises ``CapacityError``."""
         if blocks > MAX_BLOCKS:
             raise CapacityError(f"{self.backend} numbers {MAX_BLOCKS} blocks, {blocks} are needed")
         slots = blocks << self.shift
@@ -107,14 +110,21 @@ class BlockedPool(ArrayManager[Graph]):
         return {**self.allocate("blocks", blocks), **self.allocate("edges", slots)}
 
     def carved(self, counters: np.ndarray) -> dict[str, int]:
-        """Return how many entries of each group a copy without a mirror takes: all carved blocks."""
+        """Return how many entries of each group of arrays a copy takes, by its name: those of all carved blocks.
+
+        ``counters`` are the exact counters, on the host. The copy has no mirror, so it has no flags of changes.
+        """
         used, marks = int(counters[USED]), (*MARKS[True], *MARKS[False])
         return {"blocks": used, "edges": used << self.shift, **dict.fromkeys(marks, 0)}
 
     # -- a store with a mirror -----------------------------------------------------------------------------------------
 
     def track(self) -> None:
-        """Begin to mark what changes; raises ``CapacityError``."""
+        """Start to flag each block and vertex that a batch changes, so that the mirror copies only those.
+
+        Allocate the zeroed flags (uint8 per block and per vertex) and, on the CPU, the lists of flagged blocks and
+        vertices. Raise ``CapacityError`` if memory is short.
+        """
         groups = {True: self.blocks, False: len(self["head"])}
         arrays: dict[str, Array] = {}
         for per_block, length in groups.items():
@@ -125,13 +135,13 @@ class BlockedPool(ArrayManager[Graph]):
         self["counters"][LOWEST] = self["counters"][FREE]
 
     def untrack(self) -> None:
-        """Stop marking changes, and free the marks: there is no mirror any more."""
+        """Stop flagging changed blocks and vertices, and free the flags and lists: there is no mirror any more."""
         for group in (*MARKS[True], *MARKS[False]):
             self.attach(self.allocate(group, 0))
         self.mirrored, self.is_tracked = 0, False
 
     def clear_marks(self) -> None:
-        """Clear the marks of changes, which the mirror has copied."""
+        """Clear the flags and lists of changed blocks and vertices in place, after the mirror has copied them."""
         for name in ("block_mark", "vertex_mark"):
             self[name].fill(0)
         counters = self["counters"]
@@ -141,7 +151,10 @@ class BlockedPool(ArrayManager[Graph]):
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _marks(self, *, per_block: bool, tracked: bool | None = None) -> list[str]:
-        """Return the groups of marks that exist (``tracked``: as if changes were marked); lists on the CPU only."""
+        """Return the names of the groups with the flags of changed blocks (``per_block``) or vertices, and their list.
+
+        The result is empty if changes are not flagged (``tracked``: as if they were). The lists exist on the CPU only.
+        """
         if not (self.is_tracked if tracked is None else tracked):
             return []
         marks, lists = MARKS[per_block]

@@ -13,7 +13,7 @@ from suricate.cpu.prefetch import prefetch
 
 @inner
 def has_space(g, u, v, both):
-    """Return whether there are free blocks for an edge, if it needs any."""
+    """Return whether blocks are free to insert edge ``(u, v)``, and its reverse arc if ``both``."""
     mask = (1 << g.shift) - 1
     needed = np.int64(np.int64(g.degree[u]) & mask == 0) + np.int64(both and np.int64(g.degree[v]) & mask == 0)
     return len(g.link) - g.counters[USED] + g.counters[FREE] >= needed
@@ -21,7 +21,10 @@ def has_space(g, u, v, both):
 
 @inner
 def insert_edge(g, u, v, weights, before, i):
-    """Insert an edge; return its status."""
+    """Insert edge ``(u, v)`` or replace its weight; return the status NEW, REPLACED or UNCHANGED.
+
+    The weight is ``weights[i]``; the one it replaces is written to ``before[i]``.
+    """
     at = scan(g, u, v)
     if at < 0:
         at = append(g, u, v)
@@ -40,7 +43,10 @@ def insert_edge(g, u, v, weights, before, i):
 
 @inner
 def delete_edge(g, u, v, before, i):
-    """Delete an edge, whose slot the last one of the vertex takes; return its status."""
+    """Delete edge ``(u, v)``, and write its weight to ``before[i]``; return the status REMOVED or UNCHANGED.
+
+    The last edge of ``u`` moves to its slot.
+    """
     at = scan(g, u, v)
     if at < 0:
         return UNCHANGED
@@ -57,14 +63,14 @@ def delete_edge(g, u, v, before, i):
 
 @inner
 def fetch_far(g, u):
-    """Prefetch the words of a vertex."""
+    """Prefetch the first block number and the degree of vertex ``u``."""
     prefetch(g.head, np.int64(u))
     prefetch(g.degree, np.int64(u))
 
 
 @inner
 def fetch(g, u, v):
-    """Prefetch the first block of a vertex."""
+    """Prefetch the first block of vertex ``u``, where edge ``(u, v)`` will be searched first."""
     c = g.head[u]
     if c != NO_BLOCK:
         prefetch(g.dst, np.int64(c) << g.shift)

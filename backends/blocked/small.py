@@ -21,7 +21,10 @@ from suricate.store.locating import TABLE_FROM, source
 
 @inner
 def sort(src, dst, keys, order):
-    """Fill in the sorted keys and their places in the batch (stable); return the most entries of one source."""
+    """Sort a batch (stable); return the largest number of entries with the same source.
+
+    ``keys`` (uint64, source in the upper half) and ``order`` (the entry of the batch at each key) are written.
+    """
     for i in range(len(src)):
         key = (np.uint64(src[i]) << np.uint64(32)) | np.uint64(dst[i])
         at = i
@@ -40,10 +43,10 @@ def sort(src, dst, keys, order):
 
 @inner
 def locate(g, keys, count, slot):
-    """Write the slot of each key: -1 if not stored, -2 for all duplicates but the last.
+    """Write the slot of each of the ``count`` sorted keys to ``slot``: -1 if not stored, -2 for a duplicate.
 
-    The vertices of all keys, then their first blocks, are prefetched, since reading them one by one would take
-    longest.
+    The last duplicate of an edge gets the edge's slot. The vertices of all keys, then their first blocks, are
+    prefetched, since reading them one by one would take longest.
     """
     for i in range(count):
         prefetch(g.head, source(keys[i]))
@@ -63,7 +66,11 @@ def locate(g, keys, count, slot):
 
 @kernel
 def find(g, src, dst, found, weight, keys, order, slot):
-    """Look up the edges of a batch, ``weight`` as bits; return whether it was taken."""
+    """Look up the edges of a batch; return False, with nothing written, if many have the same source.
+
+    ``found`` and ``weight`` (bits, empty if unweighted) are written in the order of the batch; ``keys``, ``order`` and
+    ``slot`` are scratch.
+    """
     if sort(src, dst, keys, order) >= TABLE_FROM:
         return False
     locate(g, keys, len(src), slot)
@@ -77,7 +84,11 @@ def find(g, src, dst, found, weight, keys, order, slot):
 
 @kernel
 def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
-    """Insert a batch and report, as ``report_insertion`` does; return whether it was taken."""
+    """Insert a batch; return False, with nothing changed, if many edges have the same source or blocks are lacking.
+
+    ``status`` and ``before`` (bits of replaced weights) are written in the order of the batch, ``batch_weight`` has the
+    new weights as bits; ``keys``, ``order`` and ``slot`` are scratch.
+    """
     count, rest = len(src), (np.int64(1) << g.shift) - 1
     if sort(src, dst, keys, order) >= TABLE_FROM:
         return False
@@ -111,7 +122,11 @@ def insert(g, src, dst, batch_weight, status, before, keys, order, slot):
 
 @kernel
 def delete(g, src, dst, status, before, keys, order, slot):
-    """Delete a batch and report, as ``report_deletion`` does; return whether it was taken."""
+    """Delete a batch; return False, with nothing changed, if many edges have the same source.
+
+    ``status`` and ``before`` (bits of deleted weights) are written in the order of the batch; ``keys``, ``order`` and
+    ``slot`` are scratch.
+    """
     count = len(src)
     if sort(src, dst, keys, order) >= TABLE_FROM:
         return False

@@ -107,7 +107,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
     # -- where a batch is applied --------------------------------------------------------------------------------------
 
     def _takes_host_batch(self, size: int) -> bool:
-        """Return whether a batch of ``size`` edges goes to the mirror, which is brought up to date then."""
+        """Return whether a host batch of ``size`` edges goes to the mirror; if so, bring the mirror up to date."""
         where = self._batches_on
         if not self.device.is_cuda or where == "device":
             return False
@@ -149,7 +149,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return HostCopy(store.pool, self.pool, self.kernels, Staging(self.device)), store
 
     def _host_store(self) -> Self:
-        """Return an empty store on the host, of the same capacity."""
+        """Return an empty store on the host with blocks of the same capacity."""
         options = {**self.options(), "block_edges": 1 << self.pool.shift}
         return type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
 
@@ -165,7 +165,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
             copy.ahead = STORE
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.insert`."""
+        """Insert edges on the mirror or the device; return their outcome. See :meth:`suricate.store.Store.insert`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, weight, guard, inserting=True)
         if (scratch := self._scratch(len(src))) is not None and not self.is_invalid(guard):
@@ -177,7 +177,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().insert(src, dst, weight, guard=guard)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.delete`."""
+        """Delete edges on the mirror or the device; return their outcome. See :meth:`suricate.store.Store.delete`."""
         if self._takes(src):
             return self._apply_on_host(src, dst, None, guard, inserting=False)
         if (scratch := self._scratch(len(src))) is not None and not self.is_invalid(guard):
@@ -188,7 +188,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().delete(src, dst, guard=guard)
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`BatchStore.apply`; the device is brought up to date first, or a host batch goes to the mirror."""
+        """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
+
+        Host batches go to the mirror if they are small; otherwise the device is brought up to date first. See
+        :meth:`BatchStore.apply`.
+        """
         sizes = [batch.size for batch in (delete, insert) if batch is not None]
         if isinstance(delete, HostBatch) or isinstance(insert, HostBatch):
             return partial(self._apply_host_batches, delete, insert) if self._takes_host_batch(sum(sizes)) else None
@@ -224,7 +228,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return True
 
     def single(self, num_edges: int) -> SingleEdges | None:
-        """See :meth:`suricate.store.Store.single`; not while insertions are logged."""
+        """Return what loops on the CPU need to change single edges; None on CUDA, or if insertions are logged.
+
+        See :meth:`suricate.store.Store.single`.
+        """
         if self.device.is_cuda or self.has_mark:
             return None
         reserve_some(self.reserve, num_edges)
@@ -232,11 +239,11 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return SingleEdges("suricate.backends.blocked.single_loops", graph, graph.weight.dtype)
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """See :meth:`suricate.store.Store.end_single`."""
+        """Read the counters after a loop has changed single edges."""
         self.known()
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:
-        """Return keys, places and slots for a batch that one loop applies; None for those that take several steps."""
+        """Return arrays for keys, order and slots if one loop can apply a batch of ``size`` edges, else None."""
         if self.device.is_cuda or not 0 < size <= SMALL or self.log is not None:
             return None
         return self._small
@@ -252,7 +259,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
     def _apply_on_host(
         self, src: Array, dst: Array, weight: Array | None, guard: Array | None, *, inserting: bool
     ) -> Outcome:
-        """Apply a batch to the mirror; the outcome lies where the batch does."""
+        """Insert (``inserting``) or delete a batch on the mirror; return its outcome, in arrays where the batch's are.
+
+        Without memory for the mirror the device applies the batch, unless ``batches_on="host"``.
+        """
         device = self.device
         if guard is not None and int(guard[0]):
             return self.new_outcome(len(src))._replace(status=device.xp.zeros(len(src), np.uint8))
@@ -274,7 +284,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return outcome.each(device.xp.asarray)
 
     def _apply_on_device(self, batch: EdgeList, *, inserting: bool) -> Outcome:
-        """Apply a host batch on the device, as there is not enough memory for the mirror; waits."""
+        """Apply a batch in host arrays on the device, for want of memory for the mirror; return its outcome; waits."""
         self._drop_copy()
         arrays = batch.each(self.device.xp.asarray)
         outcome = super().insert(*arrays) if inserting else super().delete(*arrays[:2])
@@ -348,7 +358,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return plan
 
     def _bound(self, num_edges: int) -> int:
-        """Return an upper bound of the blocks in use after further insertions, without a wait."""
+        """Return an upper bound of the blocks in use after ``num_edges`` more insertions, without waiting."""
         known, inserted = self.counters.values, int(self.counters.unseen[0]) + num_edges
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
@@ -379,7 +389,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """See :meth:`suricate.store.Store.find`; sorted, so that a long chain is read once."""
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
+
+        Many edges are sorted, so that a long chain is read once. See :meth:`suricate.store.Store.find`.
+        """
         if (scratch := self._scratch(len(src))) is not None:
             found, weight = self.new_answer(len(src))
             if self.kernels.small.find(self.pool.graph, src, dst, found, self.bits(weight), *scratch):
@@ -388,7 +401,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self.find_sorted(src, dst)
 
     def degrees(self) -> Array:
-        """See :meth:`suricate.store.Store.degrees`."""
+        """Return a copy of the out-degrees, uint32[num_vertices]."""
         self._on_device()
         return self.pool["degree"].copy()
 

@@ -217,9 +217,9 @@ class SlabHashStore(Store):
         return SingleEdges("suricate.backends.slabhash.loops.single", arrays, np.dtype(np.uint32))
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """Record the numbers of single edges changed by a loop; see :meth:`suricate.store.Store.end_single`.
+        """Update the host's numbers after a loop; see :meth:`suricate.store.Store.end_single`.
 
-        ``inserted`` and ``deleted`` are their upper bounds.
+        ``inserted`` and ``deleted`` are how many single edges the loop changed.
         """
         self.supply.read()
         with suppress(CapacityError):
