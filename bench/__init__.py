@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def suricate_commands() -> list[click.Command]:
-    """Offer ``suricate demo`` and ``suricate bench``."""
+    """Return the commands ``suricate demo`` and ``suricate bench``."""
     from suricate.bench.commands import bench, demo
 
     return [demo, bench]

@@ -91,7 +91,7 @@ class Seconds(click.ParamType):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number."""
+        """Return ``value`` as a float; fail with a usage error unless it is finite and at least 0."""
         try:
             number = float(value)
         except ValueError:
@@ -102,7 +102,7 @@ class Seconds(click.ParamType):
 
 
 def limits_options(time_limit: float) -> Any:
-    """Return the options that say how often a row is repeated."""
+    """Return a decorator that gives a command ``--repeats`` and ``--time-limit`` (default: ``time_limit`` seconds)."""
 
     def add(command: Any) -> Any:
         for option in (
@@ -280,7 +280,10 @@ def run_scaling(
     graphs: tuple[str, ...], device: str, backends: tuple[str, ...], algorithms: tuple[str, ...], output: Path,
     options: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Run the suite on scaling; end the command with exit code 1 if a row failed, else 0."""
+    """Run the suite on scaling on the chosen graphs and backend; exit with code 1 if a row failed, else 0.
+
+    ``options`` are the other options of the command line by name; rows are written to ``output``.
+    """
     with usage_errors():
         from suricate.base.devices import resolve_device
         from suricate.bench import scaling, suites
@@ -308,7 +311,10 @@ def run_session(
     results: ResultsFile,
     table_format: str,
 ) -> None:
-    """Run the tasks; end the command with exit code 1 if a row failed, else 0."""
+    """Run ``(graph name, task)`` pairs on the inputs ``data``, and write rows to ``results``.
+
+    The process exits with code 1 if a row failed, else 0.
+    """
     from suricate.bench import session
     from suricate.cli import console
 
@@ -346,7 +352,7 @@ def check_fitting(suite: str) -> None:
 
 
 def given(name: str, value: Any, suite: str) -> Any:
-    """Return the value of an option: the one given, else the default of the suite if it has one, else the usual one."""
+    """Return ``value`` if the option ``name`` is on the command line, else the default of ``suite``, else ``value``."""
     own = SUITE_DEFAULTS.get((suite, name), value)
     return value if is_given(name) else own
 
@@ -379,7 +385,7 @@ def default_graphs(
 
 @contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn exceptions that a user's input can cause into usage errors (exit code 2)."""
+    """Turn exceptions in the ``with`` block that a user's input can cause into usage errors (exit code 2)."""
     try:
         yield
     except BrokenPipeError:
@@ -399,7 +405,7 @@ def open_results(path: Path) -> ResultsFile:
 
 
 def resolve(device: str) -> Device:
-    """Return the device, made the current one."""
+    """Return the device named ``device``; a CUDA device is made the current one."""
     from suricate.base.devices import resolve_device
 
     where = resolve_device(device)
@@ -422,7 +428,11 @@ def parse(options: tuple[str, ...]) -> dict[str, Any]:
 def make_limits(
     device: Device, repeats: int, time_limit: float, quiet_core: bool, processor_time: bool = False
 ) -> Limits:
-    """Return the limits of the options; a quiet core, or processor time, must be possible if it is asked for."""
+    """Return the limits of repeats on ``device`` that the options of the command line set.
+
+    Raises:
+        ValueError: a quiet core or processor time is requested, and the device or the system does not allow it.
+    """
     from suricate.bench.machine.cores import reason_against
     from suricate.bench.runner import Limits
 
@@ -435,7 +445,7 @@ def make_limits(
 
 
 def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table_format: str) -> None:
-    """Print the tables of results files, and write ``outputs``."""
+    """Print the tables of the results ``files``, and write the files that ``outputs`` names by kind of report."""
     from suricate.bench import session
     from suricate.cli import console
 
@@ -449,7 +459,10 @@ def print_report(files: tuple[Path, ...], outputs: dict[str, Path | None], table
 
 
 def print_list(suite: str, names: tuple[str, ...], chosen: tuple[str, ...], table_format: str) -> None:
-    """Print the workloads, the algorithms that they run on, and the benchmarks that backends bring."""
+    """Print the workloads of ``suite``, or of all suites by default, with algorithms and backends.
+
+    ``names``: the backends, with their options and capabilities; ``chosen``: the algorithms, or those of the suites.
+    """
     from suricate.bench.reports.listing import listing
     from suricate.bench.suites import joining, parts_of
     from suricate.cli.terminal import console, grid_of, show, show_rich

@@ -28,14 +28,14 @@ class DrawnInput:
 
     @classmethod
     def of(cls, fixture: Fixture) -> DrawnInput:
-        """Return the input of a fixture that has a drawn one."""
+        """Return the input of ``fixture``, which must be a drawn one."""
         data: Any = fixture.data
         assert isinstance(data, cls)
         return data
 
     @property
     def num_vertices(self) -> int:
-        """Number of vertices, a power of two."""
+        """The number of vertices, a power of two."""
         return self.stream.num_vertices
 
     @property
@@ -49,7 +49,7 @@ class DrawnInput:
         return int(self.stream.piece(0, 1).src[0])
 
     def edges(self, begin: int, end: int, xp: Any = np) -> EdgeList:
-        """Return the edges of numbers ``begin`` to ``end``, in arrays of ``xp``; drawn a piece at a time."""
+        """Return the edges with numbers from ``begin`` up to but not including ``end``, in arrays of ``xp``."""
         src, dst = (xp.empty(end - begin, np.uint32) for _ in range(2))
         at = 0
         for piece in self.pieces(begin, end, xp):
@@ -58,12 +58,12 @@ class DrawnInput:
         return EdgeList(src, dst)
 
     def pieces(self, begin: int, end: int, xp: Any = np) -> Iterator[EdgeList]:
-        """Yield the edges of numbers ``begin`` to ``end``, a piece at a time."""
+        """Yield the edges with numbers from ``begin`` up to but not including ``end``, at most ``PIECE`` at a time."""
         for at in range(begin, end, constants.PIECE):
             yield self.stream.piece(at, min(at + constants.PIECE, end), xp)
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts for the results file; the digest is that of the first edges."""
+        """Return name, sizes and digest of the first edges, for the header of a results file."""
         first = self.stream.piece(0, min(self.num_edges, constants.DIGESTED))
         digest = hashlib.sha256(first.src.tobytes() + first.dst.tobytes()).hexdigest()
         return {
@@ -115,7 +115,10 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> DrawnInput:
 
 
 def specs_of(num_edges: int, kinds: tuple[str, ...], edges_per_vertex: int) -> list[str]:
-    """Return graphs of about ``num_edges`` edges, as near to ``edges_per_vertex`` as powers of two come."""
+    """Return specifications of graphs of about ``num_edges`` edges, one for each of ``kinds`` ("uniform", "rmat").
+
+    The number of vertices is a power of two, so that edges per vertex are near ``edges_per_vertex``.
+    """
     least = math.ceil(num_edges.bit_length() / 2) + 1  # so that a quarter of the pairs are edges at most
     scale = max(least, round(math.log2(max(2, num_edges / edges_per_vertex))))
     written = {"uniform": f"uniform:{1 << scale}:{num_edges}", "rmat": f"rmat:{scale}:{max(1, num_edges >> scale)}"}

@@ -62,9 +62,10 @@ class Fixture:
     def empty_graph(
         self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True, **settings: Any
     ) -> Any:
-        """Return a new graph without edges; an undirected one has in-edges in any case.
+        """Return a new graph without edges; ``settings`` override those of the fixture.
 
-        ``settings`` override those of the fixture.
+        ``weighted``: whether it has weights (None: as the fixture); ``in_edges``: whether a directed graph stores
+        in-edges, which an undirected one always has.
         """
         from suricate.graph import Graph
 
@@ -74,7 +75,7 @@ class Fixture:
         return Graph(self.data.num_vertices, directed=directed, weight_dtype=dtype, in_edges=in_edges, **options)
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
-        """Return the exact degrees of the input, on the device."""
+        """Return the degree hints of ``Graph`` by parameter name: exact degrees of the input, on the device."""
         degrees = {"degree_hints": self.data.out_degrees if directed else self.data.degrees}
         if in_edges:
             degrees["in_degree_hints"] = self.data.in_degrees
@@ -84,7 +85,10 @@ class Fixture:
         return {name: self.cache[name, directed] for name in degrees}
 
     def graph(self, *, weighted: bool | None = None, in_edges: bool = False, directed: bool = True) -> Any:
-        """Return the shared graph with all edges of the input, verified."""
+        """Return the graph with all edges of the input that tasks share, verified when it was built.
+
+        There is one for each combination of ``weighted`` (None: as the fixture), ``in_edges`` and ``directed``.
+        """
         key = (self._is_weighted(weighted), in_edges, directed)
         if key not in self._graphs:
             graph = self.empty_graph(weighted=weighted, in_edges=in_edges, directed=directed)
@@ -95,11 +99,11 @@ class Fixture:
         return self._graphs[key]
 
     def all_edges(self, *, weighted: bool | None = None) -> EdgeList:
-        """Return the edges of the input in arrays on the device."""
+        """Return the input's edges in arrays on the device, with weights if ``weighted`` (None: as the fixture)."""
         return self.upload(self.data.src, self.data.dst, self.data.weight if self._is_weighted(weighted) else None)
 
     def model(self, *, weighted: bool | None = None, directed: bool = True) -> EdgeModel:
-        """Return the set of edges of the input."""
+        """Return the set of edges of the input on the host, with weights if ``weighted`` (None: as the fixture)."""
         return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
     def shuffled(self, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -111,17 +115,17 @@ class Fixture:
         return cache[name]
 
     def reset(self) -> None:
-        """Forget the graphs; the next task builds its own."""
+        """Drop all graphs and cached objects; the next task builds its own."""
         self._graphs.clear()
         self.cache.clear()
 
     def upload(self, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None) -> EdgeList:
-        """Return edges in arrays on the device."""
+        """Return host arrays ``src``, ``dst`` and ``weight`` (or None) as edges in arrays on the device."""
         asarray = self.device.xp.asarray
         return EdgeList(asarray(src), asarray(dst), None if weight is None else asarray(weight))
 
     def rng(self, *purpose: Any) -> np.random.Generator:
-        """Return a generator that is the same for every backend."""
+        """Return a random generator that depends only on the seed and ``purpose``, not on the backend."""
         return np.random.default_rng([self.seed, zlib.crc32(repr(purpose).encode())])
 
     def _is_weighted(self, weighted: bool | None) -> bool:
@@ -140,7 +144,7 @@ class HostBatch:
 
     @property
     def keys(self) -> np.ndarray:
-        """The edges as keys."""
+        """The keys of the edges, uint64."""
         return edge_keys(self.src, self.dst)
 
 
@@ -159,7 +163,7 @@ class Batches:
         self.rng = fixture.rng(purpose, size)
 
     def draw(self, kind: str) -> HostBatch:
-        """Return a batch of a kind of ``PAIRS``."""
+        """Return a new batch of the given ``kind``, one of ``PAIRS``."""
         src, dst = getattr(self, f"_{kind}")(self.size)
         if not self.directed:
             src, dst = np.minimum(src, dst), np.maximum(src, dst)
@@ -204,16 +208,16 @@ class Housekeeper:
         self.limit = constants.MAX_GROWTH * graph.memory_usage().used
 
     def bloated(self) -> bool:
-        """Return whether the graph uses more than it may."""
+        """Return whether the graph uses more memory than ``MAX_GROWTH`` times what it used at the start."""
         return self.graph.memory_usage().used > self.limit
 
     def tidy(self, batch: int) -> None:
-        """Compact if necessary, with memory reserved for the next ``batch`` edges."""
+        """Compact the graph if it is bloated, and reserve memory for the next ``batch`` edges."""
         if self.bloated():
             self.graph.compact()
             self.graph.reserve(batch)
 
 
 def host_keys(device: Device, edges: EdgeList) -> np.ndarray:
-    """Return the keys of edges on ``device``."""
+    """Return the keys of edges on ``device`` in a host array, uint64, in the order of the edges."""
     return edge_keys(device.to_numpy(edges.src), device.to_numpy(edges.dst))

@@ -59,7 +59,7 @@ class Input:
         return self.model_of()
 
     def model_of(self, *, weighted: bool = False, directed: bool = True) -> EdgeModel:
-        """Return the set of edges, made once."""
+        """Return the set of edges, with or without weights, directed or undirected; it is made once for each form."""
         key = weighted, directed
         if key not in self._models:
             self._models[key] = EdgeModel(self.src, self.dst, self.weight if weighted else None, directed=directed)
@@ -67,12 +67,12 @@ class Input:
 
     @cached_property
     def out_degrees(self) -> np.ndarray:
-        """Exact out-degrees, int64[num_vertices]."""
+        """The exact out-degrees, repeated edges counted once, int64[num_vertices]."""
         return np.bincount(self.model.src, minlength=self.num_vertices)
 
     @cached_property
     def in_degrees(self) -> np.ndarray:
-        """Exact in-degrees, int64[num_vertices]."""
+        """The exact in-degrees, repeated edges counted once, int64[num_vertices]."""
         return np.bincount(self.model.dst, minlength=self.num_vertices)
 
     @cached_property
@@ -93,7 +93,7 @@ class Input:
         return self.hub if self.centre is None else self.centre
 
     def describe(self) -> dict[str, Any]:
-        """Return the facts for the results file."""
+        """Return name, sizes, source and digest, for the header of a results file."""
         return {
             "graph": self.name, "num_vertices": self.num_vertices, "edges_given": len(self.src),
             "num_edges": len(self.model), "source": self.source, "temporal": self.temporal, "sha256": self.sha256,
@@ -184,7 +184,7 @@ def load(spec: str | Spec, *, seed: int = constants.SEED) -> Input:
 
 
 def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
-    """Return vertices, sources, destinations, whether they are ordered by time, and the digest of a file."""
+    """Return number of vertices, sources, destinations, whether edges are ordered by time, and digest of a file."""
     from suricate import io
 
     file = io.read(path)
@@ -198,7 +198,10 @@ def _read(path: Path) -> tuple[int, np.ndarray, np.ndarray, bool, str]:
 
 
 def _generate(kind: str, numbers: tuple[int, ...], seed: int) -> tuple[int, np.ndarray, np.ndarray, int | None]:
-    """Return vertices, sources, destinations and centre of a generated graph, its edges distinct, in random order."""
+    """Return number of vertices, sources, destinations and centre of a generated graph; distinct edges in random order.
+
+    ``kind`` is the generator, ``numbers`` are those of its specification. The centre is None except for a grid.
+    """
     from suricate.generate import generators
 
     centre = None

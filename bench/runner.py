@@ -75,7 +75,7 @@ class Task:
     does: ClassVar[str] = ""  #: what one repeat does, for ``--list``
 
     def setup(self) -> None:
-        """Build the objects that all repeats share."""
+        """Build the objects that all repeats share; raise :class:`Skipped` if the row cannot be measured."""
 
     def prepare(self) -> Any:
         """Return the input of one repeat, on the device."""
@@ -88,30 +88,30 @@ class Task:
         """
 
     def action(self, prepared: Any) -> Any:
-        """Do the work that is timed."""
+        """Do the timed work on ``prepared``, the value of :meth:`prepare`; return what :meth:`check` verifies."""
         raise NotImplementedError
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Raise :class:`Mismatch` unless ``result`` equals the oracle's."""
+        """Raise :class:`Mismatch` unless ``result``, of the action on ``prepared``, is what the oracle gives."""
 
     def restore(self, prepared: Any, result: Any) -> None:
-        """Bring the graph back to its size before the repeat, or note that :meth:`prepare` and :meth:`finish` must."""
+        """Undo the repeat's change of the graph, or record that :meth:`prepare` and :meth:`finish` must."""
 
     def finish(self) -> None:
         """Verify the graph that the timed repeats left behind."""
 
     def abandon(self) -> None:
-        """Throw away shared graphs after a failure."""
+        """Drop graphs that are shared with other tasks, after a failure."""
 
     def exceeded(self) -> None:
-        """Note that a repeat was over the limit."""
+        """Record that a repeat was over the limit, so that tasks with larger batches can be left out."""
 
     def traffic(self) -> int | None:
         """Return the least number of bytes one action has to move, where it is known."""
         return None
 
     def extra(self) -> dict[str, Any]:
-        """Return further facts for the record."""
+        """Return further facts for the row by name, of types that JSON has."""
         return {}
 
 
@@ -128,7 +128,7 @@ class Limits:
     processor_time: bool = False  #: whether the seconds are those of the processor, of all threads together
 
     def enough(self, samples: list[float], elapsed: float) -> bool:
-        """Return whether to stop after ``samples`` that took ``elapsed`` seconds, untimed parts included."""
+        """Return whether to stop after ``samples`` (seconds); ``elapsed``: seconds so far, untimed parts included."""
         if len(samples) >= self.max_repeats or elapsed >= constants.PATIENCE * self.time_limit:
             return bool(samples)
         if len(samples) < self.min_repeats:
@@ -214,7 +214,10 @@ class Measurement:
 
 
 def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_counter) -> Measurement:
-    """Verify ``task``, then time it; a mismatch or an exception is reported, not raised."""
+    """Verify ``task``, then time it; return its status and timing. A mismatch or exception is reported, not raised.
+
+    ``limits``: how often to repeat; ``clock``: returns seconds, unless the limits ask for processor time.
+    """
     clock = time.process_time if limits.processor_time else clock
     try:
         task.setup()
@@ -257,7 +260,7 @@ def measure(task: Task, limits: Limits, clock: Callable[[], float] = time.perf_c
 
 
 def _verify(task: Task, clock: Callable[[], float]) -> float:
-    """Run the verified repeats; return the seconds of the first action."""
+    """Run the verified repeats of ``task``; return the seconds of the first action, by ``clock``."""
     first = 0.0
     for repeat in range(task.verified_repeats):
         prepared = task.prepare()
@@ -291,7 +294,10 @@ def _repeat(
 def once(
     task: Task, clock: Callable[[], float] = time.perf_counter, core: AbstractContextManager[Any] | None = None
 ) -> float:
-    """Run one repeat, its timed part and the calls before it inside ``core``; return the seconds of its action."""
+    """Run one repeat of ``task``; return the seconds of its action, by ``clock``.
+
+    Inside the context ``core``, if given, are the timed action and the warm calls before it.
+    """
     POOL.wait()  # for final builds
     prepared = task.prepare()
     with core or nullcontext():
@@ -303,7 +309,7 @@ def once(
 
 
 def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_counter) -> tuple[float, Any]:
-    """Run the action of one repeat on an idle device until its work is complete; return its seconds and its result."""
+    """Run the action on ``prepared`` until its device work is complete; return its seconds by ``clock`` and result."""
     wait, action = _waiter(task.device), task.action
     wait()
     start = clock()

@@ -38,7 +38,7 @@ class Scenario:
             check_content(self.graph, self.model)
 
     def rebuild(self) -> None:
-        """Build the graph and arrange it."""
+        """Build a new graph in this scenario's condition, in place of the present one."""
         self.graph: Any = None  # the memory of the old one is free before there is a new one
         self.model = self.fixture.model()
         self.graph = self.fixture.empty_graph()
@@ -48,7 +48,7 @@ class Scenario:
         self.housekeeper = Housekeeper(self.graph)
 
     def _edges(self) -> EdgeList:
-        """Return the input's edges; they stay on the device, since the graph may be rebuilt for each repeat."""
+        """Return the input's edges on the device, where they stay, as the graph may be rebuilt for each repeat."""
         if "edges" not in self.fixture.cache:
             self.fixture.cache["edges"] = self.fixture.all_edges()
         return self.fixture.cache["edges"]
@@ -57,17 +57,17 @@ class Scenario:
         """Bring the freshly built graph into the condition of the scenario."""
 
     def warm_size(self, batch: int) -> int:
-        """Return how many edges a call has that precedes one with ``batch`` edges."""
+        """Return how many edges a warm call has before the timed call with ``batch`` edges."""
         return batch
 
     def _distinct(self, batch: int) -> int:
-        """Return how many of them are distinct: few enough to leave the caches of a large graph as they are."""
+        """Return how many edges of a warm call are distinct: few, so that they evict little from the caches."""
         return max(1, min(self.warm_size(batch), constants.WARM_EDGES, len(self.model) // 64))
 
     def present(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges of the graph with their weights, for a call that precedes the timed one with ``batch`` edges.
+        """Return edges that the graph has, with their weights, for the warm calls before a batch of ``batch`` edges.
 
-        There are :meth:`warm_size` of them, repeated if necessary; the keys ``without`` are left out.
+        There are :meth:`warm_size` of them, repeated if necessary. Edges with one of the keys ``without`` are left out.
         """
         at = self.fixture.rng("present").choice(len(self.model), self._distinct(batch), replace=False)
         if without is not None:
@@ -75,9 +75,9 @@ class Scenario:
         return _edges_at(self.fixture, self.model, _repeated(at, self.warm_size(batch)))
 
     def absent(self, batch: int, without: np.ndarray | None = None) -> EdgeList:
-        """Return edges that are not in the graph, for a call that precedes the timed one with ``batch`` edges.
+        """Return edges that the graph does not have, for the warm calls before a batch of ``batch`` edges.
 
-        There are :meth:`warm_size` of them, repeated if necessary; the keys ``without`` are left out.
+        There are :meth:`warm_size` of them, repeated if necessary. Edges with one of the keys ``without`` are left out.
         """
         size = self._distinct(batch)
         keys = edge_keys(
@@ -89,7 +89,7 @@ class Scenario:
         return self.fixture.upload(*ends_of(_repeated(keys, self.warm_size(batch))))
 
     def reserve(self, batch: int) -> None:
-        """Reserve memory for a batch and the calls before it, so that growth is not measured."""
+        """Reserve memory for ``batch`` edges and the warm calls before them, so that growth is not timed."""
         self.graph.reserve(batch + constants.WARM_CALLS * self.warm_size(batch))
 
     def drifted(self) -> bool:
@@ -107,23 +107,23 @@ class Scenario:
         return {} if self.fixture.silent else self.sizes
 
     def measure(self) -> dict[str, Any]:
-        """Return the current bytes per edge of the graph."""
+        """Return the bytes per edge of the graph as it is now, by name."""
         return bytes_per_edge(self.graph)
 
 
 class Aged(Scenario):
-    """Every edge was deleted and inserted again."""
+    """A graph whose edges were nearly all deleted and inserted again."""
 
     def arrange(self) -> None:
-        """Delete and insert again."""
+        """Delete edges of the fresh graph and insert them again, by :func:`age`."""
         age(self.fixture, self.graph)
 
 
 class Full(Scenario):
-    """Random edges were added until the largest part of the store is nearly full."""
+    """A graph to which random edges were added until the largest part of its store is nearly full."""
 
     def arrange(self) -> None:
-        """Add edges; compact first where much of the store is unused."""
+        """Add edges until the store is nearly full; compact it first if much of it is unused."""
         rng, model = self.fixture.rng("full"), self.model
         if fill_of(self.graph) < constants.FULL:
             self.graph.compact()
@@ -138,7 +138,7 @@ class Full(Scenario):
         self.reached = min(constants.FULL, fill_of(self.graph))
 
     def _model_with(self, parts: list[tuple[np.ndarray, ...]]) -> EdgeModel:
-        """Return the input's edges with those of ``parts``; the same sizes mean the same edges."""
+        """Return the edges of the input and of ``parts``, tuples of sources, destinations and weights."""
         model, name = self.model, ("filled", *(len(part[0]) for part in parts))
         if name not in self.fixture.cache:
             src, dst, weight = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
@@ -155,7 +155,7 @@ class Full(Scenario):
         """Do nothing: this scenario measures batches that may not fit."""
 
     def _step(self) -> int:
-        """Return how many edges to add at once: half of those missing, so that an estimate cannot go far wrong."""
+        """Return how many edges to add next: half of the number that is estimated to be missing."""
         used, allocated = largest_part(self.graph)
         missing = (constants.FULL * allocated - used) / max(1, used)
         edges = len(self.model)
@@ -169,7 +169,7 @@ class Full(Scenario):
         return src, dst, weight
 
     def drifted(self) -> bool:
-        """Return whether the store has grown, or is less full."""
+        """Return whether the graph is bloated, or less full than when it was built."""
         return super().drifted() or fill_of(self.graph) < self.reached
 
     def measure(self) -> dict[str, Any]:
@@ -181,14 +181,14 @@ SCENARIOS: dict[str, type[Scenario]] = {"fresh": Scenario, "aged": Aged, "full":
 
 
 def age(fixture: Fixture, graph: Any) -> None:
-    """Delete a random tenth of the input's edges and insert it again, ten times, a different tenth each time."""
+    """Delete a random tenth of the input's edges from ``graph`` and insert it again; ten times, each another tenth."""
     for edges in _tenths(fixture, weighted=graph.weight_dtype is not None):
         graph.delete_edges(edges.src, edges.dst)
         graph.insert_edges(*edges)
 
 
 def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
-    """Return the edges of each round; they stay on the device."""
+    """Return the edges that each round of :func:`age` deletes, on the device; they are drawn once per fixture."""
     if ("tenths", weighted) not in fixture.cache:
         model, share = fixture.model(weighted=weighted), int(constants.AGE_SHARE * len(fixture.data.model))
         order = fixture.rng("aged").permutation(len(model))[: share * constants.AGE_ROUNDS]
@@ -198,7 +198,7 @@ def _tenths(fixture: Fixture, *, weighted: bool) -> list[EdgeList]:
 
 
 def _repeated(entries: np.ndarray, size: int) -> np.ndarray:
-    """Return ``size`` entries, the same ones again and again; none if there are none."""
+    """Return ``size`` entries: ``entries`` over and over; none if ``entries`` is empty."""
     return np.resize(entries, size if len(entries) else 0)
 
 

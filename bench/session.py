@@ -40,7 +40,14 @@ def run(
 ) -> bool:
     """Run ``(graph name, task)`` one after the other; return whether a row failed. Empties ``tasks``.
 
-    The final tables go to ``console`` or, in another format than ``"table"``, to stdout.
+    Args:
+        tasks: graph names and tasks.
+        inputs: the graphs, described in the header of the results.
+        selection: what was chosen, written to the header.
+        limits: how often a task is repeated.
+        results: gets the header and the rows.
+        console: where progress and rows are printed, and the final tables if ``table_format`` is "table".
+        table_format: another format: the final tables go to stdout.
     """
     run_id = new_run()
     peak = copy_bandwidth(selection.device) if selection.device.is_cuda else None

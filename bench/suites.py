@@ -84,14 +84,14 @@ class Selection:
     quick: bool = False
 
     def fixture(self, backend: str, data: Input, *, hints: bool | None = None) -> Fixture:
-        """Return a fixture of ``backend`` on ``data``."""
+        """Return a fixture of ``backend`` on ``data``; ``hints``: with degree hints or not, None: as selected."""
         hints = self.hints if hints is None else hints
         kind = DrawnFixture if isinstance(data, DrawnInput) else Fixture
         given = label(self.options) if self.options else ""
         return kind(backend, data, self.device, options=self.options, hints=hints, label=given, **self.shared)
 
     def knob_fixture(self, backend: str, data: Input, change: dict[str, Any]) -> Fixture:
-        """Return a fixture of ``backend`` with further options, which rows name."""
+        """Return a fixture of ``backend`` on ``data`` with the further options ``change``, which rows name."""
         options = {**self.options, **change}
         return KnobFixture(
             backend, data, self.device, options=options, hints=self.hints,
@@ -104,7 +104,7 @@ class Selection:
 
     @property
     def shared(self) -> dict[str, Any]:
-        """What all fixtures have in common."""
+        """The keyword arguments of ``Fixture`` that all fixtures have in common."""
         return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
 
     def algorithms_of(self, suite: str) -> tuple[str, ...]:
@@ -112,27 +112,27 @@ class Selection:
         return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
 
     def update_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes of the kept-current algorithms."""
+        """Return the batch sizes of algorithms kept current: those selected, else by the edges of ``data``."""
         if self.updates is not None:
             return self.updates
         most = max(1, int(constants.UPDATE_SHARE * len(data.model)))
         return tuple(size for size in constants.UPDATE_BATCHES if size <= most) or (most,)
 
     def growth_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return the batch sizes of growth: by default a power of two that there are enough batches of."""
+        """Return the batch sizes of growth: those selected, else one power of two."""
         if self.updates is not None:
             return self.updates
         most = max(1, len(data.src) // constants.GROWTH_BATCHES)
         return (min(constants.GROWTH_BATCH, 1 << (most.bit_length() - 1)),)
 
     def vertex_sizes(self, data: Input) -> tuple[int, ...]:
-        """Return how many vertices are deleted at once: at most half of them."""
+        """Return how many vertices of ``data`` are deleted at once: at most half of them."""
         most = max(1, data.num_vertices // 2)
         return tuple(size for size in constants.VERTEX_BATCHES if size <= most) or (most,)
 
     @property
     def main_backend(self) -> str:
-        """The backend of rows that one is enough for: the default one if it is measured."""
+        """The backend of rows that are measured on one only: the default backend if it is selected."""
         default = default_backend(self.device).name
         return default if default in self.backends else self.backends[0]
 
@@ -163,7 +163,7 @@ def joining(names: Collection[str]) -> tuple[str, ...]:
 
 
 def demo_tasks(selection: Selection, data: Input) -> list[Task]:
-    """Return the demo's tasks, workload by workload, so that the first results need the least compilation."""
+    """Return the tasks of the demo on ``data``, workload by workload, so that the first rows compile the least."""
     fixtures = [selection.fixture(name, data) for name in selection.backends]
     host = fixtures[0]
     tasks: list[Task] = [references.ScipyBuild(host), *(Build(fixture) for fixture in fixtures)]
@@ -215,7 +215,7 @@ def _operations(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _builds(selection: Selection, fixture: Fixture) -> list[Task]:
-    """Return bulk builds in every order, with and without hints, and growth without hints."""
+    """Return bulk builds in every order, with and without hints, and growth without hints, on the fixture's input."""
     plain = selection.fixture(fixture.backend, fixture.data, hints=False)
     built = [plain, fixture] if fixture.hints else [plain]
     growths = [Growth(plain, size) for size in selection.growth_sizes(fixture.data)]
@@ -271,7 +271,7 @@ def _rebuilds(selection: Selection, data: Input) -> list[Task]:
 
 
 def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list[Task]:
-    """Return the cells of a backend and a graph; larger batches than the graph only if they are asked for."""
+    """Return the tasks ``kind`` for all uses and batch sizes; batches above the graph's size only if selected."""
     asked = selection.updates or constants.CROSSOVER_BATCHES
     sizes = tuple(size for size in asked if size <= power_near(fixture.data.edges_given))
     uses = selection.algorithms or (*USES, *selection.algorithms_of("crossover"))
@@ -279,9 +279,9 @@ def _cells(selection: Selection, fixture: Fixture, kind: type[Crossing]) -> list
 
 
 def _form_by_form(tasks: list[Any]) -> list[Task]:
-    """Return the cells of a graph so that uses of the same form of it follow each other, for one backend after another.
+    """Return ``tasks`` of the crossover map ordered by the form of their graph; the order is stable otherwise.
 
-    A map that is cut off has all backends of the forms that it has got to.
+    A map that is cut off then has all backends of the forms that were measured.
     """
     forms: dict[str, tuple[bool, ...]] = {}
     for task in tasks:
@@ -403,13 +403,13 @@ def _curve_and_jobs(selection: Selection, fixture: Fixture) -> list[Task]:
 
 
 def _curve_sizes(selection: Selection, data: Input) -> list[int]:
-    """Return the slides of the curve, each once."""
+    """Return the distinct slides of the curve, in events: those selected, else shares of the input's edges."""
     usual = constants.QUICK_CURVE_SHARES if selection.quick else constants.CURVE_SHARES
     return [*dict.fromkeys(selection.updates or [slide_of(data, share) for share in usual])]
 
 
 def _stream_references(selection: Selection, data: Input) -> list[Task]:
-    """Return other libraries; what they take does not depend on the slide, so one of the middle is enough."""
+    """Return the rows of other libraries, for one slide: their time does not depend on it."""
     sizes, fixture = _curve_sizes(selection, data), selection.fixture(references.SCIPY, data)
     return [
         task
@@ -442,7 +442,7 @@ REFERENCE_TASKS: dict[str, Callable[[Selection, Input], list[Task]]] = {
 
 
 def check_options(selection: Selection) -> None:
-    """Raise if a backend refuses the options that were given; ``ValueError`` names it."""
+    """Raise ``ValueError``, which names the backend, if a selected backend refuses the selected options."""
     for name in selection.backends:
         try:
             Graph(1, backend=name, device=selection.device, checks=selection.checks, **selection.options)

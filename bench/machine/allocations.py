@@ -16,9 +16,10 @@ Peak = Callable[[Callable[[], Any]], int]  #: does a piece of work; returns the 
 
 @contextmanager
 def metering(device: Device) -> Iterator[Peak]:
-    """A context that counts allocations, which slows the host down; its value measures the peak of a piece of work.
+    """Yield a function that runs a piece of work and returns its peak: bytes allocated beyond those before.
 
-    On the CPU Python's own objects are counted, too, but not arrays that compiled kernels allocate for themselves.
+    Allocations in the ``with`` block are counted, which slows the host down. On the CPU Python's own objects are
+    counted, too, but not arrays that compiled kernels allocate for themselves.
     """
     if device.is_cuda:
         with _meter(device) as meter:

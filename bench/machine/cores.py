@@ -30,7 +30,7 @@ def reason_against(device: Device) -> str | None:
 
 
 def probe() -> float:
-    """Return the seconds that a loop of fixed length takes on this core, the least of a few."""
+    """Return the seconds that a loop of fixed length takes on the current core, the least of ``PROBES`` runs."""
     return min(_loop() for _ in range(constants.PROBES))
 
 

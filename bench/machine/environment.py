@@ -19,7 +19,10 @@ FORMAT = 1  #: version of the results format, in every header
 def environment(
     run: str, device: Device, seed: int, inputs: list[dict[str, Any]], peak: float | None
 ) -> dict[str, Any]:
-    """Return the header line of a run."""
+    """Return the header line of a run with the id ``run``, as a dict for JSON.
+
+    ``inputs``: the descriptions of the graphs; ``peak``: the device's measured bandwidth in bytes per second, if known.
+    """
     return {
         "type": "environment",
         "format": FORMAT,

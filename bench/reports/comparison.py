@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 def matrix(rows: Rows) -> list[Table]:
     """Return a table per graph: a line per workload, algorithm and batch; a column per backend.
 
-    Skipped rows are "-"; lines with nothing else are left out.
+    Skipped rows are shown as "-"; lines of which all rows are skipped are left out.
     """
     tables = []
     for title, group in _groups(rows):
@@ -62,7 +62,7 @@ def bandwidths(rows: Rows) -> Table | None:
 
 
 def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
-    """Yield the rows of each graph and device; those of the reference go with the backends of their run."""
+    """Yield ``(title, rows)`` of each graph and device; rows of SciPy go with the backends of their run."""
     devices: dict[str, str] = {row["run"]: row["device"] for row in rows if row["backend"] != SCIPY}
     groups: dict[tuple[str, str], Rows] = {}
     for row in rows:
@@ -75,7 +75,7 @@ def _groups(rows: Rows) -> Iterator[tuple[str, Rows]]:
 
 
 def _lines(rows: Rows) -> Iterator[tuple[tuple[str, int | None], dict[str, dict[str, Any]]]]:
-    """Yield workload and batch, with the rows by backend."""
+    """Yield ``((workload, batch), {backend: row})`` for each line of a table."""
     lines: dict[tuple[str, int | None], dict[str, dict[str, Any]]] = {}
     for row in rows:
         lines.setdefault((what(row), row["batch"]), {})[row["backend"]] = row

@@ -36,16 +36,16 @@ class Cell(NamedTuple):
 
     @property
     def lead(self) -> float:
-        """How many times as long the second takes; infinite if there is none within the limit."""
+        """How many times as long the second fastest backend takes; infinite if there is none within the limit."""
         return self.times[1][0] / self.times[0][0] if len(self.times) > 1 else float("inf")
 
     def behind(self, backend: str) -> float:
-        """Return the time of a backend over that of the fastest, 0 if it has none."""
+        """Return the time of ``backend`` over that of the fastest, 0 if it has no time."""
         return next((time / self.times[0][0] for time, name in self.times if name == backend), 0.0)
 
 
 def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
-    """Return the places of the map that ``rows`` have, in the order of device, family, use, graph and batch."""
+    """Return the cells of the map that ``rows`` have, ordered by device, family, use, graph and batch."""
     found: dict[tuple[str, str, str, int, int, int], Cell] = {}
     for row in rows:
         if row["workload"] != Crossing.workload or row["status"] not in ("ok", "over"):
@@ -106,7 +106,7 @@ def entry(cell: Cell | None) -> str:
 
 
 def _losses(found: list[Cell]) -> list[Table]:
-    """Return a line per device and backend: how often it wins, and where it is furthest behind."""
+    """Return a table per device with a line per backend: how often it wins, and where it is furthest behind."""
     tables = []
     for device in dict.fromkeys(cell.device for cell in found):
         contested = contested_of([cell for cell in found if cell.device == device])
@@ -121,12 +121,12 @@ def _losses(found: list[Cell]) -> list[Table]:
 
 
 def contested_of(found: list[Cell]) -> list[Cell]:
-    """Return the cells that more than one backend was measured in."""
+    """Return those of the cells ``found`` in which more than one backend was measured."""
     return [cell for cell in found if len(cell.times) + len(cell.over) > 1]
 
 
 def backends_of(found: list[Cell]) -> list[str]:
-    """Return the backends that have a cell."""
+    """Return the names of the backends that were measured in the cells ``found``, sorted."""
     return sorted({name for cell in found for name in (*cell.over, *(each for _, each in cell.times))})
 
 
@@ -136,7 +136,7 @@ def _told(cell: Cell, backend: str) -> str:
 
 
 def place_of(cell: Cell) -> str:
-    """Return the graph, the batch and the use of a cell, in words."""
+    """Return the use, the graph and the batch of a cell as text."""
     return f"{cell.use}, {cell.family}, {power(cell.num_edges)} edges, batches of {power(cell.batch)}"
 
 
@@ -152,9 +152,9 @@ def _families(found: list[Cell]) -> list[str]:
 
 
 def picture(found: list[Cell], title: str = "") -> Any:
-    """Return the heat map of one device as a figure: a panel per family and use, coloured by the fastest backend.
+    """Return the heat map of the cells of one device as a figure: a panel per family and use.
 
-    The number is its lead over the next; a larger lead has a stronger colour. Needs matplotlib.
+    Colours show the fastest backend, numbers its lead; a larger lead has a stronger colour. Needs matplotlib.
     """
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
@@ -206,12 +206,12 @@ def _panel(axes: Any, title: str, group: list[Cell]) -> None:
 
 
 def times(ratio: float) -> str:
-    """Return a ratio with three digits, or all that stand before the point."""
+    """Return a ratio as text, with three digits or as a whole number."""
     return f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
 
 
 def power(number: int) -> str:
-    """Return a number, as a power of two if it is near one."""
+    """Return a number as text: as a power of two if it is near one."""
     near = power_near(number)
     close = max(number / near, near / number) <= POWER
     return f"2^{near.bit_length() - 1}" if close and number > 1 else f"{number:,}"

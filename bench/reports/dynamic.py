@@ -30,7 +30,10 @@ def of(rows: Rows) -> list[Table]:
 
 
 def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Table]:
-    """Return a table per graph and device: store and answer, after batches of each kind and size."""
+    """Return a table per graph and device: time of store and answer after batches of each kind and size.
+
+    ``timed``: all rows with a time; ``current``: those of algorithms kept current; ``scratch``: seconds from scratch.
+    """
     speedups = {(_place(row), _kind(row)): row for row in timed if row["workload"] == TenBatches.workload}
     tables = []
     for graph, device in _distinct((row["graph"], row["device"]) for row in current):
@@ -54,9 +57,10 @@ def _times(timed: Rows, current: Rows, scratch: dict[Place, float]) -> list[Tabl
 
 
 def _losses(timed: Rows, scratch: dict[Place, float]) -> list[Table]:
-    """Return the table of the updates that take clearly longer than the same answer from scratch.
+    """Return the table of the updates that take clearly longer than the same answer from scratch, if any were timed.
 
-    Algorithms that compute every answer from scratch are left out.
+    Rows are taken from ``timed``; ``scratch``: seconds from scratch. Algorithms that recompute every answer are left
+    out.
     """
     alone = [row for row in timed if row["workload"] == UpdateAlone.workload and _place(row) in scratch]
     alone = [row for row in alone if row["extra"].get("update_kind") != "recompute"]
@@ -101,7 +105,7 @@ def _time_and_error(row: dict[str, Any] | None) -> str:
 
 
 def _speedup(row: dict[str, Any] | None) -> str:
-    """Return the median of the speed-ups of ten batches with their quartiles; early files have no such spread."""
+    """Return median and quartiles of the speed-ups of ten batches as text; "-" if a row has none, as in early files."""
     extra = {} if row is None else row["extra"]
     if "speedup_low" not in extra:
         return "-"

@@ -28,13 +28,13 @@ svg {{ max-width: 100%; height: auto }}
 
 
 def write(path: Path, printed: Console, pictures: dict[str, Any]) -> None:
-    """Write what a recording console printed, and figures of matplotlib as SVG."""
+    """Write a page of what ``printed``, a recording console, has printed, and of the figures ``pictures`` as SVG."""
     tables = printed.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
     path.write_text(PAGE.format(tables=tables, pictures="\n".join(_svg(figure) for figure in pictures.values())))
 
 
 def recorder() -> Console:
-    """Return a console that prints nothing and records."""
+    """Return a console for :func:`write` that records, and shows nothing."""
     return Console(record=True, width=WIDTH, file=io.StringIO(), force_terminal=True)
 
 

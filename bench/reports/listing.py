@@ -65,7 +65,10 @@ WORKLOADS: dict[str, tuple[type[Task | Workload], ...]] = {  #: of each suite
 
 
 def listing(suites: Collection[str], stores: Sequence[type[Store]], kinds: Sequence[type[Algorithm]]) -> list[Table]:
-    """Return the tables of ``suricate bench --list``, for some suites."""
+    """Return the tables of ``suricate bench --list``, without empty ones.
+
+    They are the workloads of ``suites``, the algorithms ``kinds``, and what the backends ``stores`` bring.
+    """
     knobs = Table("backend", "knob", "values of the sweep", title="backend options", title_justify="left")
     for store in stores:
         for knob, values in store.knobs.items():

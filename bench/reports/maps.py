@@ -29,7 +29,7 @@ PAGE = Path(__file__).resolve().parents[1] / "data" / "crossover.txt"  #: how th
 
 
 def machines(headers: Iterable[dict[str, Any]]) -> dict[str, str]:
-    """Return a description of each device, in words, from the last run on it."""
+    """Return by device the text that describes its machine, from the last run on it."""
     return {header["device"]: _machine(header) for header in headers}
 
 
@@ -44,7 +44,9 @@ def _machine(header: dict[str, Any]) -> str:
 
 
 def save(path: Path, headers: list[dict[str, Any]], rows: Rows) -> None:
-    """Write the crossover map as :mod:`suricate.plugins.advice` reads it.
+    """Write the crossover map of ``rows`` as JSON, which :mod:`suricate.plugins.advice` reads.
+
+    ``headers``: of the same results files; they have the machine and the date.
 
     Raises:
         ValueError: the rows have no cell of the map, or cells of several devices.
@@ -121,7 +123,7 @@ def write_page(path: Path, headers: list[dict[str, Any]], rows: Rows) -> list[Pa
 
 
 def _summary(found: list[Cell]) -> str:
-    """Return a table: by backend and use, the cells that are won, and how far behind it is on the average."""
+    """Return a Markdown table: by backend and use, the cells won, and the mean time over that of the fastest."""
     uses = list(dict.fromkeys(cell.use for cell in found))
     lines = [f"| | all | {' | '.join(uses)} |", f"|---|---|{'---|' * len(uses)}"]
     for name in backends_of(found):
@@ -143,7 +145,7 @@ def _wins_and_mean(part: list[Cell], name: str) -> str:
 
 
 def _rebuilding(found: list[Cell]) -> str:
-    """Return where rebuilding is the fastest, a line per graph and use."""
+    """Return Markdown on the cells in which rebuilding is the fastest, a line per graph and use."""
     won: dict[tuple[str, str, int], list[Cell]] = {}
     for cell in found:
         if cell.times and cell.times[0][1] == REBUILD:
@@ -157,7 +159,7 @@ def _rebuilding(found: list[Cell]) -> str:
 
 
 def _losses(found: list[Cell], name: str) -> str:
-    """Return a paragraph on a backend: where it is the fastest, and by use how much slower it is elsewhere."""
+    """Return Markdown on the backend ``name``: where it is the fastest, and by use how much slower it is elsewhere."""
     own = [cell for cell in found if cell.behind(name)]
     wins, close = (sum(cell.behind(name) <= most for cell in own) for most in (1, CLOSE))
     over = [cell for cell in found if name in cell.over]
@@ -179,7 +181,7 @@ def _losses(found: list[Cell], name: str) -> str:
 
 
 def _first(over: list[Cell]) -> list[Cell]:
-    """Return the cells of the smallest batch of each graph and use."""
+    """Return of the cells ``over`` the one with the smallest batch for each graph and use."""
     first: dict[tuple[Any, ...], Cell] = {}
     for cell in sorted(over, key=lambda cell: cell.batch):
         first.setdefault((cell.use, cell.family, cell.num_edges), cell)
@@ -187,7 +189,7 @@ def _first(over: list[Cell]) -> list[Cell]:
 
 
 def _all(found: list[Cell]) -> list[str]:
-    """Return a table per use and family: batch by size of the graph, the winner, its time and its lead."""
+    """Return a Markdown table per use and family: by batch and graph size the winner, its time and its lead."""
     tables = []
     for family, use in dict.fromkeys((cell.family, cell.use) for cell in found):
         group = [cell for cell in found if (cell.family, cell.use) == (family, use)]

@@ -38,7 +38,10 @@ def plot(
 
 
 def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) -> dict[str, Any]:
-    """Return matplotlib figures by name, one of each kind for which ``rows`` has measurements; see :func:`plot`."""
+    """Return matplotlib figures by name, one of each kind for which ``rows`` has measurements.
+
+    ``titles``: of the crossover maps, by device; ``peaks``: memory bandwidth in bytes per second, by run.
+    """
     panels = list(_panels(rows).items())
     parts = [panels[at : at + PANELS] for at in range(0, len(panels), PANELS)]
     made = {f"rates{number or ''}": rates(dict(part), peaks) for number, part in enumerate(parts)}
@@ -56,7 +59,7 @@ def pictures(rows: Rows, titles: Mapping[str, str], peaks: Mapping[str, float]) 
 
 
 def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
-    """Return the rows of each graph, device and operation that was measured with batches of several sizes."""
+    """Return rows by (graph, device, operation), of those operations that were measured with several batch sizes."""
     panels: dict[tuple[str, str, str], Rows] = {}
     for row in rows:
         if row["batch"] and row["edges_per_s"] and row.get("suite") not in ("crossover", "stream", "scaling"):
@@ -65,9 +68,10 @@ def _panels(rows: Rows) -> dict[tuple[str, str, str], Rows]:
 
 
 def rates(named: Mapping[tuple[str, str, str], Rows], peaks: Mapping[str, float]) -> Any:
-    """Return a panel per graph and operation: median rates by size of batch, bands from 10th to 90th percentile.
+    """Return a figure with a panel for each (graph, device, operation) of ``named``, which has its rows.
 
-    If the memory bandwidth is known, a line shows the rate at which the operation would use all of it: per edge, it
+    Lines are median rates by batch size, bands go from the 10th to the 90th percentile. If ``peaks`` has the bandwidth
+    of the run, in bytes per second, a line shows the rate at which the operation would use all of it: per edge, it
     reads the batch's entry and a sector of 32 bytes of the graph, which an update writes as well.
     """
     from matplotlib.figure import Figure

@@ -68,7 +68,10 @@ class Row:
 
     @classmethod
     def of(cls, run: str, graph: str, task: Task, found: Measurement, peak: float | None = None) -> Row:
-        """Return the record of ``task``; ``peak`` is the device's measured bandwidth in bytes per second, if known."""
+        """Return the record of ``task``, measured as ``found`` on the graph named ``graph`` in the run with id ``run``.
+
+        ``peak``: the device's measured bandwidth in bytes per second, None if unknown.
+        """
         ok = found.status == "ok"
         row = cls(
             run, task.backend, str(task.device), task.workload, task.algorithm, graph, task.batch, task.detail,
@@ -112,7 +115,7 @@ class ResultsFile:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def append(self, line: dict[str, Any]) -> None:
-        """Append one object."""
+        """Append ``line``, a header or a row, as one line of JSON."""
         os.write(self._descriptor, (json.dumps(line, allow_nan=False) + "\n").encode())
 
     def close(self) -> None:
@@ -126,7 +129,7 @@ def new_run() -> str:
 
 
 def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return ``(headers, rows)`` of results files.
+    """Return ``(headers, rows)`` of results files, in their order, as dicts.
 
     Raises:
         ValueError: a line is neither a header nor a row of this benchmark; the message names file and line.
@@ -148,19 +151,19 @@ def read(paths: Iterable[Path]) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def _current(line: dict[str, Any]) -> dict[str, Any]:
-    """Return a line under today's names: early files call a row a cell, and the scenario a state."""
+    """Return a line with today's names: early files call a row "cell", and the scenario "state"."""
     if line["type"] != "cell":
         return line
     return {**line, "type": "row", "scenario": line.get("state", "fresh")}
 
 
 def to_line(row: Row) -> dict[str, Any]:
-    """Return the object that is written for ``row``."""
+    """Return ``row`` as a dict, as it is written."""
     return asdict(row)
 
 
 def what(row: dict[str, Any]) -> str:
-    """Return workload, algorithm and detail in words, ahead of them the file (see :func:`latest_of_files`)."""
+    """Return workload, algorithm and detail of a row as text, after the file's name if the row has one."""
     words = " ".join(part for part in (row["workload"], row["algorithm"], row["detail"]) if part)
     return f"{row['file']}: {words}" if row.get("file") else words
 

@@ -43,7 +43,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def latencies(rows: Rows) -> list[Table]:
-    """Return the times of small batches in microseconds: median, 10th and 90th percentile, and the 99th if known."""
+    """Return tables of the microseconds of small batches: median, 10th and 90th percentile, the 99th if known."""
     small = [row for row in rows if row["batch"] and row["batch"] <= constants.SMALL_BATCH and row.get("p10_s")]
     small = [row for row in small if row["workload"] in OPERATIONS]
 
@@ -60,14 +60,14 @@ def latencies(rows: Rows) -> list[Table]:
 
 
 def storage(rows: Rows) -> list[Table]:
-    """Return the bytes per edge, without the operations on a fresh graph: they leave it as it was."""
+    """Return tables of the bytes per edge; operations on a fresh graph are left out, as they leave it as it was."""
     kept = [row for row in rows if row["workload"] not in OPERATIONS or row.get("scenario", "fresh") != "fresh"]
     sized = [row for row in kept if "bytes_per_edge" in row["extra"]]
     return _by_backend(sized, "bytes per edge: used of allocated (share of the largest part that is used)", size)
 
 
 def growth(rows: Rows) -> list[Table]:
-    """Return the slowest and the median batch of growth."""
+    """Return tables of the rate of growth, and of the seconds of its median and slowest batch."""
     grown = [row for row in rows if "slowest_batch_s" in row["extra"]]
 
     def entry(row: dict[str, Any]) -> str:
@@ -79,7 +79,7 @@ def growth(rows: Rows) -> list[Table]:
 
 
 def schemes(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, the time of each pass by each scheme."""
+    """Return, per graph and backend, a table of the times of each pass by each scheme."""
     tables = []
     columns = list(dict.fromkeys(row["extra"]["scheme"] for row in rows))
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
@@ -100,7 +100,7 @@ def schemes(rows: Rows) -> list[Table]:
 
 
 def sweeps(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, rates and bytes per edge of each setting of the backend's options."""
+    """Return, per graph and backend, a table of rates and bytes per edge for each setting of the options."""
     tables = []
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
         group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
@@ -119,7 +119,7 @@ def sweeps(rows: Rows) -> list[Table]:
 
 
 def footprints(rows: Rows) -> list[Table]:
-    """Return the bytes of every graph, backend and width (Meerkat's table 5), in all and by part."""
+    """Return tables of the bytes of every graph, backend and width (Meerkat's table 5), in total and by part."""
     tables = []
     for device in dict.fromkeys(row["device"] for row in rows):
         group = [row for row in rows if row["device"] == device]
@@ -137,7 +137,7 @@ def footprints(rows: Rows) -> list[Table]:
 
 
 def ablations(rows: Rows) -> list[Table]:
-    """Return, per graph and backend, the time of each row by setting of the options that are on or off."""
+    """Return, per graph and backend, a table of the times of each row by setting of the options that are on or off."""
     tables = []
     for graph, device, backend in _distinct(rows, "graph", "device", "backend"):
         group = [row for row in rows if (row["graph"], row["device"], row["backend"]) == (graph, device, backend)]
@@ -156,7 +156,7 @@ def _without_setting(row: dict[str, Any]) -> str:
 
 
 def windows(rows: Rows) -> list[Table]:
-    """Return, per graph and slide, the rate and the bytes of each backend while a stream passes through a window."""
+    """Return, per graph and slide, a table of rate and bytes of each backend over the length of the stream."""
     tables = []
     for graph, device, batch in _distinct(rows, "graph", "device", "batch"):
         group = [row for row in rows if (row["graph"], row["device"], row["batch"]) == (graph, device, batch)]
@@ -177,7 +177,7 @@ def _moment(moment: dict[str, Any], window: int) -> str:
 
 
 def size(row: dict[str, Any]) -> str:
-    """Return the bytes per edge of a row: used, allocated; how full the largest part is, and the peak, where told."""
+    """Return a row's bytes per edge as text: used, allocated; if known, how full the largest part is, and the peak."""
     extra = row["extra"]
     fill = f" ({100 * extra['fill']:.0f} %)" if "fill" in extra else ""
     allocated = extra.get("bytes_per_edge_allocated")
@@ -189,7 +189,10 @@ def size(row: dict[str, Any]) -> str:
 
 
 def _by_backend(rows: Rows, title: str, entry: Callable[[dict[str, Any]], str]) -> list[Table]:
-    """Return a table per graph and device: a line per workload and batch, a column per backend."""
+    """Return a table per graph and device: a line per workload and batch, a column per backend.
+
+    ``title`` goes behind graph and device; ``entry`` returns the text for a row.
+    """
     tables = []
     for graph, device in _distinct(rows, "graph", "device"):
         group = [row for row in rows if (row["graph"], row["device"]) == (graph, device)]
@@ -213,7 +216,7 @@ def _column(row: dict[str, Any]) -> str:
 
 
 def _memory_of(rows: Rows) -> tuple[str, str]:
-    """Return bytes per edge used and allocated, and the share of the used bytes that ids and weights take."""
+    """Return two texts: bytes per edge used and allocated, and the share of those used that ids and weights take."""
     for row in rows:
         if row["workload"] == "memory":
             extra = row["extra"]
@@ -237,7 +240,7 @@ def _both(sizes: dict[str, Any]) -> str:
 
 
 def _parts(sizes: dict[str, Any]) -> str:
-    """Return the parts of at least a hundredth of a byte per edge."""
+    """Return the bytes per edge, used/allocated, of each part of at least 0.01 bytes per edge, as text."""
     total = sum(allocated for _, allocated in sizes["parts"].values())
     scale = sizes["bytes_per_edge_allocated"] / total if total else 0.0
     shown = {name: (used * scale, allocated * scale) for name, (used, allocated) in sizes["parts"].items()}

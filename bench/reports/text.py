@@ -23,7 +23,7 @@ def heading() -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    """Return one line for a row; a row that failed shows its status and reason, and no time."""
+    """Return one line of text for a row; a row that failed shows its status and reason, and no time."""
     start = (label(row["backend"]), what(row), count(row["batch"]))
     told = facts(row)
     if row["status"] != "ok":
@@ -40,17 +40,17 @@ def line(row: dict[str, Any]) -> str:
 
 
 def label(backend: str) -> str:
-    """Return the name to show for a backend or reference."""
+    """Return the name to show for ``backend``, a backend or a reference."""
     return LABELS.get(backend, backend)
 
 
 def backends_of(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return the backends in order of appearance, references last."""
+    """Return the names of the backends in ``rows`` in order of appearance, SciPy and the dummy last."""
     return sorted(dict.fromkeys(row["backend"] for row in rows), key=lambda name: (SCIPY, DUMMY).count(name))
 
 
 def facts(row: dict[str, Any]) -> str:
-    """Return the numbers that a row has besides its time, in words."""
+    """Return the numbers in ``extra`` of a row, and its time on a quiet core, as text."""
     extra = row["extra"]
     shown = [tell(extra[name]) for name, tell in FACTS.items() if isinstance(extra.get(name), int | float)]
     if row.get("quiet_core_median_s"):
@@ -59,12 +59,12 @@ def facts(row: dict[str, Any]) -> str:
 
 
 def count(value: int | None) -> str:
-    """Return a number with separators, or nothing."""
+    """Return a number as text with thousands separators; "" for None."""
     return "" if value is None else f"{value:,}"
 
 
 def seconds(value: float) -> str:
-    """Return a duration with a fitting unit."""
+    """Return a duration in seconds as text, in s, ms or us."""
     for factor, unit in ((1, "s"), (1e3, "ms")):
         if value * factor >= 1:
             return f"{value * factor:.3g} {unit}"
@@ -72,7 +72,7 @@ def seconds(value: float) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return edges per second in G, M or k."""
+    """Return edges per second as text in G, M or k; "" for none."""
     if not value:
         return ""
     for factor, unit in ((1e9, "G"), (1e6, "M")):
@@ -82,18 +82,21 @@ def rate(value: float | None) -> str:
 
 
 def time_and_rate(row: dict[str, Any]) -> str:
-    """Return the median, and the rate in brackets if there is one."""
+    """Return the median time of a row as text, and the rate in brackets if there is one."""
     speed = rate(row["edges_per_s"])
     return f"{seconds(row['median_s'])}{f' ({speed})' if speed else ''}"
 
 
 def noise(value: float) -> str:
-    """Return the noise in percent, flagged with an exclamation mark when it is high."""
+    """Return the noise as text in percent, with an exclamation mark if it is high."""
     return f"{100 * value:.1f} %" + ("!" if value > constants.NOISY else "")
 
 
 def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
-    """Return an empty table: a column of names, then columns of numbers. Cells that are too wide go on below."""
+    """Return an empty table with a column ``first`` of names, and right-aligned ``columns`` of numbers.
+
+    Entries that are too wide are continued on the next line.
+    """
     table = Table(title=title, title_justify="left", min_width=len(title))
     table.add_column(first, overflow="fold")
     for name in columns:
@@ -102,7 +105,7 @@ def new_table(title: str, first: str, columns: Iterable[str]) -> Table:
 
 
 def environments(headers: Iterable[dict[str, Any]]) -> str:
-    """Return a paragraph per run: date, machine, software, commit."""
+    """Return a line of text per run: date, machine, software, commit and seed."""
     return "\n".join(_environment(header) for header in headers)
 
 

@@ -58,7 +58,7 @@ def _on_rank(comm: Comm, specs: Sequence[str], device: str, plan: Plan, output: 
 
 
 def times(data: DrawnInput, ranks: int) -> DrawnInput:
-    """Return a graph of the same kind with ``ranks`` times the edges, and at least as many times the vertices."""
+    """Return a graph like ``data`` with ``ranks`` times the edges, and at least as many times the vertices."""
     scale = data.stream.scale + math.ceil(math.log2(ranks))
     stream = type(data.stream)(scale, data.stream.seed)
     return type(data)(f"{data.name} x {ranks}", data.num_edges * ranks, stream)

@@ -43,11 +43,11 @@ class Capacity(Workload):
 
     @property
     def items(self) -> int:
-        """How many edges went in, repeats of the stream included."""
+        """The number of edges inserted, repeats in the stream included."""
         return self._drawn
 
     def run(self) -> None:
-        """Fill the graph."""
+        """Insert slices into an empty graph until one does not fit, then delete the edges of the last slice."""
         job = self.job
         held_back = job.device.xp.empty(_held_back(job), np.uint8)
         job.graph = self._graph = job.empty()
@@ -80,7 +80,7 @@ class Capacity(Workload):
         return True
 
     def _delete(self, edges: Any) -> None:
-        """Delete edges that all ranks have, of which each rank passes a part."""
+        """Delete ``edges``, which all ranks have; each rank passes its part."""
         low, high = self.job.part(len(edges.src))
         self._graph.delete_edges(edges.src[low:high], edges.dst[low:high])
 
@@ -121,7 +121,7 @@ class Capacity(Workload):
             expect((found == self._was_drawn(edge_keys(src, dst))).all(), f"an answer about a {what} is wrong")
 
     def _was_drawn(self, keys: Any) -> np.ndarray:
-        """Return which keys of pairs are among the edges that went in; each rank draws its share again."""
+        """Return which of ``keys`` are among the inserted edges, ``bool[n]``; each rank draws its part again."""
         xp = self.job.device.xp
         ascending, found = xp.sort(keys), xp.zeros(len(keys), bool)
         for piece in self.job.data.pieces(*self.job.part(self._drawn), xp):
@@ -131,7 +131,7 @@ class Capacity(Workload):
         return np.any(self.job.comm.allgather(self.job.device.to_numpy(found[at])), axis=0)
 
     def _change(self) -> None:
-        """Insert a batch of uniform pairs, and delete those that were new."""
+        """Insert a batch of uniform pairs and delete those that were new, verify both, and record their seconds."""
         job, graph, before = self.job, self._graph, self._graph.num_edges
         batches = UniformStream(job.data.stream.scale, job.data.stream.seed + 1)
         edges = batches.piece(*job.part(constants.CAPACITY_BATCH), job.device.xp)
@@ -146,7 +146,7 @@ class Capacity(Workload):
         self._extra |= {"insert_s": seconds, "delete_s": deleted}
 
     def _computed(self, name: str) -> dict[str, Any]:
-        """Compute an algorithm; return its seconds, and the sum of its answer if that is one array of real numbers."""
+        """Compute an algorithm; return its seconds, and the answer's sum if it is one array of floats, else None."""
         kind = algorithm(name)
         params = kind.sample_params(self.job.data.num_vertices, self.job.data.source)
         seconds, result = self._timed(lambda: self._graph.compute(kind, **params))
@@ -156,7 +156,7 @@ class Capacity(Workload):
         return {"seconds": seconds, "sum": float(result.sum(dtype=np.float64)) if is_real else None}
 
     def _timed(self, call: Any) -> tuple[float, Any]:
-        """Return the seconds of a call on the slowest rank, and its result."""
+        """Return the seconds of ``call()`` on the slowest rank, and its result on this one."""
         self.job.device.synchronize()
         self.job.comm.barrier()
         begin = time.perf_counter()

@@ -15,11 +15,14 @@ class Model:
 
     @classmethod
     def of(cls, shares: Mapping[int, float], ranks: int) -> Model:
-        """Return the model of the seconds that ``share`` took, by the bytes of all ``ranks``: two sizes or more."""
+        """Return the model for ``ranks`` ranks; ``shares``: seconds of ``share`` by bytes of all ranks, two or more."""
         small, large = min(shares), max(shares)
         received = large * (ranks - 1) / ranks
         return cls(shares[small], max(0.0, shares[large] - shares[small]) / received)
 
     def expected(self, alone: float, ranks: int, calls: int, received: int) -> float:
-        """Return the seconds that a row should take on ``ranks`` ranks, given those of one rank, ``alone``."""
+        """Return the seconds that a row should take on ``ranks`` ranks.
+
+        ``alone``: its seconds on one rank; ``calls``: the number of collectives; ``received``: the bytes they bring.
+        """
         return alone / ranks + calls * self.latency + received * self.seconds_per_byte

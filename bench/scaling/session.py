@@ -59,7 +59,7 @@ class Plan:
     seed: int
 
     def names(self) -> tuple[str, ...]:
-        """Return the algorithms."""
+        """Return the names of the algorithms to measure: those given, else those that join the suite."""
         return self.algorithms or tuple(name for name, kind in algorithms().items() if "scaling" in kind.suites)
 
     @property
@@ -137,7 +137,7 @@ class Session:
         self.model = Model.of({size: seconds for (name, size), seconds in times.items() if name == "share"}, comm.size)
 
     def _time_of(self, call: Callable[[], Any], repeats: int) -> float:
-        """Return the seconds of one of ``repeats`` calls in a row, on the slowest rank."""
+        """Return the mean seconds of ``repeats`` calls of ``call`` one after the other, on the slowest rank."""
         call()
         self.device.synchronize()
         self.comm.inner.barrier()
@@ -150,7 +150,7 @@ class Session:
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def _measure(self, workload: Workload, detail: str) -> None:
-        """Measure and verify a workload; an error on one rank is raised on all of them."""
+        """Measure and verify a workload, and write its row; an exception on one rank is raised on all ranks."""
         seconds = [self._once(workload) for _ in range(1 if workload.once else 1 + self.plan.repeats)]
         spent, problem = Spent() if workload.once else self._spent_by(workload), None
         try:
@@ -165,7 +165,7 @@ class Session:
         self._row(workload, detail, seconds, spent)
 
     def _once(self, workload: Workload) -> float:
-        """Return the seconds of one run, on the slowest rank."""
+        """Return the seconds of one run of a workload, on the slowest rank."""
         workload.prepare()
         gc.collect()
         POOL.wait()  # for final builds
@@ -222,7 +222,10 @@ class Session:
         return _seconds_alone(self.results.path, row)
 
     def _note(self, name: str, detail: str, seconds: float, extra: dict[str, Any]) -> None:
-        """Write a row about a collective."""
+        """Print and write a row about the collective ``name``.
+
+        ``detail``: what was exchanged; ``seconds``: of one call; ``extra``: further facts for the row.
+        """
         self.say(f"{self.comm.size} ranks: {name} {detail}: {seconds * 1e6:.4g} us")
         if self.results is not None:
             row = Row(

@@ -45,19 +45,19 @@ class Job:
 
     @property
     def built(self) -> Graph:
-        """The graph."""
+        """The graph, which must have been built."""
         assert self.graph is not None
         return self.graph
 
     def empty(self) -> Graph:
-        """Return a graph without edges."""
+        """Return a new graph without edges, with in-edges, divided among the ranks."""
         options: dict[str, Any] = {"in_edges": True, "device": self.device, "backend": self.backend}
         if self.comm.size > 1:
             options["comm"] = self.comm
         return Graph(self.data.num_vertices, **options)
 
     def part(self, size: int) -> tuple[int, int]:
-        """Return which of ``size`` edges this rank passes."""
+        """Return the bounds ``(begin, end)`` of the part that this rank passes of ``size`` edges."""
         comm = self.comm
         return size * comm.rank // comm.size, size * (comm.rank + 1) // comm.size
 
@@ -83,10 +83,10 @@ class Workload:
         """Prepare a run, untimed."""
 
     def run(self) -> None:
-        """Make the timed run."""
+        """Do the timed work."""
 
     def restore(self) -> None:
-        """Undo a run."""
+        """Undo the changes of a run, untimed."""
 
     def check(self) -> None:
         """Raise ``Mismatch`` if a result is wrong."""
@@ -97,19 +97,19 @@ class Workload:
 
 
 class Build(Workload):
-    """All edges, many of them in one call; the last graph is that of the other workloads."""
+    """Insert all edges of the input, many in one call; the other workloads use the graph of the last repeat."""
 
     workload, verified = "scaling build", "sums of degrees"
     does = "inserts all edges of a drawn graph, of which each rank passes a part, at most 2^28 in a call"
 
     def prepare(self) -> None:
-        """Draw the part of this rank."""
+        """Draw this rank's part of the edges, and make an empty graph."""
         self.job.graph = None
         self.edges = self.job.data.edges(*self.job.part(self.job.data.num_edges), self.job.device.xp)
         self.made = self.job.empty()
 
     def run(self) -> None:
-        """Insert it: every rank holds a batch as a whole for a while, so a very large one would not fit."""
+        """Insert the part in several calls: every rank holds a whole batch for a while, which must fit."""
         size = len(self.edges.src)
         calls = -(-self.items // MOST_AT_ONCE)
         for number in range(calls):
@@ -117,11 +117,11 @@ class Build(Workload):
             self.made.insert_edges(self.edges.src[at], self.edges.dst[at])
 
     def restore(self) -> None:
-        """Keep the graph."""
+        """Keep the built graph in the job, for the other workloads."""
         self.job.graph, self.edges, self.made = self.made, None, None  # type: ignore[assignment]
 
     def check(self) -> None:
-        """Compare the number of edges with the sums of degrees."""
+        """Verify that the out-degrees and the in-degrees sum to the number of edges."""
         graph = self.job.built
         for direction in ("out", "in"):
             total = int(graph.degrees(direction).sum(dtype=np.int64))
@@ -129,7 +129,7 @@ class Build(Workload):
 
 
 class Insert(Workload):
-    """A batch of fresh pairs, which is deleted again."""
+    """Insert a batch of fresh pairs, which is deleted again afterwards."""
 
     workload, verified = "scaling insert", "questions for the batch"
     does = (
@@ -141,14 +141,14 @@ class Insert(Workload):
         self.batch = batch
 
     def prepare(self) -> None:
-        """Draw the part of this rank."""
+        """Draw this rank's part of the next batch."""
         job, size = self.job, self.items
         begin, end = job.part(size)
         self.edges = job.batches.piece(job.drawn + begin, job.drawn + end, job.device.xp)
         job.drawn += size
 
     def run(self) -> None:
-        """Insert it."""
+        """Insert the batch."""
         self.delta = self.job.built.insert_edges(self.edges.src, self.edges.dst)
 
     def restore(self) -> None:
@@ -196,12 +196,12 @@ class Compute(Workload):
         self.params = self.kind.sample_params(job.data.num_vertices, job.data.source)
 
     def run(self) -> None:
-        """Compute it."""
+        """Compute the algorithm on the graph."""
         self.result = self.job.built.compute(self.kind, **self.params)
 
     @property
     def verified(self) -> str:  # type: ignore[override]
-        """What the answer is compared with."""
+        """The text that says what the answer is compared with."""
         return "the reference" if self.is_small else "the answers of all ranks"
 
     @property
@@ -210,7 +210,7 @@ class Compute(Workload):
         return self.job.data.num_edges <= CHECK_BY_REFERENCE
 
     def check(self) -> None:
-        """Compare the answers of all ranks by their digests; of a small graph, with the reference."""
+        """Verify that all ranks have the same answer; on a small graph, that it agrees with the reference."""
         parts = self.result if isinstance(self.result, tuple) else (self.result,)
         self.job.comm.same({f"part {number} of the answer": part for number, part in enumerate(parts)})
         if not self.is_small:
@@ -237,18 +237,18 @@ class Update(Insert):
         self.tracker: Any = None
 
     def prepare(self) -> None:
-        """Begin to keep it current."""
+        """Track the algorithm, the first time; draw a batch."""
         if self.tracker is None:
             self.tracker = self.job.built.track(self.kind, **self.params)
         super().prepare()
 
     def run(self) -> None:
-        """Insert a batch, and read the answer."""
+        """Insert the batch, and read the answer of the tracker."""
         super().run()
         self.result = self.tracker.result
 
     def check(self) -> None:
-        """Compare the answer with that from scratch."""
+        """Compare the tracker's answer with that from scratch, then close the tracker."""
         host = self.job.device.to_numpy
         found, wanted = (
             [host(part) if hasattr(part, "shape") else part for part in (each if isinstance(each, tuple) else (each,))]

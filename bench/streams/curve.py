@@ -24,7 +24,7 @@ WAYS = (CURRENT, SCRATCH)
 
 
 class CurveSlide(Slide):
-    """A slide of the curve; the copies show, as users of a GPU have their events on the host."""
+    """A slide of the curve, with copies to the device timed, as users of a GPU have their events on the host."""
 
     workload = CURVE
     does = "a slide of a share of the edges with the answer kept current, or computed from scratch, copies included"
@@ -57,12 +57,12 @@ class Rebuilt(Task):
         self.error: float | None = None
 
     def setup(self) -> None:
-        """Begin the stream."""
+        """Begin the stream; raise ``Skipped`` if the algorithm cannot be verified."""
         self.subject.demand()
         self.stream = stream_of(self.fixture, directed=self.subject.directed)
 
     def prepare(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the events of the next window in the types that the libraries use."""
+        """Slide the window; return sources and destinations of its events, int32, both directions if undirected."""
         self.stream.slide(self.items)
         src, dst = self.stream.events()
         if not self.subject.directed:
@@ -70,7 +70,7 @@ class Rebuilt(Task):
         return src.astype(np.int32), dst.astype(np.int32)
 
     def check(self, events: tuple[np.ndarray, np.ndarray], result: Any) -> None:
-        """Note the error of an answer that has one; others come in forms of their own."""
+        """Record the error of an answer with a value per vertex; answers of other forms are not compared."""
         kind, model = self.subject.kind, self.stream.model()
         if isinstance(result, list | np.ndarray) and len(result) == self.data.num_vertices:
             right = kind.reference(*model.arcs(), self.data.num_vertices, model.directed, **self.subject.params)
@@ -88,7 +88,7 @@ class ScipyRebuilt(Rebuilt):
     backend = SCIPY
 
     def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
-        """Build and compute."""
+        """Build the CSR matrix of the ``events``, sources and destinations; return SciPy's answer on it."""
         n = self.data.num_vertices
         matrix = sparse.coo_array((np.ones(len(events[0]), np.int32), events), shape=(n, n)).tocsr()
         matrix.data[:] = 1  # an edge counts once, however many events it has
@@ -101,14 +101,14 @@ class IgraphRebuilt(Rebuilt):
     backend = IGRAPH
 
     def setup(self) -> None:
-        """Begin the stream, if igraph is there."""
+        """Begin the stream; raise ``Skipped`` if igraph is not installed."""
         if importlib.util.find_spec("igraph") is None:
             raise Skipped("igraph is not installed")
         super().setup()
         self.repeats_edges = len(self.data.model) < len(self.data.src)
 
     def action(self, events: tuple[np.ndarray, np.ndarray]) -> Any:
-        """Build and compute."""
+        """Build an igraph graph of the ``events``, sources and destinations; return igraph's answer on it."""
         import igraph
 
         edges = np.stack(events, 1)
@@ -119,7 +119,7 @@ class IgraphRebuilt(Rebuilt):
 
 
 def peers_of(fixture: Fixture, size: int, algorithm: str) -> list[Task]:
-    """Return the rows of the other libraries that have the algorithm."""
+    """Return a task for each other library that has the algorithm, with slides of ``size`` events."""
     kind = Subject(fixture, algorithm).kind
     found: list[Task] = [ScipyRebuilt(fixture, size, algorithm)] if kind.has_peer() else []
     return found + ([IgraphRebuilt(fixture, size, algorithm)] if kind.has_peer("igraph_peer") else [])

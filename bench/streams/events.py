@@ -34,15 +34,15 @@ class EventStream:
         self._count = np.bincount(self._pair[: self.window], minlength=len(self._keys))
 
     def numbers(self, begin: int, end: int) -> np.ndarray:
-        """Return which entries of the list the events from ``begin`` to ``end`` are."""
+        """Return the indices in the input's list of the events ``begin`` to ``end``, int64."""
         return np.arange(begin, end) % self.length
 
     def content(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the distinct edges of the window, ``uint32[k]`` each."""
+        """Return sources and destinations of the window's distinct edges, ``uint32[k]`` each."""
         return ends_of(self._keys[self._count > 0])
 
     def events(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all events of the window in their order, ``uint32[window]`` each."""
+        """Return sources and destinations of the window's events in their order, ``uint32[window]`` each."""
         numbers = self.numbers(self.end - self.window, self.end)
         return self.data.src[numbers], self.data.dst[numbers]
 
@@ -51,7 +51,10 @@ class EventStream:
         return EdgeModel(*self.events(), directed=self.directed)
 
     def slide(self, size: int) -> tuple[np.ndarray, np.ndarray]:
-        """Let as many events enter as leave; return the keys of edges that are gone, and of those that are new."""
+        """Let ``size`` events enter, and as many leave, in place; return the keys of edges gone, and of new ones.
+
+        An edge with several events is gone when the last of them has left. Keys are in the order of the events.
+        """
         begin = self.end - self.window
         leaving, entering = (self._pair[self.numbers(at, at + size)] for at in (begin, self.end))
         self.end += size
@@ -63,7 +66,7 @@ class EventStream:
         return self._keys[gone], self._keys[new]
 
     def chunks(self, size: int) -> Iterator[dict[str, Any]]:
-        """Yield the events from the first one on in chunks, without end."""
+        """Yield the events from the first one on, without end, in chunks of ``size``: dicts of "src" and "dst"."""
         at = 0
         while True:
             begin = at % self.length
@@ -88,7 +91,10 @@ def slide_of(data: Input, share: float) -> int:
 
 
 def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the edge of each event, ``int64[m]``, and the keys of the edges, ascending."""
+    """Return ``(pair, keys)``: the keys of the distinct edges, ascending, and the index in it of each event, int64.
+
+    If not ``directed``, both directions of an edge are one. They are computed once per input.
+    """
     name = "pairs of events", directed
     if name not in data.cache:
         src, dst = (
@@ -105,5 +111,5 @@ def shares(quick: bool) -> tuple[float, ...]:
 
 
 def _firsts(numbers: np.ndarray) -> np.ndarray:
-    """Return the distinct numbers in the order in which they come first."""
+    """Return the distinct numbers in the order of their first occurrences."""
     return numbers[np.sort(np.unique(numbers, return_index=True)[1])]

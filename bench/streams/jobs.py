@@ -30,7 +30,7 @@ PREFIX = "vertex "
 
 
 def quantiles(seconds: Any) -> dict[str, float]:
-    """Return the median, the 99th and the 99.9th percentile of times of slides."""
+    """Return the 50th, 99th and 99.9th percentile of the seconds of slides, by name."""
     found = np.quantile(seconds, (0.5, 0.99, 0.999))
     return dict(zip(("slide_p50_s", "slide_p99_s", "slide_p999_s"), found.tolist(), strict=True))
 
@@ -46,7 +46,7 @@ def seconds_of_slides(job: st.Window, *, on_cuda: bool) -> Iterator[float]:
 
 
 class FromFile(FixtureTask):
-    """A whole file through a job: parsed, counted, stored; no answer. The window holds half of the events."""
+    """Read a whole file by a job without an answer; the window holds half of the events."""
 
     def __init__(self, fixture: Fixture, size: int) -> None:
         self.size = min(size, window_of(fixture.data))
@@ -66,11 +66,11 @@ class FromFile(FixtureTask):
         raise NotImplementedError
 
     def new_job(self) -> st.Window:
-        """Return a job over the file."""
+        """Return a new job over the file."""
         raise NotImplementedError
 
     def action(self, prepared: Any) -> st.Window:
-        """Run the job."""
+        """Run the job to its end; return it."""
         begin = time.process_time()
         job = self.new_job()
         self.slides = [*seconds_of_slides(job, on_cuda=self.device.is_cuda)]
@@ -78,7 +78,7 @@ class FromFile(FixtureTask):
         return job
 
     def check(self, prepared: Any, job: st.Window) -> None:
-        """Compare the last window with the newest events."""
+        """Verify that the edges of the job's graph are those of the newest events."""
         src, dst = self.ends_in(job)
         expect(job.past.events == self.items, f"{job.past.events} of {self.items} events entered the window")
         assert job.current is not None
@@ -87,7 +87,7 @@ class FromFile(FixtureTask):
         expect(np.array_equal(np.sort(edge_keys(src, dst)), model.keys), "the last window has other edges")
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return the edges of the job's graph as vertices of the input."""
+        """Return sources and destinations of the edges of the job's graph, as vertices of the input."""
         src, dst, _ = job.graph.edges()
         return self.device.to_numpy(src), self.device.to_numpy(dst)
 
@@ -96,19 +96,19 @@ class FromFile(FixtureTask):
         self.folder.cleanup()
 
     def extra(self) -> dict[str, Any]:
-        """Return the processor time of the whole and the times of its slides."""
+        """Return events per second of processor time, the window, and quantiles of the slides' seconds."""
         rates = {"cpu_events_per_s": self.items / float(np.median(self.cpu_s[1:] or self.cpu_s))}
         return {**rates, "window": self.stream.window, **quantiles(self.slides[len(self.slides) // 2 :])}
 
 
 class FromCsv(FromFile):
-    """A CSV file of names."""
+    """A CSV file whose vertices are names."""
 
     workload = "from CSV with names"
     does = "a CSV file with texts as vertices through a window of half of its events, slide by slide"
 
     def write(self, folder: Path) -> Path:
-        """Write names as texts."""
+        """Write the events to a CSV file with names as vertices; return its path."""
         data, path = self.fixture.data, folder / "events.csv"
         with open(path, "w") as file:
             file.write("src,dst\n")
@@ -119,7 +119,7 @@ class FromCsv(FromFile):
         return path
 
     def new_job(self) -> st.Window:
-        """Return a job with names."""
+        """Return a new job over the file, whose vertices are names."""
         source = st.scan(self.path, src="src", dst="dst", texts=True)
         return job_of(self.fixture, source, self.stream.window, self.size, names=True)
 
@@ -139,7 +139,7 @@ class FromParquet(FromFile):
     does = "a Parquet file with integers as vertices through a window of half of its events, slide by slide"
 
     def write(self, folder: Path) -> Path:
-        """Write two columns of 32 bits."""
+        """Write the events to a Parquet file with two uint32 columns; return its path."""
         try:
             import pyarrow
             import pyarrow.parquet
@@ -150,13 +150,13 @@ class FromParquet(FromFile):
         return path
 
     def new_job(self) -> st.Window:
-        """Return a job without names."""
+        """Return a new job over the file, whose vertices are integers."""
         source = st.scan(self.path, src="src", dst="dst")
         return job_of(self.fixture, source, self.stream.window, self.size)
 
 
 class JobAlone(FixtureTask):
-    """What a job costs beside the same net batches, slide by slide by turns."""
+    """Slides of a job and the same net batches by hand, by turns: what the job adds to the batches."""
 
     workload = "job beside batches"
     does = "by turns a slide of a job without an answer and the same net batch by hand: seconds of both"
@@ -167,7 +167,7 @@ class JobAlone(FixtureTask):
         super().__init__(fixture, self.size)
 
     def action(self, prepared: Any) -> None:
-        """Let both slide, first to fill the windows."""
+        """Fill both windows; then do slides of the job, of the graph and of the ring by turns, timing each."""
         stream = stream_of(self.fixture)
         job = job_of(self.fixture, stream.chunks(self.size), stream.window, self.size)
         while job.past.events < stream.window:
@@ -205,12 +205,12 @@ class JobAlone(FixtureTask):
         return clock() - begin
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare both graphs with the window's events."""
+        """Compare the edges of both graphs with the window's events."""
         for graph in self.graphs:
             check_content(graph, self.stream.model())
 
     def extra(self) -> dict[str, Any]:
-        """Return medians: of both, of the ring per event, and what else the job takes as a share of the batch."""
+        """Return median seconds of job and batch, of the ring per event, and the job's other share of a batch."""
         skip = constants.VERIFIED_SLIDES
         job, batch, ring = (np.array(part[skip:]) for part in (self.job_s, self.batch_s, self.window_s))
         return {
@@ -234,28 +234,28 @@ class LongJob(FixtureTask):
         super().__init__(fixture, self.size)
 
     def chunks(self) -> Iterator[dict[str, np.ndarray]]:
-        """Yield the events: both ends are of names that are new within the last window."""
+        """Yield the events in chunks, dicts of "src" and "dst"; both ends have names that change with time."""
         size = min(constants.LONG_CHUNK, self.window)
         for begin in range(0, self.events, size):
             at = np.arange(begin, min(begin + size, self.events))
             yield {"src": self.name_of(at, 1), "dst": self.name_of(at, 2)}
 
     def name_of(self, at: np.ndarray, end: int) -> np.ndarray:
-        """Return the name of an end of events: one of those that come up at their time."""
+        """Return the names, int64, of one end (1 or 2) of the events ``at``, from a range of names that moves on."""
         mixed = (at.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(end)) * np.uint64(0xD6E8FEB86659FD93)
         return (at // 4 + (mixed >> np.uint64(40)).astype(np.int64) % max(1, self.window // 8)) * 7 - 3
 
     def new_job(self) -> st.Window:
-        """Return the job."""
+        """Return a new job over the events, with names."""
         return job_of(self.fixture, self.chunks(), self.window, self.size, names=True)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return bytes that are held now."""
+        """Return the bytes that the job's graph uses, those allocated, and those of the process, by name."""
         usage = job.graph.memory_usage()
         return {"used": usage.used, "allocated": usage.allocated + job.bytes_on_host, "process": resident_bytes()}
 
     def action(self, prepared: Any) -> None:
-        """Run the job; note rate and bytes on the way."""
+        """Run the job to its end; record rate and bytes at some moments."""
         job = self.new_job()
         self.moments: list[dict[str, Any]] = []
         self.slides: list[float] = []
@@ -270,7 +270,7 @@ class LongJob(FixtureTask):
         self.job = job
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the names and edges of the last window with the newest events."""
+        """Verify the names and the number of edges of the last window."""
         assert self.job.names is not None
         assert self.job.current is not None
         at = np.arange(max(0, self.job.current.end - self.window), self.events)
@@ -281,7 +281,7 @@ class LongJob(FixtureTask):
         expect(self.job.graph.num_edges == pairs, f"{self.job.graph.num_edges} edges instead of {pairs}")
 
     def extra(self) -> dict[str, Any]:
-        """Return rate and bytes over time, and how far the bytes of the second half go apart."""
+        """Return rate and bytes over time, their spread in the second half, and quantiles of the slides' seconds."""
         half = self.moments[len(self.moments) // 2 :]
         return {
             "window": self.window, "events": self.events, "moments": self.moments, "spread": spread(half, "allocated"),
@@ -291,7 +291,7 @@ class LongJob(FixtureTask):
 
 
 class MadeOnDevice(LongJob):
-    """Events that are made on the device: all of 2^20 ids are as likely."""
+    """Events that are made on the device, between ids that are uniform among 2^20."""
 
     workload = "long job made on the device"
     does = "many events between 2^20 ids, made on the device, through a window of a job; rate and bytes over time"
@@ -302,28 +302,28 @@ class MadeOnDevice(LongJob):
         self.window, self.size = window, min(size, window)
 
     def made(self, begin: int, end: int) -> tuple[Any, Any]:
-        """Return the ends of the events ``begin`` to ``end``."""
+        """Return sources and destinations of the events ``begin`` to ``end``, uint32, on the device."""
         x = mixed(self.device.xp.arange(begin + 1, end + 1, dtype=np.uint64) * np.uint64(GOLDEN))
         return (x >> np.uint64(44)).astype(np.uint32), (x & np.uint64(2**20 - 1)).astype(np.uint32)
 
     def chunks(self) -> Iterator[dict[str, Any]]:
-        """Yield the events, those of 16 slides at once."""
+        """Yield the events in chunks of 16 slides, dicts of "src" and "dst" on the device."""
         size = 16 * self.size
         for begin in range(0, self.events, size):
             src, dst = self.made(begin, min(begin + size, self.events))
             yield {"src": src, "dst": dst}
 
     def new_job(self) -> st.Window:
-        """Return the job."""
+        """Return a new job over the events, whose vertices are ids."""
         return job_of(self.fixture, self.chunks(), self.window, self.size)
 
     def held(self, job: st.Window) -> dict[str, int | None]:
-        """Return bytes that are held now, those that CuPy has taken from the device included."""
+        """Return the bytes of a long job, and those that CuPy's pool has taken from the device, by name."""
         pool = self.device.xp.get_default_memory_pool() if self.device.is_cuda else None
         return {**super().held(job), "device": None if pool is None else pool.total_bytes()}
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the edges of the last window with the newest events."""
+        """Verify that the edges of the last window are stored, and their number."""
         assert self.job.current is not None
         graph, end = self.job.graph, self.job.current.end
         src, dst = self.made(max(0, end - self.window), self.events)
@@ -333,6 +333,6 @@ class MadeOnDevice(LongJob):
 
 
 def spread(moments: list[dict[str, Any]], name: str) -> float:
-    """Return how far the largest number of moments is above the least, as a share of it; 0 where they are unknown."""
+    """Return how far the largest of the numbers ``name`` is above the least, as a share of it; 0 without numbers."""
     held = [moment[name] for moment in moments if moment.get(name)]
     return max(held) / min(held) - 1 if held else 0.0

@@ -29,7 +29,7 @@ STORE, CURRENT, SCRATCH, SEARCH = "store alone", "kept current", "from scratch",
 
 
 def way_of(algorithm: str | None) -> str:
-    """Return how the answer of an algorithm after each slide comes about."""
+    """Return how the answer after each slide is obtained: without an algorithm, from a random source, or by updates."""
     if algorithm is None:
         return STORE
     return SEARCH if "source" in inspect.signature(algorithm_named(algorithm)).parameters else CURRENT
@@ -59,7 +59,7 @@ class Sliding(FixtureTask):
 
     @property
     def directed(self) -> bool:
-        """Whether the graph is."""
+        """Whether the graph is directed: it is unless the algorithm needs an undirected one."""
         return self.subject is None or self.subject.directed
 
     def begin(self) -> EventStream:
@@ -71,7 +71,7 @@ class Sliding(FixtureTask):
         return stream_of(self.fixture, directed=self.directed)
 
     def answer(self, graph: Any) -> Any:
-        """Return the answer that is not kept current, computed from scratch."""
+        """Return the answer computed from scratch on ``graph``; None without an algorithm or if it is kept current."""
         if self.subject is None or self.way == CURRENT:
             return None
         if self.way == SEARCH:
@@ -81,19 +81,19 @@ class Sliding(FixtureTask):
         return instance.result
 
     def verify(self, graph: Any, result: Any, stream: EventStream) -> None:
-        """Compare the edges of the graph and the answer with those of the window's events."""
+        """Compare the edges of ``graph``, and the answer ``result``, with the events in the window of ``stream``."""
         model = stream.model()
         check_content(graph, model)
         if self.subject and result is not None:
             self.error = self.subject.check(result, model)
 
     def start_tracking(self, track: Any) -> None:
-        """Track the algorithm if it is kept current; draw roots for searches."""
+        """Track the algorithm by ``track``, of a graph or job, if it is kept current; list sources for searches."""
         self.roots = np.unique(self.fixture.data.src)
         self.tracker = track(self.subject.kind, **self.subject.params) if self.way == CURRENT and self.subject else None
 
     def extra(self) -> dict[str, Any]:
-        """Return the size of the window, the error, and how many slides computed from scratch what is kept current."""
+        """Return window and share, the error, and how many updates of the tracker updated or computed from scratch."""
         told: dict[str, Any] = {"window": self.stream.window, "share": self.items / len(self.fixture.data.src)}
         told |= {} if self.error is None else {"error": self.error}
         if self.tracker is not None:
@@ -102,7 +102,7 @@ class Sliding(FixtureTask):
 
 
 class Slide(Sliding):
-    """A slide by hand: the net change as a batch, which was found before the clock runs."""
+    """A slide by hand: one batch, the net change of the window, which is found before the clock starts."""
 
     workload = "slide"
     does = "moves the window by a share of the edges with one batch, and has the answer of an algorithm after it"
@@ -115,7 +115,7 @@ class Slide(Sliding):
         self.copied = copied
 
     def setup(self) -> None:
-        """Build a graph with the first window, and track."""
+        """Build a graph with the first window, and track the algorithm."""
         self.stream = self.begin()
         form = self.subject.form if self.subject else {"weighted": False, "directed": True}
         self.graph = self.fixture.empty_graph(in_edges=self.subject is not None, **form)
@@ -123,19 +123,19 @@ class Slide(Sliding):
         self.start_tracking(self.graph.track)
 
     def prepare(self) -> Batch:
-        """Cut the next batch."""
+        """Return the next slide's batch: the edges that go and come, on the host if ``copied``, else on the device."""
         gone, new = (ends_of(keys) for keys in self.stream.slide(self.items))
         if not self.copied:
             gone, new = (self.fixture.upload(*ends)[:2] for ends in (gone, new))
         return Batch(delete=gone, insert=new)
 
     def action(self, batch: Batch) -> Any:
-        """Apply the batch; have the answer."""
+        """Apply the batch; return the answer, which the tracker has or which is computed."""
         self.graph.apply(batch)
         return self.answer(self.graph) if self.tracker is None else self.tracker.result
 
     def check(self, batch: Batch, result: Any) -> None:
-        """Verify content and answer."""
+        """Verify the edges of the graph and the answer ``result`` after the batch."""
         self.verify(self.graph, result, self.stream)
 
     def finish(self) -> None:
@@ -145,7 +145,7 @@ class Slide(Sliding):
 
 
 class JobSlide(Sliding):
-    """A slide of a job over arrays on the host: multiplicity, net change, copies, store and answer."""
+    """A slide of a job over arrays on the host: counting of events, net change, copies, store and answer."""
 
     workload = "slide of a job"
     does = "the next slide of a window over arrays on the host, end to end, with the answer of an algorithm after it"
@@ -154,7 +154,7 @@ class JobSlide(Sliding):
         super().__init__(fixture, size, algorithm, way_of(algorithm))
 
     def setup(self) -> None:
-        """Begin the job, and let the window fill."""
+        """Begin the job, and let it run until its window is full."""
         self.stream = self.begin()
         self.slide: Any = None
         self.job: Any = job_of(
@@ -166,16 +166,16 @@ class JobSlide(Sliding):
         self.stream.slide(self.job.past.events - self.stream.window)
 
     def prepare(self) -> None:
-        """Count the events that will enter."""
+        """Slide the window of the expected events, which the answer is compared with."""
         self.stream.slide(self.items)
 
     def action(self, prepared: None) -> Any:
-        """Have the next slide, and the answer."""
+        """Let the job do its next slide; return the answer, which the tracker has or which is computed."""
         self.slide = next(self.job)
         return self.answer(self.slide.graph) if self.tracker is None else self.tracker.result
 
     def check(self, prepared: None, result: Any) -> None:
-        """Verify content and answer."""
+        """Verify the edges of the job's graph and the answer ``result`` after the slide."""
         self.verify(self.slide.graph, result, self.stream)
 
     def finish(self) -> None:
@@ -185,14 +185,22 @@ class JobSlide(Sliding):
         self.job = self.slide = None
 
     def extra(self) -> dict[str, Any]:
-        """Return also the seconds of a slide by part, medians."""
+        """Return the facts of every slide, and the median seconds of a slide by part of the job."""
         return {**super().extra(), **self.parts}
 
 
 def job_of(
     fixture: Fixture, source: Any, window: int, slide: int, subject: Subject | None = None, **options: Any
 ) -> st.Window:
-    """Return a job over events without weights, with a graph of a fixture's kind."""
+    """Return a job over events without weights, with a graph of the fixture's backend and settings.
+
+    Args:
+        fixture: backend and device of the graph.
+        source: the events, as ``suricate.stream.Window`` takes them.
+        window, slide: their lengths in events.
+        subject: the algorithm, which determines whether the graph is directed; None: directed.
+        options: further options of ``suricate.stream.Window``.
+    """
     directed = subject is None or subject.directed
     graph = {"directed": directed, "weight_dtype": None, **fixture.settings}
     if not options.get("names"):
@@ -201,7 +209,7 @@ def job_of(
 
 
 def parts_of(job: st.Window) -> dict[str, float]:
-    """Return the median seconds of a slide by part, over the second half of a job."""
+    """Return the median seconds of a slide by part of the job, over the second half of its slides."""
     history = job.history
     half = len(history) // 2
     return {f"{part}_s": float(np.median(history[part][half:])) for part in ("source", "window", "graph", "total")}

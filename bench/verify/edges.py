@@ -49,7 +49,7 @@ def among(keys: Any, ascending: Any, xp: Any = np, *, ordered: bool = False) -> 
 
 
 def slices(count: int, xp: Any) -> Iterator[slice]:
-    """Yield parts of ``count`` entries: in NumPy they stay in the caches, in CuPy their copies take little memory."""
+    """Yield slices that cover ``count`` entries: small ones for the caches in NumPy, large ones in CuPy."""
     size = 1 << 16 if xp is np else 1 << 24
     for begin in range(0, count, size):
         yield slice(begin, min(begin + size, count))
@@ -66,7 +66,7 @@ class KeySet:
 
     @cached_property
     def digest(self) -> int:
-        """The digest of the keys, see :func:`digest`."""
+        """The sum of the hashes of all keys, see the function :func:`digest`."""
         return digest(self.keys, self.xp)
 
     def contains(self, keys: Any, *, ordered: bool = False) -> Any:
@@ -77,7 +77,7 @@ class KeySet:
 class EdgeModel(KeySet):
     """A set of edges: ascending uint64 ``keys``, and ``weight`` in the same order or None; the last weight wins.
 
-    An undirected edge is kept once, as ``Graph.edges`` lists it: ``src <= dst``.
+    An undirected edge is stored once, as ``Graph.edges`` lists it: ``src <= dst``.
     """
 
     def __init__(
@@ -100,29 +100,32 @@ class EdgeModel(KeySet):
 
     @cached_property
     def content(self) -> tuple[bool, int, int]:
-        """What tells it from other models: whether it is directed, and digests of the keys and of the weights."""
+        """What tells the model from others: whether it is directed, and digests of its keys and weights."""
         weights = 0 if self.weight is None else digest(mixed(self.keys) ^ self.weight.view(np.uint32))
         return self.directed, self.digest, weights
 
     @property
     def src(self) -> np.ndarray:
-        """Sources, uint32."""
+        """The sources of the edges in the order of the keys, uint32."""
         return ends_of(self.keys)[0]
 
     @property
     def dst(self) -> np.ndarray:
-        """Destinations, uint32."""
+        """The destinations of the edges in the order of the keys, uint32."""
         return ends_of(self.keys)[1]
 
     def plus(self, keys: np.ndarray) -> np.ndarray:
-        """Return the keys of the edges and of ``keys`` (ascending, distinct), ascending and distinct."""
+        """Return the edges' keys together with ``keys`` (both ascending, distinct), ascending and distinct."""
         new = keys[~self.contains(keys)]
         return np.insert(self.keys, np.searchsorted(self.keys, new), new)
 
     def updated(
         self, deleted: np.ndarray, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None = None
     ) -> EdgeModel:
-        """Return the model after a batch: first the keys ``deleted`` go, then the edges are inserted."""
+        """Return a new model: this one without the keys ``deleted``, then with the edges of a batch inserted.
+
+        The batch is ``src``, ``dst`` and ``weight``, which is None for a model without weights.
+        """
         stays = ~among(self.keys, np.sort(deleted))
         old_src, old_dst = ends_of(self.keys[stays])
         weights = None if self.weight is None or weight is None else np.concatenate((self.weight[stays], weight))
@@ -132,12 +135,12 @@ class EdgeModel(KeySet):
         return after
 
     def only(self, mask: np.ndarray) -> EdgeModel:
-        """Return the model of those edges that the mask says."""
+        """Return a new model of the edges that ``mask``, bool over ``keys``, selects."""
         weight = None if self.weight is None else self.weight[mask]
         return EdgeModel(*ends_of(self.keys[mask]), weight, directed=self.directed)
 
     def arcs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Return sources, destinations and weights of all arcs: of an undirected edge both directions."""
+        """Return sources, destinations and weights (or None) of all arcs, two for each undirected edge."""
         src, dst, weight = self.src, self.dst, self.weight
         if self.directed:
             return src, dst, weight
@@ -151,7 +154,7 @@ class EdgeModel(KeySet):
         return self.weight[_places(self.keys, keys)]
 
     def csr(self, num_vertices: int, dtype: Any = np.int8) -> sparse.csr_array:
-        """Return the adjacency matrix, row = source; without weights all values are 1."""
+        """Return the adjacency matrix, row = source, of ``dtype``; without weights all values are 1."""
         if not self.directed:
             return EdgeModel(*self.arcs()).csr(num_vertices, dtype)
         values = np.ones(len(self.keys), dtype) if self.weight is None else self.weight.astype(dtype)
@@ -181,33 +184,34 @@ class ExpectedChange:
 
     @cached_property
     def digest(self) -> int:
-        """The digest of all keys, see :func:`digest`."""
+        """The sum of the hashes of the keys after the batch, see :func:`digest`."""
         xp = self.model.xp
         return (self.model.digest + digest(self.new, xp) - digest(self.lost, xp)) % 2**64
 
     @property
     def keys(self) -> Any:
-        """The ascending keys of all edges."""
+        """The ascending keys of all edges after the batch."""
         xp = self.model.xp
         keys = self.model.keys[~among(self.model.keys, self.lost, xp, ordered=True)]
         return sorted_distinct(xp.concatenate((keys, self.new)), xp)
 
     def contains(self, keys: Any) -> Any:
-        """Return which of ``keys`` are edges, bool[n]."""
+        """Return which of ``keys`` are edges after the batch, bool[n]."""
         xp = self.model.xp
         return self.model.contains(keys) & ~among(keys, self.lost, xp) | among(keys, self.new, xp)
 
 
 def check_same_keys(found: np.ndarray, expected: np.ndarray, what: str) -> None:
-    """Compare a set of edge keys, in any order, with the ``expected`` ones in ascending order."""
+    """Raise :class:`Mismatch`, naming ``what``, unless the keys ``found``, in any order, are ``expected`` (sorted)."""
     expect(len(found) == len(expected), f"{what}: {len(found)} edges instead of {len(expected)}")
     expect(np.array_equal(np.sort(found), expected), f"{what}: the right number of edges, but other ones")
 
 
 def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "content of the graph") -> None:
-    """Compare all edges (and weights) of ``graph`` with the model; if many and without weights by :func:`check_digest`.
+    """Raise :class:`Mismatch` unless the edges and weights of ``graph`` equal those of ``model``.
 
-    Weights are not compared with an ``ExpectedChange``. ``what`` is for messages.
+    Large models without weights are compared by :func:`check_digest`. Weights are not compared with an
+    ``ExpectedChange``. ``what`` is for messages.
     """
     weight = model.weight if isinstance(model, EdgeModel) else None
     if weight is None and len(model) > constants.CHECK_BY_REFERENCE:
@@ -223,9 +227,9 @@ def check_content(graph: Any, model: EdgeModel | ExpectedChange, what: str = "co
 
 
 def check_digest(graph: Any, model: KeySet | ExpectedChange, what: str = "content of the graph") -> None:
-    """Compare the edges of a large graph with the model, on the device, by their number and the sum of their hashes.
+    """Raise :class:`Mismatch` unless ``graph`` has as many edges as ``model``, and the same sum of their hashes.
 
-    Weights are not compared.
+    It is computed on the device, for large graphs. Weights are not compared. ``what`` is for messages.
     """
     (src, dst, _), xp = graph.edges(), graph.device.xp
     expect(len(src) == len(model), f"{what}: {len(src)} edges instead of {len(model)}")

@@ -38,7 +38,7 @@ def check_result(
 
 
 def takes_live(kind: type[Algorithm]) -> bool:
-    """Return whether the reference of an algorithm can be told which vertices are live."""
+    """Return whether the reference of ``kind`` has the parameter ``live``, the mask of live vertices."""
     return "live" in inspect.signature(kind.reference).parameters
 
 
@@ -54,7 +54,7 @@ def check_same(kind: type[Algorithm], params: Mapping[str, Any], result: Any, fr
 
 
 def _equal(one: Any, other: Any, device: Device) -> bool:
-    """Return whether two results are the same numbers and arrays, entry by entry; False if they are neither."""
+    """Return whether two results, numbers, arrays on ``device`` or tuples, are equal entry by entry."""
     if isinstance(one, tuple):
         return len(one) == len(other) and all(_equal(*parts, device) for parts in zip(one, other, strict=True))
     if isinstance(one, (int, float)):

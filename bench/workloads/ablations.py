@@ -30,22 +30,22 @@ ALPHA = 0.85
 
 
 def share(u, v, w, x):
-    """Return the share of the neighbour."""
+    """Return the contribution of the neighbour ``u``: ``x[u]``, its rank divided by its degree."""
     return x[u]
 
 
 def longer(u, v, w, distance):
-    """Return the distance of ``v`` by way of ``u``."""
+    """Return the distance of ``v`` by way of ``u``: that of ``u`` plus the weight ``w``."""
     return distance[u] + w
 
 
 def closed(u, v, x):
-    """Return 1 for a triangle; self-loops belong to none."""
+    """Return 1 if ``u``, ``v`` and their common neighbour ``x`` are a triangle, 0 if one edge is a self-loop."""
     return 1 if u != v and x != u and x != v else 0
 
 
 def join(u, v, w, sets):
-    """Unite both ends."""
+    """Unite the sets of ``u`` and ``v`` in ``sets`` in place."""
     unite(sets, u, v)
 
 
@@ -61,21 +61,21 @@ class Ablation(FixtureTask):
         self.label_row(scheme)
 
     def action(self, prepared: Any) -> Any:
-        """Run the algorithm."""
+        """Return the result of :meth:`run`; raise ``Skipped`` if the backend does not allow the scheme."""
         try:
             return self.run(prepared)
         except RequirementError as error:
             raise Skipped(str(error)) from error
 
     def right(self, make: Callable[[], Any], *names: Any) -> Any:
-        """Return the right result, which the workload's oracle ``make`` computes once per input."""
+        """Return the right result, which ``make()`` computes once per input, workload and ``names``."""
         cache, name = self.fixture.data.cache, (self.workload, *names)
         if name not in cache:
             cache[name] = make()
         return cache[name]
 
     def run(self, prepared: Any) -> Any:
-        """Run the algorithm; ``RequirementError`` says that the backend does not allow the scheme."""
+        """Run the algorithm, and return its result; ``RequirementError``: the backend does not allow the scheme."""
         raise NotImplementedError
 
 
@@ -88,7 +88,7 @@ class RankByScheme(Ablation):
     schemes = ("auto", "vertex", "bucket", "scan")
 
     def setup(self) -> None:
-        """Get the graph."""
+        """Get the shared graph with in-edges; make the arrays."""
         xp, n = self.device.xp, self.fixture.data.num_vertices
         self.graph = self.fixture.graph(weighted=False, in_edges=True)
         self.items = constants.RANK_STEPS * len(self.fixture.data.model)
@@ -96,7 +96,7 @@ class RankByScheme(Ablation):
         self.sums = xp.zeros(n)
 
     def run(self, prepared: None) -> Any:
-        """Make the steps; return the ranks."""
+        """Do the steps from equal ranks; return the ranks, ``float64[n]`` on the device."""
         n, rank = len(self.sums), self.device.xp.full(len(self.sums), 1 / len(self.sums))
         for _ in range(constants.RANK_STEPS):
             spread = rank / self.divisor
@@ -105,12 +105,12 @@ class RankByScheme(Ablation):
         return rank
 
     def check(self, prepared: None, rank: Any) -> None:
-        """Compare the ranks with those of SciPy."""
+        """Compare the ranks with those that SciPy computes."""
         right = self.right(self._by_scipy)
         expect(np.allclose(self.device.to_numpy(rank), right, rtol=1e-9, atol=0), "the ranks differ")
 
     def _by_scipy(self) -> np.ndarray:
-        """Make the same steps with SciPy."""
+        """Return the ranks after the same steps with SciPy, ``float64[n]``."""
         matrix = self.fixture.model(weighted=False).csr(len(self.sums), np.float64)
         divisor, right = np.maximum(np.diff(matrix.indptr), 1), np.full(len(self.sums), 1 / len(self.sums))
         for _ in range(constants.RANK_STEPS):
@@ -128,30 +128,30 @@ class PathsByScheme(Ablation):
     schemes = ("auto", "vertex", "bucket")
 
     def setup(self) -> None:
-        """Get the weighted graph."""
+        """Get the shared graph with weights."""
         self.graph, self.items = self.fixture.graph(weighted=True), len(self.fixture.data.model)
 
     def prepare(self) -> Frontier:
-        """Make the distances of the start."""
+        """Set the distances to 0 at the source and infinity elsewhere; return the frontier of the source."""
         source = self.fixture.data.source
         self.distance = self.device.xp.full(self.fixture.data.num_vertices, np.inf, np.float32)
         self.distance[source] = 0
         return Frontier.from_vertices(self.graph, [source])
 
     def run(self, frontier: Frontier) -> None:
-        """Relax."""
+        """Advance from ``frontier``, and from what changed, until no distance falls."""
         while len(frontier):
             frontier = advance(self.graph, frontier, longer, self.distance, scheme=self.scheme)
 
     def check(self, frontier: Frontier, result: None) -> None:
-        """Compare the distances."""
+        """Compare the distances with those of Dijkstra's algorithm."""
         model, source, n = self.fixture.model(weighted=True), self.fixture.data.source, len(self.distance)
         right = self.right(lambda: csgraph.dijkstra(model.csr(n, np.float64), indices=source))
         expect(np.allclose(self.device.to_numpy(self.distance), right, rtol=1e-4), "the distances differ")
 
 
 class TrianglesByMethod(Ablation):
-    """Counts the common neighbours of both ends of every arc of an undirected graph: each triangle six times."""
+    """Count the common neighbours of both ends of every arc of an undirected graph: each triangle six times."""
 
     workload = "triangle count by method"
     does = "counts the common neighbours of both ends of every arc, by one method of intersect"
@@ -159,16 +159,16 @@ class TrianglesByMethod(Ablation):
     schemes = ("auto", "hash", "bitmap")
 
     def setup(self) -> None:
-        """Get the undirected graph."""
+        """Get the shared undirected graph."""
         self.model = self.fixture.model(weighted=False, directed=False)
         self.graph, self.items = self.fixture.graph(weighted=False, directed=False), len(self.model)
 
     def run(self, prepared: None) -> Any:
-        """Count."""
+        """Return what ``intersect`` returns; its first entry is the number of common neighbours."""
         return intersect(self.graph, fn=closed, method=self.scheme)
 
     def check(self, prepared: None, found: Any) -> None:
-        """Compare the number."""
+        """Compare the number with that of the oracle."""
         n, model, total = self.fixture.data.num_vertices, self.model, int(found[0])
         right = 2 * int(self.right(lambda: closed_triples(model.src, model.dst, n)).sum())
         expect(total == right, f"{total} pairs of an arc and a triangle at it instead of {right}")
@@ -183,7 +183,7 @@ class ComponentsByEdges(Ablation):
     schemes = ("all edges", "updated edges", "the batch")
 
     def setup(self) -> None:
-        """Build a graph of its own; find the components from before the batches."""
+        """Build a graph and find its components by unions: every repeat starts from them."""
         assert self.batch is not None
         self.items, self.model, n = self.batch, self.fixture.data.model, self.fixture.data.num_vertices
         if self.batch > len(self.model):
@@ -196,7 +196,7 @@ class ComponentsByEdges(Ablation):
         self.batches, self.housekeeper = Batches(self.fixture, self.batch, self.workload), Housekeeper(self.graph)
 
     def prepare(self) -> HostBatch:
-        """Mark, and insert a batch; take the sets from before."""
+        """Set the mark, insert a batch and return it; reset the sets to the components without the batch."""
         self.graph.mark()
         batch = self.batches.draw("uniform")
         self.delta = self.graph.insert_edges(*batch.edges)
@@ -204,12 +204,12 @@ class ComponentsByEdges(Ablation):
         return batch
 
     def run(self, batch: HostBatch) -> None:
-        """Unite."""
+        """Unite the ends of the scheme's edges."""
         edges = {"all edges": lambda: None, "updated edges": self.graph.updated, "the batch": lambda: batch.edges}
         edge_map(self.graph, join, edges[self.scheme](), args=(self.sets,))
 
     def check(self, batch: HostBatch, result: None) -> None:
-        """Compare the smallest vertex of each component."""
+        """Compare the smallest vertex of each component with SciPy's components of the edges after the batch."""
         found, right = (
             self.device.to_numpy(self.sets.labels()),
             self.right(lambda: self._by_scipy(batch), digest(batch.keys)),
@@ -217,7 +217,7 @@ class ComponentsByEdges(Ablation):
         expect(np.array_equal(found, right), "incremental components: the components differ")
 
     def _by_scipy(self, batch: HostBatch) -> np.ndarray:
-        """Return the smallest vertex of each vertex' component after a batch."""
+        """Return for each vertex the smallest vertex of its component after a batch, ``int64[n]``."""
         n = self.fixture.data.num_vertices
         after = EdgeModel(
             *(np.concatenate(ends) for ends in ((self.model.src, batch.src), (self.model.dst, batch.dst)))

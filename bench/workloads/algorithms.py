@@ -47,11 +47,11 @@ class Subject:
 
     @property
     def model(self) -> EdgeModel:
-        """The edges of the input in this form."""
+        """The edges of the input in the form that the algorithm needs."""
         return self.fixture.model(**self.form)
 
     def demand(self) -> None:
-        """Raise ``Skipped`` if the algorithm cannot be verified, or cannot be made."""
+        """Raise ``Skipped`` if the algorithm has no reference to verify it, or needs other parameters."""
         if not self.kind.has_reference():
             raise Skipped(f"{self.kind.name} brings no reference() to verify it against")
         self.new()
@@ -64,9 +64,9 @@ class Subject:
             raise Skipped(f"sample_params() of the algorithm do not suffice: {error}") from error
 
     def check(self, result: Any, model: EdgeModel, live: np.ndarray | None = None) -> float | None:
-        """Verify the result of the algorithm on the edges of ``model``; return its numerical error, if it has one.
+        """Verify the algorithm's result on the edges of ``model``; return its numerical error, None if it has none.
 
-        ``live`` is the mask of live vertices, None: all.
+        ``live`` is the mask of live vertices, ``bool[n]``; None: all.
         """
         num_vertices, device = self.fixture.data.num_vertices, self.fixture.device
         return check_result(self.kind, self.params, result, model, num_vertices, device, live)
@@ -84,31 +84,31 @@ class FromScratch(FixtureTask):
         self.oracle = self.subject.oracle
 
     def setup(self) -> None:
-        """Get the shared graph."""
+        """Get the shared graph with in-edges, of the form that the algorithm needs."""
         self.subject.demand()
         self.graph = self.fixture.graph(in_edges=True, **self.subject.form)
         self.items = len(self.subject.model)
 
     def prepare(self) -> Algorithm:
-        """Make a new instance of the algorithm."""
+        """Return a new instance of the algorithm, not yet computed."""
         self.instance = self.subject.new()
         return self.instance
 
     def action(self, instance: Algorithm) -> Any:
-        """Compute."""
+        """Compute ``instance`` on the graph; return its result."""
         instance.compute(self.graph)
         return instance.result
 
     def check(self, instance: Algorithm, result: Any) -> None:
-        """Verify the result."""
+        """Verify ``result`` on the edges of the input."""
         self.subject.check(result, self.subject.model)
 
     def traffic(self) -> int | None:
-        """Return the bytes that the last computation had to move, as the algorithm states."""
+        """Return the bytes that the last computation had to move, as the algorithm states; None if it does not."""
         return self.instance.traffic(self.graph)
 
     def extra(self) -> dict[str, Any]:
-        """Return the number of iterations, where there are any."""
+        """Return the number of iterations, if the algorithm iterates."""
         return {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
 
 
@@ -136,13 +136,13 @@ class Batched(FixtureTask):
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:
-        """Make a graph with all edges of the input, and the generators of batches."""
+        """Make the generators of batches, and a graph with all edges of the input."""
         self.draw_from()
         self.graph = self.new_graph()
         self.housekeeper = Housekeeper(self.graph)
 
     def new_graph(self) -> Any:
-        """Return a graph with all edges of the input."""
+        """Return a new graph with all edges of the input."""
         graph = self.fixture.empty_graph(in_edges=self.needs_in_edges, **self.form)
         graph.insert_edges(*self.fixture.all_edges(weighted=self.form["weighted"]))
         return graph
@@ -156,11 +156,11 @@ class Batched(FixtureTask):
         self.deletes = Batches(self.fixture, deletions, f"current {self.kind} deletes", directed=form["directed"])
 
     def prepare(self) -> Any:
-        """Draw a batch: what to insert, what to delete."""
+        """Return a new batch, ``(to insert, to delete)``: uniform pairs, and existing edges."""
         return self.inserts.draw("uniform"), self.deletes.draw("existing")
 
     def apply(self, batch: tuple[HostBatch, HostBatch]) -> Delta:
-        """Apply the batch; deletions come first."""
+        """Apply ``(to insert, to delete)``, deletions first; return the delta."""
         insert, delete = batch
         if self.kind == INSERTIONS:
             return self.graph.insert_edges(*insert.edges)
@@ -169,17 +169,17 @@ class Batched(FixtureTask):
         return self.graph.apply(Batch(insert=insert.edges, delete=delete.edges))
 
     def model_after(self, batch: tuple[HostBatch, HostBatch]) -> EdgeModel:
-        """Return the edges that the graph must hold after the batch."""
+        """Return the edges that the graph must have after ``batch``, on the host."""
         insert, delete = batch
         return self.input_model.updated(delete.keys, insert.src, insert.dst, insert.weight)
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Apply the inverse."""
+        """Apply the inverse of ``batch``; compact the graph if it is bloated."""
         self.graph.apply(self.inverse(batch))
         self.housekeeper.tidy(self.items)
 
     def inverse(self, batch: tuple[HostBatch, HostBatch]) -> Batch:
-        """Return the batch that brings back the input's edges, with their weights."""
+        """Return the batch after which the graph has the input's edges and weights again."""
         (insert, delete), model = batch, self.input_model
         known = model.contains(insert.keys)
         lost = delete.keys if insert.weight is None else np.unique(np.concatenate((delete.keys, insert.keys[known])))
@@ -189,7 +189,7 @@ class Batched(FixtureTask):
 
 
 class KeptCurrent(Batched):
-    """An algorithm kept current: a batch, end to end with the tracker on."""
+    """An algorithm kept current: a batch, end to end with a tracker."""
 
     workload = "kept current"
     does = (
@@ -204,67 +204,67 @@ class KeptCurrent(Batched):
         self.label_row(kind)
 
     def setup(self) -> None:
-        """Build a graph of its own and track."""
+        """Build a graph and track the algorithm on it."""
         self.subject.demand()
         self.load()
         self.tracker = self.graph.track(self.subject.kind, **self.subject.params)
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> Any:
-        """Apply the batch."""
+        """Apply ``batch``, which the tracker follows; return the delta."""
         return self.apply(batch)
 
     def check(self, batch: tuple[HostBatch, HostBatch], delta: Any) -> None:
-        """Verify the content and the tracked result after the batch."""
+        """Verify the edges of the graph and the tracked result after ``batch``."""
         self.verify(self.model_after(batch))
 
     def verify(self, model: EdgeModel) -> None:
-        """Verify that the graph holds the edges of ``model`` and that the result is that of these edges."""
+        """Verify that the graph has the edges of ``model``, and that the current result is right for them."""
         check_content(self.graph, model)
         self.error = self.subject.check(self.current(), model)
 
     def current(self) -> Any:
-        """Return the result that is kept current."""
+        """Return the result of the tracker."""
         return self.tracker.result
 
     def finish(self) -> None:
-        """Verify content and result after the last repeat."""
+        """Verify the edges of the graph and the result after the last repeat."""
         self.verify(self.input_model)
 
 
 class UpdateAlone(KeptCurrent):
-    """The same batches, the algorithm's update alone: the stored graph is already updated."""
+    """The update of an algorithm alone, for the batches of ``KeptCurrent``: the graph is updated before, untimed."""
 
     workload = "update alone"
     does = "brings the algorithm's result up to date with a fresh batch (as 'kept current') that is already stored"
 
     def setup(self) -> None:
-        """Build a graph of its own; nothing is tracked."""
+        """Build a graph and compute the algorithm; nothing is tracked."""
         self.subject.demand()
         self.load()
         self.instance = self.subject.new()
         self.instance.compute(self.graph)
 
     def prepare(self) -> tuple[HostBatch, HostBatch]:
-        """Draw a batch and apply it."""
+        """Draw a batch, apply it to the graph and return it."""
         batch = super().prepare()
         self.delta = self.apply(batch)
         return batch
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
-        """Update the result."""
+        """Update the result by the delta of the batch."""
         self.instance.update(self.graph, self.delta)
 
     def current(self) -> Any:
-        """Return the result."""
+        """Return the result of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
-        """Return how the algorithm is updated, and the iterations of the last update, where there are any."""
+        """Return the update kind, and the iterations of the last update if the algorithm iterates."""
         steps = {} if self.instance.iterations is None else {"iterations": self.instance.iterations}
         return {"update_kind": self.subject.kind.update_kind, **steps}
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Apply the inverse and update."""
+        """Apply the inverse of ``batch`` and update the result."""
         self.instance.update(self.graph, self.graph.apply(self.inverse(batch)))
         self.housekeeper.tidy(self.items)
 
@@ -280,7 +280,7 @@ class TenBatches(KeptCurrent):
     timed = False
 
     def setup(self) -> None:
-        """Build a graph of its own; nothing is tracked."""
+        """Build a graph and compute the algorithm, twice, as that compiles; nothing is tracked."""
         self.subject.demand()
         self.load()
         self.model = self.input_model
@@ -289,7 +289,7 @@ class TenBatches(KeptCurrent):
         self.subject.new().compute(self.graph)  # compiles whatever only a first computation needs
 
     def action(self, batch: tuple[HostBatch, HostBatch]) -> None:
-        """Apply the batches; time both ways after each but the first, which compiles."""
+        """Apply ``batch`` and ten more; record the seconds to update and from scratch of all but the first."""
         self.update_s, self.scratch_s = list[float](), list[float]()
         for turn in range(1 + constants.SPEEDUP_BATCHES):
             batch = batch if turn == 0 else self.prepare()
@@ -302,17 +302,17 @@ class TenBatches(KeptCurrent):
                 self.scratch_s.append(seconds)
 
     def check(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Verify the updated result after the last batch."""
+        """Verify the edges of the graph and the updated result after the last batch."""
         self.verify(self.model)
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
         """Leave the graph as it is: there is one repeat."""
 
     def finish(self) -> None:
-        """Verify nothing more: the check was after the last batch."""
+        """Do nothing: the result was verified after the last batch."""
 
     def current(self) -> Any:
-        """Return the result."""
+        """Return the result of the updated instance."""
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:

@@ -23,5 +23,5 @@ class FixtureTask(Task):
         self.detail = ", ".join(part for part in (*parts, *self.fixture.traits) if part)
 
     def abandon(self) -> None:
-        """Have the next task build a new graph."""
+        """Drop the fixture's graphs after a failure, so that the next task builds new ones."""
         self.fixture.reset()

@@ -19,7 +19,7 @@ ORDERS = ("as given", "sorted", "shuffled")  #: of the edges in a bulk build
 
 
 def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Return sources, destinations and weights (or None) of the input in one of :data:`ORDERS`."""
+    """Return sources, destinations and weights (or None) of the fixture's input; ``order``: one of :data:`ORDERS`."""
     data, weight = fixture.data, fixture.data.weight if fixture.weighted else None
     if order == "as given":
         return data.src, data.dst, weight
@@ -42,19 +42,19 @@ class Build(FixtureTask):
         self.label_row("" if order == "as given" else f"{order} edges")
 
     def setup(self) -> None:
-        """Put the edges on the device."""
+        """Put the edges on the device in this task's order."""
         self.host = ordered(self.fixture, self.order)
         self.items = len(self.host[0])
         self.edges = self.fixture.upload(*self.host)
 
     def action(self, prepared: Any) -> Any:
-        """Build."""
+        """Insert all edges into a new graph; return the graph."""
         graph = self.fixture.empty_graph()
         graph.insert_edges(*self.edges)
         return graph
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare the content; have the backend check its invariants."""
+        """Compare the edges of the graph ``result``; have the backend check its invariants."""
         if self.fixture.silent:
             return
         check_content(result, self.fixture.model() if self.order == "as given" else EdgeModel(*self.host))
@@ -86,11 +86,11 @@ class Growth(FixtureTask):
         self.median: list[float] = []
 
     def prepare(self) -> Any:
-        """Make an empty graph."""
+        """Return a new graph without edges."""
         return self.fixture.empty_graph()
 
     def action(self, graph: Any) -> list[float]:
-        """Insert batch after batch; return the moments when each was complete."""
+        """Insert batch after batch into ``graph``; return the times, in seconds, at the start and after each."""
         wait, moments = self.device.synchronize, [time.perf_counter()]
         for batch in self.batches:
             graph.insert_edges(*batch)
@@ -99,7 +99,7 @@ class Growth(FixtureTask):
         return moments
 
     def check(self, graph: Any, moments: Any) -> None:
-        """Compare the content; have the backend check its invariants."""
+        """Compare the edges of ``graph``; have the backend check its invariants."""
         if self.fixture.silent:
             return
         check_content(graph, EdgeModel(*self.host))
@@ -107,13 +107,13 @@ class Growth(FixtureTask):
         self.facts = bytes_per_edge(graph)
 
     def restore(self, graph: Any, moments: list[float]) -> None:
-        """Note the slowest and the median batch."""
+        """Record the seconds of the slowest and the median batch; ``moments``: the times from the action."""
         seconds = np.diff(moments)
         self.slowest.append(float(seconds.max()))
         self.median.append(float(np.median(seconds)))
 
     def extra(self) -> dict[str, Any]:
-        """Return the slowest and the median batch (each the median of the repeats), and the bytes per edge."""
+        """Return the seconds of the slowest and median batch (medians of the repeats), and the bytes per edge."""
         batches = {
             "batches": len(self.batches),
             "slowest_batch_s": statistics.median(self.slowest),

@@ -10,7 +10,7 @@ from suricate.bench.workloads.base import FixtureTask
 
 
 class Footprint(FixtureTask):
-    """Bytes by part."""
+    """Read the bytes of a graph by part, as built and after churn."""
 
     workload = "footprint"
     does = "builds the graph, reads the bytes by part; deletes and inserts again a tenth, ten times, reads; not timed"
@@ -21,7 +21,7 @@ class Footprint(FixtureTask):
         self.items = len(self.fixture.data.model)
 
     def action(self, prepared: Any) -> dict[str, Any]:
-        """Build, read, churn, read."""
+        """Build a graph, read its bytes, age it, read again; return the facts by name."""
         graph = self.fixture.empty_graph()
         graph.insert_edges(*self.fixture.all_edges())
         self._verify(graph)
@@ -39,7 +39,7 @@ class Footprint(FixtureTask):
         }
 
     def check(self, prepared: Any, result: dict[str, Any]) -> None:
-        """Keep the bytes that were read; the graph was verified before and after."""
+        """Keep ``result`` for :meth:`extra`; the graph was verified before and after the churn."""
         self.found = result
 
     def extra(self) -> dict[str, Any]:

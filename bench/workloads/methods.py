@@ -22,7 +22,7 @@ class Method(UpdateAlone):
         self.label_row(variant)
 
     def extra(self) -> dict[str, Any]:
-        """Return the error after the last batch that was verified, too."""
+        """Return the facts of an update, and the error after the last batch that was verified."""
         return super().extra() if self.error is None else {**super().extra(), "error": self.error}
 
 

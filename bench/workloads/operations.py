@@ -31,7 +31,7 @@ class Operation(FixtureTask):
         self.label_row(f"{self.pairs} pairs", "" if scenario == "fresh" else f"{scenario} graph")
 
     def setup(self) -> None:
-        """Get the shared graph and the source of batches."""
+        """Get the graph of the scenario, and the generator of batches."""
         if self.batch_size > len(self.fixture.data.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.fixture.data.model)})")
         self.subject = scenario_of(self.fixture, self.scenario)
@@ -51,11 +51,11 @@ class Operation(FixtureTask):
 
     @property
     def model(self) -> EdgeModel:
-        """The edges that it holds."""
+        """The edges that the graph has before a batch."""
         return self.subject.model
 
     def prepare(self) -> HostBatch:
-        """Undo the last batch, draw one."""
+        """Undo the last batch; return a new one."""
         self.undo()
         if self.warm_edges_of is not self.model:
             self.warm_edges, self.warm_edges_of = self.warm_batch(), self.model
@@ -98,7 +98,7 @@ class Operation(FixtureTask):
             self.graph.insert_edges(*own)
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge, and how full the store is in the scenario that says so."""
+        """Return the bytes per edge, and in the scenario "full" how full the store is."""
         return self.subject.facts()
 
 
@@ -109,7 +109,7 @@ class Insert(Operation):
     does = "inserts a fresh batch; then, untimed, takes out again what was new"
 
     def prepare(self) -> HostBatch:
-        """Draw a batch; existing edges are taken out first."""
+        """Undo the last batch and return a new one; if its edges exist, they are deleted first."""
         batch = super().prepare()
         if self.pairs == "existing":
             self.graph.delete_edges(batch.edges.src, batch.edges.dst)
@@ -117,19 +117,19 @@ class Insert(Operation):
         return batch
 
     def warm_batch(self) -> EdgeList:
-        """Return edges that are there."""
+        """Return edges that the graph has, for warm calls."""
         return self.subject.present(self.batch_size)
 
     def warm(self) -> None:
-        """Insert edges that are there."""
+        """Insert edges that the graph has: nothing changes."""
         self.graph.insert_edges(*self.warm_edges)
 
     def action(self, batch: HostBatch) -> Any:
-        """Insert."""
+        """Insert ``batch``; return the delta."""
         return self.graph.insert_edges(*batch.edges)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta and the edges that are there now."""
+        """Compare the delta, the edges of the graph, and the weights if it has any."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)
@@ -146,7 +146,7 @@ class Insert(Operation):
         expect(np.array_equal(stored, expected), "insert: the last weight of a duplicate did not win")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Keep the batch and its delta, to be undone before the next repeat."""
+        """Record the batch and its delta, to be undone before the next repeat."""
         self.last = batch, delta
 
 
@@ -157,7 +157,7 @@ class Delete(Operation):
     does = "deletes a fresh batch of edges that are there; then, untimed, puts them back"
 
     def prepare(self) -> HostBatch:
-        """Draw a batch, and insert those of its edges that are missing."""
+        """Undo the last batch and return a new one, after inserting those of its edges that are missing."""
         batch = super().prepare()
         if self.pairs != "existing":
             self.graph.insert_edges(*batch.edges)
@@ -165,15 +165,15 @@ class Delete(Operation):
         return batch
 
     def warm(self) -> None:
-        """Delete edges that are not there."""
+        """Delete edges that the graph does not have: nothing changes."""
         self.graph.delete_edges(self.warm_edges.src, self.warm_edges.dst)
 
     def action(self, batch: HostBatch) -> Any:
-        """Delete."""
+        """Delete ``batch``; return the delta."""
         return self.graph.delete_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta and the edges that are there now."""
+        """Compare the delta and the edges of the graph."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)
@@ -181,7 +181,7 @@ class Delete(Operation):
         check_content(self.graph, ExpectedChange(model, keys, keys[:0]), "delete: content")
 
     def restore(self, batch: HostBatch, delta: Any) -> None:
-        """Keep the batch and its delta, to be undone before the next repeat."""
+        """Record the batch and its delta, to be undone before the next repeat."""
         self.last = batch, delta
 
 
@@ -196,18 +196,18 @@ class Query(Operation):
         self.graph.has_edges(self.warm_edges.src, self.warm_edges.dst)
 
     def action(self, batch: HostBatch) -> Any:
-        """Query."""
+        """Query ``batch``; return which of its edges the graph has, ``bool[n]`` on the device."""
         return self.graph.has_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, found: Any) -> None:
-        """Compare every answer."""
+        """Compare every answer ``found`` with the edges of the graph."""
         if not self.fixture.silent:
             wrong = np.count_nonzero(self.device.to_numpy(found) != self.model.contains(batch.keys))
             expect(wrong == 0, f"query: {wrong} of {self.items} answers are wrong")
 
 
 class Churn(Operation):
-    """Insert and delete over and over."""
+    """Insert and delete again and again, without compacting."""
 
     workload = "churn"
     does = "inserts a fresh batch of uniform pairs and deletes it again, both timed; nothing is ever compacted"
@@ -217,18 +217,18 @@ class Churn(Operation):
         self.items = 2 * batch
 
     def prepare(self) -> HostBatch:
-        """Draw a batch without edges of the input."""
+        """Return a batch of pairs that are not edges of the input."""
         batch = super().prepare()
         new = ~self.model.contains(batch.keys)
         return HostBatch(self.fixture, batch.src[new], batch.dst[new], self.batches.rng, self.fixture.weighted)
 
     def action(self, batch: HostBatch) -> None:
-        """Insert and delete."""
+        """Insert ``batch``, then delete it."""
         self.graph.insert_edges(*batch.edges)
         self.graph.delete_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, result: None) -> None:
-        """Compare the edges that are there now."""
+        """Compare the edges of the graph with those of the input."""
         self.finish()
 
     def extra(self) -> dict[str, Any]:
@@ -237,7 +237,7 @@ class Churn(Operation):
 
 
 class Memory(FixtureTask):
-    """Bytes per edge."""
+    """Read the bytes per edge of the graph in a scenario."""
 
     workload = "memory"
     does = "reads the bytes that the graph uses and has allocated, in the scenario of the operations; not timed"
@@ -249,14 +249,14 @@ class Memory(FixtureTask):
         self.label_row("" if scenario == "fresh" else f"{scenario} graph")
 
     def setup(self) -> None:
-        """Get the shared graph (verified when it was built)."""
+        """Get the shared graph of the scenario, which was verified when it was built."""
         self.subject = scenario_of(self.fixture, self.scenario)
 
     def action(self, prepared: Any) -> Any:
-        """Read nothing here; see :meth:`extra`."""
+        """Do nothing: the bytes are read in :meth:`extra`."""
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge used and allocated."""
+        """Return the bytes per edge used and allocated, by name."""
         return self.subject.facts()
 
 

@@ -17,12 +17,12 @@ LEVEL_BYTES = 4
 
 
 def product(u, v, w, x):
-    """Return the term of a matrix-vector product."""
+    """Return the weight ``w`` times ``x`` at the neighbour ``v``, a term of a matrix-vector product."""
     return w * x[v]
 
 
 def value(u, v, w, x):
-    """Return the neighbour's value."""
+    """Return ``x`` at the neighbour ``v``."""
     return x[v]
 
 
@@ -44,7 +44,7 @@ class Reduce(FixtureTask):
         self.label_row(f"{function} {dtype}")
 
     def setup(self) -> None:
-        """Get the graph, draw the vertex array."""
+        """Get the shared graph; draw the vertex array."""
         data = self.fixture.data
         self.weighted = self.function == "product"
         self.graph = self.fixture.graph(weighted=self.weighted)
@@ -54,16 +54,16 @@ class Reduce(FixtureTask):
         self.out = self.device.xp.zeros(data.num_vertices, self.dtype)
 
     def warm(self) -> None:
-        """Reduce: the result is the same every time."""
+        """Reduce once, which changes nothing."""
         self.action(None)
 
     def action(self, prepared: Any) -> Any:
-        """Reduce."""
+        """Return the sums over out-neighbours, one per vertex, on the device."""
         function = product if self.weighted else value
         return neighbor_reduce(self.graph, function, args=(self.x,), reduce="sum", out=self.out)
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Compare with SciPy's product in float64."""
+        """Compare the sums ``result`` with SciPy's product in float64."""
         data = self.fixture.data
         model = self.fixture.model(weighted=self.weighted)
         expected = model.csr(data.num_vertices, np.float64) @ self.values.astype(np.float64)
@@ -72,7 +72,7 @@ class Reduce(FixtureTask):
         expect(close, "neighbor_reduce differs from scipy.sparse")
 
     def traffic(self) -> int:
-        """Ids, offsets and weights once, every vertex value read and written once."""
+        """Return the least bytes: ids, offsets and weights once, each vertex value read and written once."""
         data = self.fixture.data
         return pull_bytes(data.num_vertices, len(data.model), self.dtype.itemsize, 4 if self.weighted else 0)
 
@@ -86,13 +86,13 @@ class Propagate(FixtureTask):
     oracle = "NumPy: the fixed point, edge by edge"
 
     def setup(self) -> None:
-        """Get the graph."""
+        """Get the shared graph; allocate the levels."""
         self.graph = self.fixture.graph(weighted=False)
         self.items = len(self.fixture.data.model)
         self.level = self.device.xp.empty(self.fixture.data.num_vertices, np.int32)
 
     def action(self, prepared: Any) -> Any:
-        """Search."""
+        """Reset the levels and propagate from the source; return the levels, ``int32[n]`` on the device."""
         self.level.fill(FAR)
         self.level[self.fixture.data.source] = 0
         propagate(self.graph, [self.fixture.data.source], deeper, self.level, reduce="min")
@@ -116,7 +116,7 @@ class Propagate(FixtureTask):
         )
 
     def traffic(self) -> int:
-        """The out-edges of what is reached; a level cleared, read and written per vertex."""
+        """Return the least bytes: the out-edges of reached vertices; a level cleared, read and written per vertex."""
         reached = self.device.to_numpy(self.level) != FAR
         edges = int(np.count_nonzero(reached[self.fixture.data.model.src]))
         vertices = self.fixture.data.num_vertices

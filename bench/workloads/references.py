@@ -32,13 +32,13 @@ class ScipyTask(Task):
         self.fixture, self.data, self.detail = fixture, fixture.data, detail
 
     def setup(self) -> None:
-        """Build the matrix."""
+        """Build the adjacency matrix in CSR."""
         self.items = len(self.data.model)
         self.matrix = self.data.model.csr(self.data.num_vertices)
 
 
 class ScipyBuild(ScipyTask):
-    """COO to CSR, duplicates summed."""
+    """Convert COO to CSR, with duplicates summed."""
 
     workload = "bulk build"
 
@@ -47,7 +47,7 @@ class ScipyBuild(ScipyTask):
         self.items = len(self.data.src)
 
     def action(self, prepared: Any) -> Any:
-        """Build."""
+        """Return the CSR matrix of the input's edges."""
         n = self.data.num_vertices
         index = self.data.src.astype(np.int32), self.data.dst.astype(np.int32)
         return sparse.coo_array((np.ones(self.items, np.int8), index), shape=(n, n)).tocsr()
@@ -63,18 +63,18 @@ class Peer(ScipyTask):
         self.algorithm, self.subject = algorithm, Subject(fixture, algorithm)
 
     def setup(self) -> None:
-        """Build the matrix."""
+        """Build the adjacency matrix in CSR, weighted if the algorithm needs weights."""
         model = self.subject.model
         dtype = np.float32 if self.subject.weighted else np.int8
         self.items, self.matrix = len(model), model.csr(self.data.num_vertices, dtype)
 
     def action(self, prepared: Any) -> Any:
-        """Compute."""
+        """Return the result of the algorithm's ``peer()``."""
         return self.subject.kind.peer(self.matrix, **self.subject.params)
 
 
 class ScipyLevels(ScipyTask):
-    """Breadth-first order and predecessors, the reference of ``propagate``."""
+    """Breadth-first search by SciPy, the reference of ``propagate``."""
 
     workload = Propagate.workload
 
@@ -82,12 +82,12 @@ class ScipyLevels(ScipyTask):
         super().__init__(fixture, Propagate.detail)
 
     def action(self, prepared: Any) -> Any:
-        """Search."""
+        """Return the breadth-first order and the predecessors from the source."""
         return csgraph.breadth_first_order(self.matrix, self.data.source)
 
 
 class ScipyReduce(ScipyTask):
-    """Matrix-vector product."""
+    """Matrix-vector product by SciPy, the reference of ``neighbor_reduce``."""
 
     workload = Reduce.workload
 
@@ -96,42 +96,42 @@ class ScipyReduce(ScipyTask):
         self.dtype, self.weighted = np.dtype(dtype), function == "product"
 
     def setup(self) -> None:
-        """Build the matrix in the dtype of the vector."""
+        """Build the matrix and the vector in the dtype of the row."""
         model = self.fixture.model(weighted=self.weighted)
         self.items, self.matrix = len(model), model.csr(self.data.num_vertices, self.dtype)
         self.x = self.fixture.rng("values").uniform(0.5, 1.5, self.data.num_vertices).astype(self.dtype)
 
     def action(self, prepared: Any) -> Any:
-        """Multiply."""
+        """Return the product of matrix and vector."""
         return self.matrix @ self.x
 
 
 class DummyStore(Store):
-    """A store that keeps nothing and finds nothing."""
+    """A store that has no edges, whatever is inserted."""
 
     name = DUMMY
 
     def insert(self, src: Array, dst: Array, weight: Array | None = None, *, guard: Array | None = None) -> Outcome:
-        """Do nothing."""
+        """Insert nothing; return an outcome in which no edge changes."""
         return self._outcome(len(src))
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """Do nothing."""
+        """Delete nothing; return an outcome in which no edge changes."""
         return self._outcome(len(src))
 
     def edges(self) -> EdgeList:
-        """Return no edges."""
+        """Return an empty list of edges."""
         xp = self.device.xp
         weight = None if self.weight_dtype is None else xp.zeros(0, self.weight_dtype)
         return EdgeList(xp.zeros(0, np.uint32), xp.zeros(0, np.uint32), weight)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """Find nothing."""
+        """Return False for every edge, and weights of 0 if the store is weighted."""
         xp = self.device.xp
         return xp.zeros(len(src), bool), None if self.weight_dtype is None else xp.zeros(len(src), self.weight_dtype)
 
     def degrees(self) -> Array:
-        """Return zeros."""
+        """Return zeros, ``uint32[num_vertices]``."""
         return self.device.xp.zeros(self.num_vertices, np.uint32)
 
     def _outcome(self, size: int) -> Outcome:

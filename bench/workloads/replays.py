@@ -52,7 +52,7 @@ class Replay(FixtureTask):
             self.oracle = self.subject.oracle
 
     def setup(self) -> None:
-        """Build an undirected graph, and track; take fewer events if they are single calls."""
+        """Build an undirected graph and track the algorithm; choose fewer events if replays make single calls."""
         if self.device.is_cuda:
             raise Skipped("events are replayed on the CPU only")
         weighted, self.tracker = False, None
@@ -71,7 +71,7 @@ class Replay(FixtureTask):
         self.label_row(*(["single calls"] if reasons else []))
 
     def prepare(self) -> Events:
-        """Draw the edges, and the order of events."""
+        """Return the events of a repeat: random edges, in random order, and random vertices to ask for."""
         rng = self.fixture.rng("replay", self.count)
         chosen = rng.choice(self.model.keys, self.count // 2, replace=False)
         order = rng.permutation(np.arange(len(chosen)).repeat(2))
@@ -83,12 +83,12 @@ class Replay(FixtureTask):
         return Events(keys, (*ends_of(keys), inserted, *weights), at)
 
     def action(self, events: Events) -> Any:
-        """Replay them."""
+        """Replay ``events``; return the answers."""
         self.found = replay(self.graph, events.given, self.tracker, at=events.at)
         return self.found
 
     def check(self, events: Events, found: Any) -> None:
-        """Verify the answers after some events, those after the last one, and the edges."""
+        """Verify the answers after three of the events, the last one among them, and the edges of the graph."""
         expect(found.done == self.count, "all events are made")
         for i in (self.count // 3, 2 * self.count // 3, self.count - 1):
             done = events.given[2][: i + 1]
@@ -108,7 +108,7 @@ class Replay(FixtureTask):
         return src.astype(np.uint64) << np.uint64(32) | dst
 
     def _check_answer(self, answers: Any, i: int, at: np.ndarray, model: EdgeModel) -> None:
-        """Verify the answer after event ``i`` at the vertices ``at``."""
+        """Verify the answer after event ``i`` at the vertices ``at``; ``model`` has the edges at that time."""
         n = self.fixture.data.num_vertices
         here = {name: part[i] for name, part in fields_of(answers).items()}
         if self.subject is None:
@@ -128,5 +128,5 @@ class Replay(FixtureTask):
         self.graph = self.tracker = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the most work of one event, in arcs."""
+        """Return the most arcs that one event visited."""
         return {"most_work": self.found.most_work}

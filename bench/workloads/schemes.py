@@ -42,7 +42,7 @@ FEW_SCHEMES = ("auto", "vertex", "bucket")
 
 
 def own(u, v, w, x):
-    """Return the value of the source."""
+    """Return ``x`` at the source ``u``."""
     return x[u]
 
 
@@ -63,7 +63,7 @@ class SchemeTask(FixtureTask):
         self.label_row(str(start), scheme)
 
     def setup(self) -> None:
-        """Get the graph, draw the vertex array."""
+        """Get the shared graph; make the arrays, and vertices for warm calls."""
         self.n, self.model = self.fixture.data.num_vertices, self.fixture.data.model
         if self.start.kind in ("random", "hubs") and self.start.size > self.n:
             raise Skipped(f"the graph has {self.n} vertices only")
@@ -78,10 +78,10 @@ class SchemeTask(FixtureTask):
         self.make_arrays()
 
     def make_arrays(self) -> None:
-        """Make the arrays of vertex values."""
+        """Make the arrays of vertex values on the device."""
 
     def prepare(self) -> Pass:
-        """Draw vertices, or mark and insert."""
+        """Return the start of a repeat: the whole graph, new vertices, or the edges inserted since a new mark."""
         if self.start.kind == "whole":
             return self._counted(Pass(), len(self.model))
         if self.start.kind == "marked":
@@ -107,23 +107,26 @@ class SchemeTask(FixtureTask):
         return drawn
 
     def warm(self) -> None:
-        """Walk over other vertices, or over the same edges once more; the whole graph is walked often enough."""
+        """Run the operator on other vertices, or on the same edges; not at all if it starts from the whole graph."""
         if self.start.kind != "whole":
             self.call(self.other, self.scheme, discarded=True)
 
     def action(self, drawn: Pass) -> Any:
-        """Run the operator once over the graph."""
+        """Run the operator once from ``drawn``; return its result."""
         try:
             return self.call(drawn.frontier, self.scheme)
         except RequirementError as error:
             raise Skipped(str(error)) from error
 
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
-        """Call the operator; with ``discarded`` into an array that is not read."""
+        """Call the operator by ``scheme`` from ``frontier`` (None: no frontier); return its result.
+
+        ``discarded``: write to an array that is not read.
+        """
         raise NotImplementedError
 
     def edges_of(self, drawn: Pass) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sources and destinations that the pass goes over."""
+        """Return sources and destinations of the edges that the operator visits in the repeat ``drawn``."""
         if self.scheme == "updated":
             return ends_of(drawn.new)
         if drawn.vertices is not None:
@@ -133,7 +136,7 @@ class SchemeTask(FixtureTask):
         return ends_of(self.model.plus(drawn.new))
 
     def restore(self, drawn: Pass, result: Any) -> None:
-        """Delete the edges inserted since the mark."""
+        """Delete the edges inserted since the mark, if any."""
         if len(drawn.new):
             self.graph.delete_edges(*self.fixture.upload(*ends_of(drawn.new))[:2])
             self.housekeeper.tidy(self.start.size)
@@ -156,19 +159,22 @@ class Pull(SchemeTask):
     oracle = "NumPy sums over the raw edges"
 
     def make_arrays(self) -> None:
-        """Draw what is summed; make the results' arrays."""
+        """Draw the values to sum; allocate the results."""
         self.values = self.rng.uniform(0.5, 1.5, self.n).astype(np.float32)
         self.x = self.device.xp.asarray(self.values)
         length = self.start.size if self.start.kind in ("random", "hubs") else self.n
         self.out, self.scrap = (self.device.xp.zeros(length, np.float32) for _ in range(2))
 
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
-        """Reduce."""
+        """Return the sums over the out-neighbours of the vertices in ``frontier`` (None: of all), by ``scheme``.
+
+        ``discarded``: write to an array that is not read.
+        """
         out = self.scrap if discarded else self.out
         return neighbor_reduce(self.graph, value, args=(self.x,), vertices=frontier, out=out, scheme=scheme)
 
     def check(self, drawn: Pass, result: Any) -> None:
-        """Compare with sums in float64."""
+        """Compare the sums ``result`` with sums in float64."""
         src, dst = self.edges_of(drawn)
         expected = np.bincount(src, self.values[dst].astype(np.float64), self.n)
         if drawn.vertices is not None:
@@ -178,7 +184,7 @@ class Pull(SchemeTask):
         expect(close, "neighbor_reduce differs from the sums over the raw edges")
 
     def traffic(self) -> int | None:
-        """Of a pass over the whole graph: ids and offsets once, every vertex value read and written once."""
+        """Return the least bytes of a pass over the whole graph; None for other starts."""
         whole = self.start.kind == "whole"
         return pull_bytes(self.n, len(self.model), self.values.itemsize) if whole else None
 
@@ -191,23 +197,26 @@ class Push(SchemeTask):
     oracle = "NumPy minima over the raw edges"
 
     def make_arrays(self) -> None:
-        """Draw what is pushed; make the results' arrays."""
+        """Draw the values to push; allocate the results."""
         self.values = self.rng.integers(0, FAR, self.n, np.int32)
         self.x = self.device.xp.asarray(self.values)
         self.out, self.scrap = (self.device.xp.full(self.n, FAR, np.int32) for _ in range(2))
 
     def prepare(self) -> Pass:
-        """Clear the array, too."""
+        """Clear the results, and return the start of a repeat."""
         self.out.fill(FAR)
         return super().prepare()
 
     def call(self, frontier: Any, scheme: str, *, discarded: bool = False) -> Any:
-        """Push."""
+        """Push values of ``frontier`` (None: of all vertices) by ``scheme``; return the frontier of changed vertices.
+
+        ``discarded``: write to an array that is not read.
+        """
         out = self.scrap if discarded else self.out
         return advance(self.graph, frontier, own, out, args=(self.x,), reduce="min", scheme=scheme)
 
     def check(self, drawn: Pass, changed: Any) -> None:
-        """Compare every minimum, and which vertices changed."""
+        """Compare every minimum, and the vertices ``changed``, with those over the raw edges."""
         src, dst = self.edges_of(drawn)
         expected = np.full(self.n, FAR, np.int32)
         np.minimum.at(expected, dst, self.values[src])
@@ -217,7 +226,7 @@ class Push(SchemeTask):
 
 
 def scheme_tasks(fixture: Fixture, marked: Fixture) -> list[FixtureTask]:
-    """Return the tasks of a backend; ``marked`` has a graph of its own, which is inserted into."""
+    """Return the tasks of a backend; ``marked`` is a fixture of its own, whose graph gets insertions."""
     tasks: list[FixtureTask] = []
     for kind in (Pull, Push):
         tasks += [kind(fixture, scheme, WHOLE) for scheme in SCHEMES["whole"]]

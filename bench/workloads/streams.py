@@ -53,7 +53,7 @@ class Stream(FixtureTask):
             self.subject.demand()
 
     def prepare(self) -> tuple[EdgeList, EdgeList | None]:
-        """Cut the next batch; start again at the end of the stream."""
+        """Return the next batch, edges to insert and to delete (or None); start again at the end of the stream."""
         if self.at == self.verified_repeats:
             self._restart()
         begin, end = self._bounds()
@@ -66,17 +66,17 @@ class Stream(FixtureTask):
         return insert, self.fixture.upload(*ends_of(gone))
 
     def action(self, batch: tuple[EdgeList, EdgeList | None]) -> Any:
-        """Apply the batch."""
+        """Apply ``batch``; return the delta."""
         insert, delete = batch
         return self.graph.apply(Batch(insert=insert, delete=delete))
 
     def check(self, batch: tuple[EdgeList, EdgeList | None], delta: Any) -> None:
-        """Verify content and result; on large graphs only at the end of the stream."""
+        """Verify the edges of the graph and the result; for long streams only after the last batch."""
         if len(self.fixture.data.src) <= constants.CHECK_EACH_BATCH or self.at == self.verified_repeats:
             self.finish()
 
     def finish(self) -> None:
-        """Verify against the raw events up to here."""
+        """Verify the edges of the graph and the tracked result against the events so far."""
         if self.fixture.silent:
             return
         model = self._model(*self._bounds())
@@ -89,7 +89,7 @@ class Stream(FixtureTask):
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def _bounds(self) -> tuple[int, int]:
-        """Return which events are stored now."""
+        """Return the bounds ``(begin, end)`` of the events that are stored now."""
         step = self.at * self.batch_size
         return (step if self.window else 0), self.loaded + step
 
@@ -113,7 +113,7 @@ class Stream(FixtureTask):
 
 
 class Window(Stream):
-    """The same with a sliding window: events that are too old leave."""
+    """A stream with a sliding window: for each batch that is inserted, the oldest events leave."""
 
     workload = "sliding window"
     does = "as 'stream'; besides, deletes the edges whose last event leaves the window (90 % of the events)"

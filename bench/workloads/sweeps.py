@@ -16,10 +16,10 @@ WIDTH = "_bytes"  #: a knob whose name ends like this is the width of the storag
 
 
 class KnobFixture(Fixture):
-    """A fixture of one setting of a backend's options; what the backend refuses is skipped, not an error."""
+    """A fixture of one setting of a backend's options; rows are skipped if the backend refuses the setting."""
 
     def empty_graph(self, **kind: Any) -> Any:
-        """Return a new graph without edges."""
+        """Return a new graph without edges; raise ``Skipped`` if the backend refuses the options."""
         try:
             return super().empty_graph(**kind)
         except ValueError as error:
@@ -64,14 +64,17 @@ def switches(backend: type[Store], given: Mapping[str, Any], only: tuple[str, ..
 
 
 def widths(backend: type[Store], given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the settings of the knob that is the width of the storage units: nothing first, then its values."""
+    """Return the options to set for each value of the knob that is the width of the storage units.
+
+    The first is {}, the default; values that equal ``given``, options common to all rows, are left out.
+    """
     chosen = tuple(name for name in backend.knobs if name.endswith(WIDTH))[:1]
     distinct = [{}, *({name: value} for name in chosen for value in backend.knobs[name])]
     return [change for change in distinct if not change or change.items() - given.items()]
 
 
 def label(change: Mapping[str, Any]) -> str:
-    """Return a setting in words."""
+    """Return the options ``change`` as text."""
     return ", ".join(f"{name}={value}" for name, value in change.items()) or "defaults"
 
 

@@ -39,7 +39,7 @@ class ReadsAndWrites(FixtureTask):
         self.label_row(f"{reads:.0%} reads")
 
     def setup(self) -> None:
-        """Get the shared graph and the sources of pairs."""
+        """Get the shared graph, and the generators of pairs."""
         if self.size > len(self.fixture.data.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.fixture.data.model)})")
         self.subject = scenario_of(self.fixture, "fresh")
@@ -50,7 +50,7 @@ class ReadsAndWrites(FixtureTask):
         self.written_pairs = Batches(self.fixture, self.written, f"written, {self.detail}")
 
     def prepare(self) -> list[Round]:
-        """Draw all rounds; insert what the first of them deletes."""
+        """Return the rounds of a repeat, after inserting the batch that the first one deletes."""
         before, rounds = self._new(), []
         self.subject.graph.insert_edges(*before.edges)
         for _ in range(constants.ROUNDS):
@@ -60,7 +60,7 @@ class ReadsAndWrites(FixtureTask):
         return rounds
 
     def _new(self) -> HostBatch:
-        """Return pairs that are not edges of the input."""
+        """Return a batch of pairs that are not edges of the input."""
         drawn = self.written_pairs.draw("uniform")
         new = ~self.subject.model.contains(drawn.keys)
         return HostBatch(self.fixture, drawn.src[new], drawn.dst[new], self.written_pairs.rng, self.fixture.weighted)
@@ -76,7 +76,7 @@ class ReadsAndWrites(FixtureTask):
         return HostBatch(self.fixture, src, dst, self.other.rng, False)
 
     def action(self, rounds: list[Round]) -> list[Any]:
-        """Ask and update by turns; return the answers."""
+        """Query and update by turns; return the answers of each round."""
         graph, answers = self.subject.graph, []
         for asked, insert, delete in rounds:
             answers.append(graph.has_edges(asked.edges.src, asked.edges.dst))
@@ -84,7 +84,7 @@ class ReadsAndWrites(FixtureTask):
         return answers
 
     def check(self, rounds: list[Round], answers: list[Any]) -> None:
-        """Verify every answer against the edges stored at that time, and the edges stored now."""
+        """Compare all ``answers`` with the edges stored at that time, and the edges stored at the end."""
         model = self.subject.model
         for (asked, _, before), found in zip(rounds, answers, strict=True):
             right = model.contains(asked.keys) | among(asked.keys, np.sort(before.keys))
@@ -104,7 +104,7 @@ class ReadsAndWrites(FixtureTask):
         check_content(self.subject.graph, self.subject.model)
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge."""
+        """Return the bytes per edge of the shared graph."""
         return self.subject.facts()
 
 
@@ -125,14 +125,14 @@ class Peak(FixtureTask):
         self.label_row(kind)
 
     def setup(self) -> None:
-        """Put the edges on the device."""
+        """Put the edges of the input on the device."""
         self.model = self.fixture.model()
         if self.batch is not None and self.batch > len(self.model):
             raise Skipped(f"the batch has more edges than the graph ({len(self.model)})")
         self.edges = self.fixture.all_edges()
 
     def prepare(self) -> HostBatch | None:
-        """Draw the batch; do the same on another graph."""
+        """Return the batch (None for a bulk build), after doing the same update on another graph."""
         batch = None
         if self.batch is not None:
             batches = Batches(self.fixture, self.batch, f"peak {self.kind}", weighted=self.fixture.weighted)
@@ -163,7 +163,7 @@ class Peak(FixtureTask):
             self.peak = self.graph.memory_usage().allocated + peak_of(lambda: self._update(self.graph, batch))
 
     def check(self, batch: HostBatch | None, result: None) -> None:
-        """Compare the content."""
+        """Compare the edges of the graph after the update, and read its bytes."""
         keys = self.model.keys[:0] if batch is None else batch.keys
         halves = (keys[:0], keys) if self.kind == "insert" else (keys, keys[:0])
         check_content(self.graph, ExpectedChange(self.model, *halves), f"peak memory: content after {self.kind}")
@@ -175,7 +175,7 @@ class Peak(FixtureTask):
         self.graph = None
 
     def extra(self) -> dict[str, Any]:
-        """Return the bytes per edge before (of a bulk build: after), at the peak and after, of the larger graph."""
+        """Return the bytes per edge before (bulk build: after), at the peak and after the update."""
         edges = len(self.model) + (self.batch if self.batch and self.kind == "insert" else 0)
         return {
             **self.at_rest, "peak_bytes_per_edge": self.peak / edges, "bytes_per_edge_after": self.after / edges,

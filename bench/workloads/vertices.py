@@ -17,7 +17,7 @@ from suricate.graph.delta import Delta
 
 
 class DeleteVertices(FixtureTask):
-    """A batch of random vertices, with their edges in both directions."""
+    """Delete random vertices with their edges in both directions."""
 
     workload = "delete vertices"
     does = (
@@ -29,7 +29,7 @@ class DeleteVertices(FixtureTask):
         self.size = self.items = batch
 
     def setup(self) -> None:
-        """Build a graph of its own."""
+        """Build a graph with in-edges."""
         n = self.fixture.data.num_vertices
         if self.size > n:
             raise Skipped(f"the batch has more vertices than the graph ({n})")
@@ -38,54 +38,54 @@ class DeleteVertices(FixtureTask):
         self.graph.insert_edges(*self.fixture.all_edges())
 
     def prepare(self) -> Array:
-        """Draw vertices."""
+        """Return distinct random vertices, ``uint32[n]`` on the device."""
         chosen = self.rng.choice(self.fixture.data.num_vertices, self.size, replace=False)
         return self.device.xp.asarray(chosen.astype(np.uint32))
 
     def action(self, ids: Array) -> Any:
-        """Delete them."""
+        """Delete the vertices ``ids``; return the delta."""
         return self.graph.delete_vertices(ids)
 
     def check(self, ids: Array, result: Any) -> None:
-        """Compare the edges with those that have neither end among the vertices."""
+        """Verify that the graph has the input's edges except those at the vertices ``ids``."""
         gone = np.zeros(self.fixture.data.num_vertices, bool)
         gone[self.device.to_numpy(ids)] = True
         stays = ~gone[self.model.src] & ~gone[self.model.dst]
         check_content(self.graph, self.model.only(stays))
 
     def restore(self, ids: Array, result: Any) -> None:
-        """Give the ids out again, and insert the edges."""
+        """Recycle the ids, and insert the edges that the delta ``result`` lists as deleted."""
         self.graph.insert_vertices(self.size, recycle=True)
         self.graph.insert_edges(*result.deleted)
 
     def finish(self) -> None:
-        """Verify the content after the last repeat."""
+        """Verify the edges of the graph after the last repeat."""
         check_content(self.graph, self.model)
 
 
 class InsertVertices(DeleteVertices):
-    """The ids of deleted vertices, given out again."""
+    """Insert vertices, which get the ids of deleted ones."""
 
     workload = "insert vertices"
     does = "gives the ids of deleted vertices out again, which have no edges then; then, untimed, undoes it"
 
     def prepare(self) -> Any:
-        """Delete vertices."""
+        """Delete random vertices; return the delta."""
         return self.graph.delete_vertices(super().prepare())
 
     def action(self, delta: Any) -> Array:
-        """Insert as many vertices as were deleted."""
+        """Insert as many vertices as were deleted; return their ids."""
         return self.graph.insert_vertices(self.size, recycle=True)
 
     def check(self, delta: Any, result: Array) -> None:
-        """Verify that the ids are distinct, were those of deleted vertices, and have no edges."""
+        """Verify that the ids ``result`` are distinct and recycled, and that they have no edges."""
         found = self.device.to_numpy(result)
         expect(len(np.unique(found)) == self.size, "insert vertices: ids are given out twice")
         expect(self.graph.num_vertices == self.fixture.data.num_vertices, "insert vertices: ids were not recycled")
         expect(not self.device.to_numpy(self.graph.degrees())[found].any(), "insert vertices: one of them has edges")
 
     def restore(self, delta: Any, result: Any) -> None:
-        """Insert the edges again."""
+        """Insert the edges that ``delta`` lists as deleted."""
         self.graph.insert_edges(*delta.deleted)
 
 
@@ -103,13 +103,13 @@ class KeptCurrentWithout(KeptCurrent):
         self.label_row()
 
     def setup(self) -> None:
-        """Build a graph of its own and track."""
+        """Build a graph and track the algorithm on it."""
         if not takes_live(self.subject.kind):
             raise Skipped(f"reference() of {self.algorithm} does not take the mask of live vertices")
         super().setup()
 
     def draw_from(self) -> None:
-        """Make the generator of vertices."""
+        """Make the generator of vertices, and list the vertices that no parameter names."""
         assert self.batch is not None
         self.items = self.batch
         values = [np.ravel(value) for value in self.subject.params.values()]
@@ -120,15 +120,15 @@ class KeptCurrentWithout(KeptCurrent):
         self.rng, self.input_model = self.fixture.rng(self.workload, self.batch), self.fixture.model(**self.form)
 
     def prepare(self) -> Array:
-        """Draw vertices."""
+        """Return distinct random vertices, ``uint32[n]`` on the device."""
         return self.device.xp.asarray(self.rng.choice(self.others, self.batch, replace=False).astype(np.uint32))
 
     def apply(self, ids: Array) -> Delta:
-        """Delete them."""
+        """Delete the vertices ``ids``; return the delta."""
         return self.graph.delete_vertices(ids)
 
     def check(self, ids: Array, delta: Delta) -> None:
-        """Verify the edges that are left, and the result by the reference, which is told the live vertices."""
+        """Verify the remaining edges, and the result for the live vertices."""
         live = np.ones(self.fixture.data.num_vertices, bool)
         live[self.device.to_numpy(ids)] = False
         model = self.input_model.only(live[self.input_model.src] & live[self.input_model.dst])
@@ -136,7 +136,7 @@ class KeptCurrentWithout(KeptCurrent):
         self.error = self.subject.check(self.current(), model, live)
 
     def restore(self, ids: Array, delta: Delta) -> None:
-        """Give the ids out again, and insert the edges."""
+        """Recycle the ids, and insert the deleted edges."""
         self.graph.insert_vertices(len(ids), recycle=True)
         self.graph.insert_edges(*delta.deleted)
         self.housekeeper.tidy(self.items)

@@ -60,12 +60,12 @@ class Crossing(Batched):
 
     @property
     def graph_form(self) -> tuple[bool, ...]:
-        """What tells the graphs of cells apart: weights, direction, in-edges."""
+        """What distinguishes graphs of cells: whether they have weights, are directed, and have in-edges."""
         return (*self.form.values(), self.needs_in_edges)
 
     @property
     def placed(self) -> DeviceInput:
-        """What the cells of the input share."""
+        """The input on the device in the form of this cell; all cells of that form share it."""
         return DeviceInput.of(self.fixture, **self.form)
 
     @cached_property
@@ -120,16 +120,16 @@ class Crossing(Batched):
             DeviceInput.current.graph = None
 
     def prepare(self) -> Drawn:
-        """Draw a batch, and the pairs to query."""
+        """Return a new batch, with pairs to query if that is the use."""
         return self.batches.draw(asks=self.use == QUERY)
 
     def action(self, batch: Drawn) -> Any:
-        """Apply the batch and use the graph."""
+        """Apply ``batch`` and use the graph; return what the use returns."""
         self.delta = self.graph.apply(Batch(insert=batch.insert.edges, delete=batch.delete.edges[:2]))
         return self.ask(batch)
 
     def ask(self, batch: Drawn) -> Any:
-        """Use the graph; an algorithm is current already."""
+        """Use the graph: return the answers to a query, the product, or None (an algorithm is current already)."""
         if batch.asked is not None:
             return self.graph.has_edges(*batch.asked.edges[:2])
         if self.use == PRODUCT:
@@ -137,11 +137,11 @@ class Crossing(Batched):
         return None
 
     def answer(self, result: Any) -> Any:
-        """Return the algorithm's answer, from the result of the action."""
+        """Return the algorithm's answer after the action, that of the tracker."""
         return self.tracker.result
 
     def check(self, batch: Drawn, result: Any) -> None:
-        """Verify the edges of the graph, and the answer."""
+        """Verify the edges of the graph after ``batch``, and the answer."""
         xp, change = self.device.xp, self.placed.change(batch)
         if self.large:
             check_digest(self.graph, change)
@@ -156,12 +156,12 @@ class Crossing(Batched):
             expect(xp.allclose(result, self.placed.product(change), rtol=1e-4), "crossover: the product is wrong")
 
     def restore(self, batch: Any, result: Any) -> None:
-        """Undo the batch; :meth:`finish` verifies that the edges are those from before."""
+        """Undo the batch, by its delta; :meth:`finish` verifies that the edges are those from before."""
         self.graph.apply(inverse(self.delta, self.device.xp))
         self.housekeeper.tidy(self.items)
 
     def finish(self) -> None:
-        """Verify the content after the last repeat."""
+        """Verify the edges of the graph after the last repeat."""
         check_digest(self.graph, self.placed.model)
 
     def extra(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class Crossing(Batched):
         return {"use": self.use, "num_vertices": data.num_vertices, "num_edges": data.edges_given, **alone}
 
     def _seconds_to_store(self) -> dict[int, float]:
-        """Return, by size, the median seconds of applying a batch to a graph without a tracker."""
+        """Return, by batch size, the median seconds of applying a batch to a graph without a tracker."""
         shared, found = SharedGraph(self.placed, self.fixture, UPDATE, self.needs_in_edges), {}
         for size in self.sizes:
             cell = type(self)(self.fixture, self.use, size)
@@ -183,7 +183,7 @@ class Crossing(Batched):
         return found
 
     def _model(self, batch: Drawn) -> EdgeModel:
-        """Return the edges of a small graph after a batch."""
+        """Return the edges of a small graph after ``batch``, made once for all cells."""
         return self.placed.shared(("model", batch.place), lambda: self._model_after(batch))
 
     def _model_after(self, batch: Drawn) -> EdgeModel:
@@ -236,12 +236,12 @@ class Rebuilding(Crossing):
         return self.fixture.upload(*ends_of(model.keys[order]), model.weight[order])
 
     def prepare(self) -> Drawn:
-        """Free the graph of the repeat before."""
+        """Drop the graph of the last repeat; return the batch."""
         self.graph = None
         return self.batch_drawn
 
     def action(self, batch: Drawn) -> Any:
-        """Build the graph, and use it."""
+        """Build a graph of the edges after ``batch``, and use it; return the answer."""
         self.graph = self.fixture.empty_graph(in_edges=self.needs_in_edges, **self.form)
         self.graph.insert_edges(*self.edges)
         if not self.subject:
@@ -255,7 +255,7 @@ class Rebuilding(Crossing):
         return result
 
     def restore(self, batch: Any, result: Any) -> None:
-        """Leave it: the next repeat builds another graph."""
+        """Do nothing: the next repeat builds another graph."""
 
     def finish(self) -> None:
-        """Verify nothing more."""
+        """Do nothing: each graph is of one repeat."""

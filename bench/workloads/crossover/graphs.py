@@ -32,7 +32,7 @@ class Edges(NamedTuple):
 
     @property
     def keys(self) -> Any:
-        """The edges as keys."""
+        """The keys of the edges, uint64 on the device."""
         return edge_keys(*self.edges[:2])
 
 
@@ -73,7 +73,10 @@ class DeviceInput:
 
     @classmethod
     def of(cls, fixture: Fixture, *, weighted: bool, directed: bool) -> DeviceInput:
-        """Return the input of a fixture in a form, on its device; the one before is left."""
+        """Return the input of a fixture in the given form, on its device.
+
+        The input that the cells before had is freed if it is another one.
+        """
         now, form = cls.current, (fixture.device, fixture.seed, weighted, directed)
         if now is None or now.data is not fixture.data or form != (now.device, now.seed, now.weighted, now.directed):
             now = cls.current = None
@@ -82,12 +85,12 @@ class DeviceInput:
         return now
 
     def clear(self) -> None:
-        """Let go of the current graph; its memory is free afterwards."""
+        """Drop the current graph, and free its memory."""
         self.graph = None
         collect(self.device)
 
     def fill(self, graph: Any) -> None:
-        """Insert all edges, those of large graphs in parts."""
+        """Insert all edges into ``graph``, in parts if there are many."""
         size = constants.FILL_BATCH
         if len(self.model) > size:
             with suppress(CapacityError):  # then it grows
@@ -97,35 +100,35 @@ class DeviceInput:
             graph.insert_edges(*ends_of(self.shuffled[part]), None if self.weight is None else self.weight[part])
 
     def change(self, batch: Drawn) -> ExpectedChange:
-        """Return the change of the edges by a batch; for the first batch of a size it is shared by all cells."""
+        """Return the expected change by ``batch``; that of the first batch of a size is shared by all cells."""
         if batch.place[1]:
             return ExpectedChange(self.model, batch.delete.keys, batch.insert.keys)
         return self.shared(batch.place, lambda: ExpectedChange(self.model, batch.delete.keys, batch.insert.keys))
 
     def shared(self, name: Any, make: Any) -> Any:
-        """Return an object that all backends share, made by ``make`` on first use."""
+        """Return the object ``name`` that all backends share; ``make()`` makes it on first use."""
         if name not in self.answers:
             self.answers[name] = make()
         return self.answers[name]
 
     def after(self, change: ExpectedChange) -> EdgeList:
-        """Return the edges after a change, in random order: those that stay, then those that are new."""
+        """Return the edges after a change, in random order: the remaining ones, then the new ones."""
         xp, new = self.device.xp, change.new
         stay = self.shuffled[~among(self.shuffled, change.lost, xp)]
         return EdgeList(*ends_of(xp.concatenate((stay, new[xp.argsort(mixed(new))])) if len(new) else stay))
 
     @property
     def values(self) -> Any:
-        """A value per vertex in [0.5, 1.5), float32."""
+        """A random value per vertex in [0.5, 1.5), float32."""
         return self.shared("values", lambda: _number(self.random("values", self.data.num_vertices)))
 
     def product(self, change: ExpectedChange) -> Any:
-        """Return the sums of the values of out-neighbours after a change: those before, corrected at the changes."""
+        """Return for each vertex the sum of its out-neighbours' values after a change, float64."""
         before = self.shared("product", lambda: self._sums(self.model.keys))
         return before + self._sums(change.new) - self._sums(change.lost)
 
     def _sums(self, keys: Any) -> Any:
-        """Return the sum of the values of the ends of ``keys`` by source, float64."""
+        """Return for each vertex the sum of the values at the destinations of its edges in ``keys``, float64."""
         xp, n = self.device.xp, self.data.num_vertices
         total = xp.zeros(n)
         for begin in range(0, len(keys), constants.FILL_BATCH):
@@ -134,7 +137,7 @@ class DeviceInput:
         return total
 
     def random(self, purpose: str, count: int) -> Any:
-        """Return ``count`` random numbers, uint64: the same for the same purpose, on every device."""
+        """Return ``count`` random numbers, uint64, which depend on the seed and ``purpose`` only."""
         xp, word = self.device.xp, np.uint64(word_of(self.seed, purpose))
         found = xp.empty(count, np.uint64)
         for part in slices(count, xp):
@@ -142,7 +145,10 @@ class DeviceInput:
         return found
 
     def pairs(self, purpose: str, count: int) -> EdgeList:
-        """Return uniform pairs of vertices; in undirected graphs ``src <= dst``."""
+        """Return ``count`` uniform pairs of vertices, with weights if the input has them; ``src <= dst`` if undirected.
+
+        They depend on the seed and ``purpose`` only.
+        """
         xp, n = self.device.xp, np.uint64(self.data.num_vertices)
         random, (src, dst) = self.random(purpose, count), (xp.empty(count, np.uint32) for _ in range(2))
         for part in slices(count, xp):
@@ -153,13 +159,13 @@ class DeviceInput:
         return EdgeList(src, dst, _number(mixed(random)) if self.weighted else None)
 
     def existing(self, purpose: str, count: int) -> EdgeList:
-        """Return random edges: distinct, unless there are fewer."""
+        """Return ``count`` edges without weights, distinct unless there are fewer, by the seed and ``purpose``."""
         begin = word_of(self.seed, purpose) % max(1, len(self.shuffled))
         places = self.device.xp.arange(begin, begin + count) % max(1, len(self.shuffled))
         return EdgeList(*ends_of(self.shuffled[places]))
 
     def _keys(self) -> Any:
-        """Return the keys of the input's edges as they come, on the device."""
+        """Return the keys of the input's edges in their order, repeats included, uint64 on the device."""
         xp, data = self.device.xp, self.data
         if not isinstance(data, DrawnInput):
             return self._key(xp.asarray(data.src), xp.asarray(data.dst))
@@ -175,7 +181,7 @@ class DeviceInput:
 
 
 def _number(random: Any) -> Any:
-    """Return numbers in [0.5, 1.5), float32."""
+    """Return float32 numbers in [0.5, 1.5) from random uint64 ones."""
     return (random >> np.uint64(40)).astype(np.float32) * np.float32(2**-24) + np.float32(0.5)
 
 
@@ -210,7 +216,7 @@ class Batches:
         return drawn
 
     def _questions(self, name: str) -> EdgeList:
-        """Return pairs, each either an edge or a uniform pair, as a coin says."""
+        """Return as many pairs as the batch has edges: each is an edge or a uniform pair, with even chances."""
         placed, where = self.placed, self.placed.device.xp.where
         known, other = placed.existing(name, self.size), placed.pairs(name, self.size)
         coin = (placed.random(f"{name} coin", self.size) & np.uint64(1)).astype(bool)
@@ -229,7 +235,7 @@ class SharedGraph:
 
 
 def inverse(delta: Any, xp: Any) -> Batch:
-    """Return the batch that takes back a change, weights included."""
+    """Return the batch that undoes the change ``delta``, weights included; ``xp``: the module of its arrays."""
     gone, other = delta.deleted, delta.replaced
     if gone.weight is None:
         return Batch(insert=gone, delete=delta.inserted[:2])

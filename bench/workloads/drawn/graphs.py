@@ -46,7 +46,7 @@ class Sample:
         self.out_keys, self.in_keys = (sorted_distinct(xp.concatenate(parts), xp) for parts in (leaving, reaching))
 
     def has(self, ids: Any) -> Any:
-        """Return which vertices are in the sample."""
+        """Return which of the vertices ``ids`` are in the sample, ``bool[n]``."""
         return mixed(ids.astype(np.uint64)) % self.stride == 0
 
     def _vertices(self, begin: int) -> Any:
@@ -65,7 +65,10 @@ class Sample:
         return sorted_distinct(xp.concatenate((keys, here)), xp) if len(here) else keys
 
     def check(self, graph: Any, keys: Any) -> None:
-        """Compare the edges that leave sampled vertices with ``keys``, and the number of all with the degrees' sum."""
+        """Verify the edges that leave sampled vertices in ``graph``, and that all degrees sum to the number of edges.
+
+        ``keys``: the expected edges, ascending.
+        """
         found = self.keys_in(graph)
         expect(len(found) == len(keys), f"{len(found)} edges leave sampled vertices instead of {len(keys)}")
         expect((found == keys).all(), "the right number of edges leaves sampled vertices, but other ones")
@@ -73,7 +76,10 @@ class Sample:
         expect(degrees == graph.num_edges, f"the degrees sum to {degrees}, num_edges is {graph.num_edges}")
 
     def check_answers(self, asked: EdgeList, found: Any, keys: Any) -> None:
-        """Compare the answers about sampled sources with ``keys``, those of the edges that leave them."""
+        """Verify the answers ``found``, ``bool[n]``, to the pairs ``asked`` whose sources are sampled.
+
+        ``keys``: the edges that leave sampled vertices, ascending.
+        """
         here = self.has(asked.src)
         right = _among(edge_keys(asked.src, asked.dst)[here], keys, self.xp)
         expect((found[here] == right).all(), "an answer about a sampled vertex is wrong")
@@ -99,7 +105,7 @@ def _ends(keys: Any) -> tuple[Any, Any]:
 
 
 def _among(keys: Any, ascending: Any, xp: Any) -> Any:
-    """Return which of ``keys`` are in ``ascending``."""
+    """Return which of ``keys`` are in ``ascending``, ``bool[n]``; all are arrays of ``xp``."""
     if not len(ascending):
         return xp.zeros(len(keys), bool)
     return ascending[xp.minimum(xp.searchsorted(ascending, keys), len(ascending) - 1)] == keys
@@ -113,7 +119,7 @@ def sample_of(fixture: Fixture) -> Sample:
 
 
 def existing_edges(fixture: Fixture, rng: np.random.Generator, size: int) -> HostBatch:
-    """Return random edges of the stream, drawn again; one may come twice."""
+    """Return ``size`` random edges of the fixture's stream, possibly repeated; ``rng`` draws their numbers."""
     data = DrawnInput.of(fixture)
     numbers = rng.integers(0, data.num_edges, size).astype(np.uint64)
     return HostBatch(fixture, *data.stream.at(numbers)[:2], rng, False)
@@ -146,7 +152,7 @@ class LargeGraph:
         self.sizes = bytes_per_edge(self.graph)
 
     def _reserve(self, num_edges: int) -> bool:
-        """Reserve memory for all edges; return whether it was to be had. Without, the graph grows."""
+        """Reserve memory for all edges; return whether there is enough. If not, the graph grows."""
         try:
             self.graph.reserve(num_edges)
         except CapacityError:
@@ -154,7 +160,7 @@ class LargeGraph:
         return True
 
     def _compile(self, fixture: Fixture, size: int) -> None:
-        """Insert into a small graph, so that the first batch waits for no compilation."""
+        """Insert ``size`` edges into another graph, so that the first batch waits for no compilation."""
         ids = fixture.device.xp.arange(size, dtype=np.uint32)
         Graph(size, **fixture.settings).insert_edges(ids, ids)
 

@@ -23,12 +23,12 @@ ALPHA = 0.85
 
 
 def own(u, v, w, x):
-    """Return the share of the source."""
+    """Return ``x``, a share of the rank, at the source ``u``."""
     return x[u]
 
 
 class Large(FixtureTask):
-    """Base of the tasks on the shared graph."""
+    """Base of the tasks on the large graph that they share."""
 
     oracle = "the edges drawn again"
 
@@ -37,7 +37,7 @@ class Large(FixtureTask):
         self.input = DrawnInput.of(fixture)
 
     def setup(self) -> None:
-        """Get the graph."""
+        """Get the shared graph and the sample; make the generator of batches."""
         self.shared = LargeGraph.of(self.fixture)
         self.graph, self.sample = self.shared.graph, sample_of(self.fixture)
         if self.batch is not None:
@@ -78,10 +78,10 @@ class LargeBuild(Large):
         """Do nothing here: the shared graph is built in :meth:`setup`."""
 
     def check(self, prepared: Any, result: None) -> None:
-        """Verify the graph in :meth:`finish`, before any other task changes it."""
+        """Do nothing: :meth:`finish` verifies the graph, before any other task changes it."""
 
     def extra(self) -> dict[str, Any]:
-        """Return the seconds of the whole and of batches, and the bytes per edge."""
+        """Return the rate, the seconds of the median and the slowest batch, and the bytes per edge."""
         seconds = self.shared.seconds
         built = {
             "edges_per_s": self.input.num_edges / sum(seconds), "median_batch_s": statistics.median(seconds),
@@ -91,21 +91,21 @@ class LargeBuild(Large):
 
 
 class LargeInsert(Large):
-    """A batch of uniform pairs."""
+    """Insert a batch of uniform pairs."""
 
     workload = "large insert"
     does = "inserts a fresh batch of uniform pairs into a drawn graph; then, untimed, deletes what was new"
 
     def prepare(self) -> HostBatch:
-        """Draw a batch."""
+        """Return a new batch of uniform pairs."""
         return self.batches.draw("uniform")
 
     def action(self, batch: HostBatch) -> Any:
-        """Insert."""
+        """Insert ``batch``; return the delta."""
         return self.graph.insert_edges(*batch.edges)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Verify that the batch is there, and all edges that leave sampled vertices."""
+        """Verify that the graph has the edges of ``batch``, and all edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(self.graph.has_edges(src, dst).all(), "large insert: an edge of the batch is not there")
         self.sample.check(self.graph, self.sample.after((), edge_keys(src, dst)))
@@ -116,22 +116,22 @@ class LargeInsert(Large):
 
 
 class LargeDelete(Large):
-    """A batch of edges that are there."""
+    """Delete a batch of edges of the stream."""
 
     workload = "large delete"
     does = "deletes a fresh batch of edges of a drawn graph; then, untimed, inserts them again"
 
     def prepare(self) -> HostBatch:
-        """Draw some edges again."""
+        """Return a batch of edges of the stream, which are drawn again."""
         assert self.batch is not None
         return existing_edges(self.fixture, self.batches.rng, self.batch)
 
     def action(self, batch: HostBatch) -> Any:
-        """Delete."""
+        """Delete ``batch``; return the delta."""
         return self.graph.delete_edges(*batch.edges[:2])
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Verify that the batch is not there, and all edges that leave sampled vertices."""
+        """Verify that the graph has no edge of ``batch``, and all other edges that leave sampled vertices."""
         src, dst, _ = batch.edges
         expect(not self.graph.has_edges(src, dst).any(), "large delete: an edge of the batch is still there")
         keys = edge_keys(src, dst)
@@ -143,13 +143,13 @@ class LargeDelete(Large):
 
 
 class LargeQuery(Large):
-    """A batch of questions."""
+    """Query a batch of pairs."""
 
     workload = "large query"
     does = "asks a drawn graph for a fresh batch of pairs; half of them are edges drawn again"
 
     def prepare(self) -> tuple[EdgeList, np.ndarray]:
-        """Draw pairs in random order; return them, and which are edges for sure."""
+        """Return pairs in random order, and a mask of those that were drawn as edges of the stream."""
         assert self.batch is not None
         known = existing_edges(self.fixture, self.batches.rng, self.batch // 2)
         other = self.batches.draw("uniform")
@@ -159,11 +159,11 @@ class LargeQuery(Large):
         return self.fixture.upload(*ends), order < len(known.src)
 
     def action(self, asked: tuple[EdgeList, np.ndarray]) -> Any:
-        """Ask."""
+        """Query the pairs; return which of them are edges, ``bool[n]``."""
         return self.graph.has_edges(*asked[0][:2])
 
     def check(self, asked: tuple[EdgeList, np.ndarray], found: Any) -> None:
-        """Verify every answer about an edge for sure, and about a sampled source."""
+        """Verify the answers ``found`` about pairs drawn as edges, and about sampled sources."""
         pairs, sure = asked
         expect(self.device.to_numpy(found)[sure].all(), "large query: an edge was not found")
         self.sample.check_answers(pairs, found, self.sample.out_keys)
@@ -176,7 +176,7 @@ class LargeRank(Large):
     does = "makes one step of a power iteration over a drawn graph, from the ranks of the step before (float64)"
 
     def setup(self) -> None:
-        """Start from equal ranks."""
+        """Get the shared graph; start from equal ranks."""
         super().setup()
         xp, n = self.device.xp, self.input.num_vertices
         self.items = self.graph.num_edges
@@ -184,7 +184,7 @@ class LargeRank(Large):
         self.rank, self.share, self.sums = xp.full(n, 1 / n), xp.empty(n), xp.empty(n)
 
     def action(self, prepared: Any) -> None:
-        """Make a step; vertices without edges leave their rank to all."""
+        """Do one step in place; vertices without out-edges divide their rank among all."""
         xp, n = self.device.xp, len(self.rank)
         xp.divide(self.rank, self.divisor, out=self.share)
         self.sums.fill(0)
@@ -193,7 +193,7 @@ class LargeRank(Large):
         self.rank += (1 - ALPHA * self.sums.sum()) / n
 
     def check(self, prepared: Any, result: None) -> None:
-        """Compare the sums of sampled vertices with those over edges drawn again, and the sum of all with what left."""
+        """Verify the sums at sampled vertices by edges drawn again, and that the sums add up to what was pushed."""
         found, right = self.sums[self.sample.vertices], self.sample.sums_into(self.share)
         expect(self.device.xp.allclose(found, right, rtol=1e-9, atol=0), "the rank of a sampled vertex is wrong")
         left, arrived = (float(x.sum()) for x in (self.share * self.graph.degrees(), self.sums))

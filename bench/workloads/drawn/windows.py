@@ -25,7 +25,7 @@ from suricate.graph.delta import Batch
 
 
 class LongWindow(FixtureTask):
-    """All edges of a stream, each in the graph for as long as the window is."""
+    """Insert all edges of a stream, slide by slide; each stays in the graph for the length of the window."""
 
     workload = "long window"
     does = "inserts a stream slide by slide, each time deleting as many of the oldest edges; rate and bytes over time"
@@ -64,7 +64,7 @@ class LongWindow(FixtureTask):
                 self.verify((number + 1) * self.slide)
 
     def _advance(self, begin: int) -> float:
-        """Move the window, which begins at edge number ``begin``, by a slide; return the seconds."""
+        """Move the window, which begins at edge number ``begin``, by a slide; return the seconds that it took."""
         xp, end = self.device.xp, begin + self.window
         insert = self.input.edges(end, end + self.slide, xp)
         delete = self.input.edges(begin, begin + self.slide, xp)
@@ -95,7 +95,7 @@ class LongWindow(FixtureTask):
         expect(np.array_equal(found, near >= begin), "long window: the answer to a question is wrong")
 
     def check(self, prepared: Any, result: Any) -> None:
-        """Have the backend check its invariants, which it does on the host; the content is verified by now."""
+        """Have the backend check its invariants, if the window is small; the edges were verified on the way."""
         if self.window <= constants.CHECK_BY_REFERENCE:
             self.graph.store("out").check()
 

@@ -43,7 +43,7 @@ class ShortCalls(FixtureTask):
         self.label_row(*(["with in-edges"] if in_edges else []))
 
     def setup(self) -> None:
-        """Build a graph of its own, and track."""
+        """Build a graph with all edges of the input, and track the algorithm if there is one."""
         self.graph, self.trackers = self._new_graph(), list[Any]()
         self.graph.insert_edges(*self.fixture.all_edges(weighted=self.graph.weight_dtype is not None))
         if self.algorithm is not None:
@@ -57,18 +57,18 @@ class ShortCalls(FixtureTask):
         return self.fixture.empty_graph(weighted=weighted, in_edges=in_edges, directed=not needs.undirected, **settings)
 
     def prepare(self) -> list[tuple[np.ndarray, ...]]:
-        """Draw all batches."""
+        """Return the batches of all calls, tuples of host arrays."""
         return self.draw(constants.SHORT_CALLS + 1)
 
     def draw(self, count: int) -> list[tuple[np.ndarray, ...]]:
-        """Return ``count`` batches, with ids as NumPy draws them."""
+        """Return ``count`` batches: tuples of sources and destinations, int64, and weights if the graph has them."""
         batches = Batches(self.fixture, self.size, f"short calls, {self.detail}")
         drawn = [batches.draw("uniform") for _ in range(count)]
         weights = [np.ones(self.size, self.graph.weight_dtype)] if self.graph.weight_dtype is not None else []
         return [(one.src.astype(np.int64), one.dst.astype(np.int64), *weights) for one in drawn]
 
     def action(self, batches: list[tuple[np.ndarray, ...]]) -> None:
-        """Insert them; note the time of each call but those that warm up, and what one more of them calls."""
+        """Insert the batches one by one and record the seconds of each call; trace the Python calls of the last one."""
         seconds, insert, clock = [], self.graph.insert_edges, time.thread_time_ns
         for batch in batches[:-1]:
             began = clock()
@@ -79,7 +79,7 @@ class ShortCalls(FixtureTask):
         self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[np.ndarray, ...]], result: None) -> None:
-        """Compare the content, if it is that of a directed graph."""
+        """Compare the edges with those inserted, in ``batches``, if the graph is directed."""
         if self.graph.directed:
             src, dst = (np.concatenate([batch[i] for batch in batches]) for i in (0, 1))
             model, keys = self.fixture.model(), edge_keys(src, dst)
@@ -90,13 +90,13 @@ class ShortCalls(FixtureTask):
         self.graph, self.trackers = None, []
 
     def extra(self) -> dict[str, Any]:
-        """Return the quantiles, in seconds, and the numbers of calls and of files that they are in."""
+        """Return quantiles of the seconds of a call, the number of Python calls in one, and of their files."""
         times = {name: float(np.quantile(self.seconds, share)) for name, share in QUANTILES.items()}
         return {**times, "calls": len(self.files), "files": len(set(self.files))}
 
 
 def files_of_calls(action: Any) -> list[str]:
-    """Return the file of each Python function that an action calls."""
+    """Run ``action``; return the file of each Python function that it calls, with repeats."""
     files: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:

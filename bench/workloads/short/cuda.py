@@ -41,7 +41,7 @@ class HostTime(ShortCalls):
         return super()._new_graph(checks="deferred", **settings)
 
     def setup(self) -> None:
-        """Build a graph of its own, track, and find out how much work takes as long as it should."""
+        """Build a graph, track the algorithm, and find how much work takes the host and the device the wanted time."""
         super().setup()
         xp = self.device.xp
         self._kernel, self._out = BUSY.kernel("busy"), xp.empty(1, np.uint64)
@@ -66,19 +66,22 @@ class HostTime(ShortCalls):
         self.device.xp.cuda.get_current_stream().synchronize()
 
     def _work(self) -> int:
-        """Do Python work of the same amount each time, in memory of its own."""
+        """Do Python work of a fixed amount, as a user's program does between calls; return the length of all texts.
+
+        It looks up texts in a table of its own, so that it displaces suricate's code and data from the host's caches.
+        """
         table, total = self._table, 0
         for number in range(self._keys):
             total += len(table[number * 2654435761 & 0xFFF])
         return total
 
     def prepare(self) -> list[tuple[Any, ...]]:
-        """Draw all batches, and move them to the device."""
+        """Return the batches of all calls, tuples of device arrays."""
         asarray = self.device.xp.asarray
         return [tuple(map(asarray, batch)) for batch in self.draw(constants.BESIDE_CALLS + 1)]
 
     def action(self, batches: list[tuple[Any, ...]]) -> None:
-        """Insert them; note the host's time of each call but those that warm up, and what one more of them calls."""
+        """Insert the batches one by one and record the host's seconds of each call; trace the last call."""
         seconds, insert, clock = [], self.graph.insert_edges, time.perf_counter_ns
         for batch in batches[:-1]:
             self._occupy()
@@ -92,10 +95,10 @@ class HostTime(ShortCalls):
         self.files = files_of_calls(lambda: insert(*batches[-1]))
 
     def check(self, batches: list[tuple[Any, ...]], result: None) -> None:
-        """Compare the edges of the graph with those inserted; of directed graphs only."""
+        """Compare the edges with those inserted, in ``batches``, if the graph is directed."""
         super().check([tuple(self.device.to_numpy(part) for part in batch) for batch in batches], result)
 
     def extra(self) -> dict[str, Any]:
-        """Return quantiles of the seconds of a call, the number of Python calls in it, and of files with these."""
+        """Return quantiles of the host's seconds in a call, the number of Python calls in one, and of their files."""
         told = super().extra()
         return {name.replace("cpu_", "host_") if name in QUANTILES else name: value for name, value in told.items()}
