@@ -36,7 +36,7 @@ class AskingComm(Comm):
     _asked: Asked | None = None
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """As :meth:`same`, but the next collective compares the values and raises."""
+        """Demand that all ranks pass the same ``values``: the next collective compares them, and may raise."""
         self.compare_asked()
         self._asked = Asked(values)
 

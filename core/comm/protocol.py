@@ -278,7 +278,10 @@ def _error_of(rank: int, kind: str, text: str) -> Exception:
 
 
 def demand_same(everybody: Sequence[Mapping[str, tuple[Any, str]]]) -> None:
-    """Raise ``ParameterError`` unless all ranks have the same; by name: what is compared, and what messages show."""
+    """Raise ``ParameterError`` unless all ranks have the same values; ``everybody``: by rank and name.
+
+    Of each value there is what is compared, and the text for messages.
+    """
     for rank, one in enumerate(everybody):
         for name in {**one, **everybody[0]} if one != everybody[0] else ():
             first, other = (each.get(name, (None, "not given")) for each in (everybody[0], one))

@@ -37,7 +37,7 @@ class Meeting:
         self.reason: str | None = None  # why the job ends
 
     def end(self, rank: int, how: str) -> None:
-        """Note that a rank has ended."""
+        """Record that ``rank`` has ended; ``how``: the words for it in messages."""
         with self.changed:
             self.ended[rank] = how
             self.changed.notify_all()

@@ -353,7 +353,7 @@ class Delta:
         return _restored, (str(self._device), self._directed, self._weight_dtype, vertices, lists, changed)
 
     def _exclusive(self) -> Lock:
-        """Return the lock of the graph; a delta without a graph has its own lock."""
+        """Return the lock of the graph; a delta without one, such as a pickled delta, makes its own."""
         if self._lock is None:
             self._lock = graph_lock(self._device)
         return self._lock

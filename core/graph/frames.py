@@ -262,7 +262,10 @@ def changed(graph: Graph, kind: Algorithm | type[Algorithm], before: Seen | None
 
 
 def _with_last_names(names: Names, column: np.ndarray, rows: np.ndarray, left: np.ndarray, version: int) -> np.ndarray:
-    """Return a column of names where rows that ``left`` have the name they had at ``version``, None if it is gone."""
+    """Return ``column``, the names of the vertices ``rows``, with names of that time where ``left`` is true.
+
+    A vertex that left has the name it had at ``version`` of ``names``, None if that name is no longer known.
+    """
     ids, last = names.forgotten(version)
     known = dict(zip(ids.tolist(), last.tolist(), strict=True))
     column = column.astype(object)

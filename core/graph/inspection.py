@@ -159,7 +159,7 @@ def check_stores(
 
 
 def _host_edges(store: Store, table: EdgeTable | None) -> EdgeList:
-    """Return the edges of a store; with a table of edges with what their rows are compared by for weights."""
+    """Return the edges of a store on the host; with columns, ``table.compared(rows)`` takes the place of weights."""
     edges = store.edges().each(store.device.to_numpy)
     return edges if table is None or edges.weight is None else edges._replace(weight=table.compared(edges.weight))
 

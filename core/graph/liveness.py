@@ -43,7 +43,7 @@ class Live(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A change of the live set that is prepared."""
+    """A prepared change of the set of live vertices, which :meth:`LiveVertices.apply` makes."""
 
     at: Array  #: ``int64``, on the graph's device: the vertices that change
     live: bool  #: what they become

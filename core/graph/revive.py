@@ -58,7 +58,7 @@ class Reviver:
 
 
 def _ends(inserted: Any) -> tuple[int, int, int, Any]:
-    """Return the addresses of the ends of edges, their number, and the object that owns the memory."""
+    """Return the addresses of sources and destinations, the number of edges, and the object that owns the memory."""
     placed = getattr(inserted, "placed", None)
     if placed is not None:  # no array is made
         arcs = placed(NEW, gone=False)
@@ -74,6 +74,6 @@ class Revived:
         self._device, self._found = device, found
 
     def __call__(self) -> Array:
-        """Return their ids, ``uint32``, ascending, on the device; waits for it."""
+        """Return the ids of the revived vertices, ``uint32``, ascending, on the device; waits for it."""
         number = int(self._device.to_numpy(self._found[:1])[0])
         return self._device.xp.sort(self._found[1 : 1 + number])

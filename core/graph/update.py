@@ -119,7 +119,7 @@ class Updater:
         return self._delta() if removed is None and added is None else self._change(removed, added)
 
     def _few(self, delete: Given | None, insert: Given | None) -> tuple[EdgeList | None, EdgeList | None] | None:
-        """Return both parts of a small batch on the CPU, copied and validated in one pass; None if it is none such."""
+        """Return copies of both parts of a small batch on the CPU, if a compiled loop finds them valid; else None."""
         if self._symmetric or (not self._inserts_few if insert is not None else delete is None):
             return None
         removed = None if delete is None else few_valid(delete, self.num_vertices)
@@ -185,7 +185,7 @@ class Updater:
     def _prepared(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> tuple[Given | None, Given | None]:
-        """Return both parts of a batch as kernels take them, one on the host checked; None for one without edges."""
+        """Return both parts of a batch as kernels take them, those on the host checked; None for one without edges."""
         removed = None if delete is None else self._arrays(delete, parts[0])
         if removed is not None and lies_on_host(removed):
             removed = self._checked(removed, parts[0])
@@ -262,7 +262,7 @@ class Updater:
         return delta
 
     def _applied_in_steps(self, ingest: Ingest, batches: list[DeviceBatch | None]) -> Delta:
-        """Check edges on the device, then delete and insert them; ``batches``, which stores decline, give up memory."""
+        """Check edges on the device, then delete and insert them; empties the list ``batches`` to free their memory."""
         unchecked = [None if batch is None else batch.unchecked for batch in batches]
         edges = [None if batch is None or batch.unchecked else batch.edges() for batch in batches]
         batches.clear()

@@ -52,7 +52,7 @@ def state_of(names: Names) -> dict[str, np.ndarray]:
 
 
 def restored(cls: type[Names], state: Any) -> Names:
-    """Return the names of a state.
+    """Return the map of names whose saved state is ``state``.
 
     Raises:
         ParameterError: not a state of names, damaged, or of a later version.
@@ -107,12 +107,12 @@ def _fill(names: Names, parts: dict[str, np.ndarray], num_ids: int, version: int
 
 
 def _found(names: Names, ids: np.ndarray) -> np.ndarray:
-    """Return the ids that the table has for the names of ``ids``."""
+    """Return the ids that the hash table has for the names of ``ids``."""
     return names._ids_of(names.values_of(ids), adds=False) if names.dtype is not None else ids
 
 
 def set_free(names: Names, ids: np.ndarray) -> None:
-    """Note that ids, all of them different, may be given out."""
+    """Enter distinct ids in the bitmap of ids that are given out next, in place."""
     if not len(ids):
         return
     wide = ids.astype(np.int64)

@@ -231,7 +231,7 @@ def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarra
 
 
 def _of_arrow(values: Any) -> Values | None:
-    """Return the names in the buffers of an Arrow array or chunked array, or of a series; None: NumPy shall do it."""
+    """Return the names in an Arrow array, a chunked array or a series; None if NumPy can convert it as well."""
     pa = sys.modules.get("pyarrow") or _pyarrow()
     if pa is None:
         return None

@@ -197,7 +197,7 @@ class Names:
     # -- room ----------------------------------------------------------------------------------------------------------
 
     def _grow(self, length: int) -> None:
-        """Grow what is full for one more name, and its text of this length."""
+        """Enlarge the arrays that are full for one more name, whose text has ``length`` bytes."""
         head = self._head
         if head[NUM_IDS] == len(self._words) and not head[NUM_FREE]:
             if head[NUM_IDS] >= MAX_VERTICES:
@@ -212,7 +212,7 @@ class Names:
             self._loops.rehash(old, self._table, self._shift)
 
     def _allot(self, size: int) -> None:
-        """Make the arrays by id longer."""
+        """Enlarge the arrays by id to ``size`` entries."""
         self._words, self._since = _longer(self._words, size, 0), _longer(self._since, size, 0)
         self._counts, self._free = _longer(self._counts, size, -1), _longer(self._free, (size + 63) // 64, 0)
 
@@ -385,7 +385,7 @@ class Names:
             return self._at(ids, self._since, 0)
 
     def _at(self, ids: Any, column: np.ndarray, absent: int) -> np.ndarray:
-        """Return a column by id at any integers, ``absent`` where they are no ids."""
+        """Return ``column[id]`` for each of ``ids``, any integers, and ``absent`` where that is no id."""
         given = on_host(as_ids(ids, "ids")).astype(np.int64)
         inside = (given >= 0) & (given < self.num_ids)
         found = np.full(len(given), absent, np.int64)
@@ -410,7 +410,7 @@ class Names:
         return iter(self[self.ids].tolist())
 
     def _known(self, ids: Any) -> np.ndarray:
-        """Return ids on the host as ``uint32``; raises unless each has a name."""
+        """Return ids on the host as ``uint32``; raises ``VertexRangeError`` unless each has a name."""
         given = on_host(as_ids(ids, "ids"))
         if len(given):
             low, high = int(given.min()), int(given.max())

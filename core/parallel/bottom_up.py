@@ -51,7 +51,7 @@ class BottomUp:
         return BottomUp(push)
 
     def note(self, changed: Array) -> None:
-        """Note the vertices that a step changed."""
+        """Record the vertices that a step changed: later pulls do not look at them."""
         self._altered[changed] = True
 
     def step(self, ids: Array) -> Array | None:
@@ -91,7 +91,7 @@ class BottomUp:
         return looking[has], least[has]
 
     def _taken(self, mine: Array, neighbors: Array) -> Array:
-        """Apply one neighbour's offer to each of ``mine``; return the vertices of all ranks that changed."""
+        """Apply the offer of ``neighbors[i]`` to ``mine[i]``; return the vertices of all ranks that join a frontier."""
         push, xp, comm, dtype = self._push, self._xp, self._part.comm, self._graph.weight_dtype
         data, old = push.data, push.data[mine]
         weight = None if dtype is None else xp.ones(len(mine), dtype)

@@ -45,14 +45,14 @@ class Repairs:
 
     @cached_property
     def first(self) -> Forest:
-        """A second forest with the same functions, whose words are those that vertices start with."""
+        """A second forest with the same functions, for the words that vertices start with."""
         found = self.forest.of_same_functions()
         found.words = self.forest.words.of_size(0)
         return found
 
     @cached_property
     def best(self) -> Any:
-        """Scratch words, one per vertex, for the best offers; all have the largest value between two uses."""
+        """Scratch words, one per vertex, for the best offers; between two uses all have the largest value."""
         return self.forest.words.of_size(0)
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
@@ -202,7 +202,7 @@ class Repairs:
         return sorted_distinct(self.xp.concatenate((deleted.dst[self._lead_down(deleted)], ids[rose])), self.xp)
 
     def _lead_down(self, arcs: EdgeList) -> Array:
-        """Return which arcs lead from a parent to its child."""
+        """Return a mask of the arcs that lead from a parent to its child."""
         return (self._parents(arcs.dst) == arcs.src) & (arcs.src != arcs.dst)
 
     def _invalidated(self, suspects: Array, *, has_back: bool) -> tuple[Array, list[Array]]:

@@ -45,7 +45,10 @@ def vertex_map(part: Partition, frontier: Any, fn: Any, *, args: Any = ()) -> Fr
 
 
 def _places_of(part: Partition, call: Call, frontier: Any) -> Iterator[Columns]:
-    """Yield the vertices of a map and their positions, if the function looks up edges: every rank calls it for all."""
+    """Yield the vertices of a map and their positions if the function looks up edges; else yield nothing.
+
+    These are all vertices of the frontier, as every rank calls the function for all.
+    """
     if call.function.asks.edges:
         start = starts.start_of(part.local, frontier)
         alone = len(start.frontiers) == 1 and not start.arcs
@@ -78,7 +81,10 @@ def _map_owned(part: Partition, call: Call, frontier: Any, fn: Any, args: tuple[
 def edge_map(
     part: Partition, fn: Any, edges: Any = None, *, args: Any = (), over: str = "out", first: slice | None = None
 ) -> None:
-    """Call a function for its effects on the arcs of this rank; then combine the effects of all ranks."""
+    """Call a function for its effects on the arcs of this rank; then combine the effects of all ranks.
+
+    Parameters as of ``suricate.operators.edge_map``.
+    """
     graph = part.follow()
     call = binding.bind_effect(graph, fn, with_local(part, args, graph))
     if call.function.by_hand:

@@ -194,7 +194,7 @@ class Partition:
         return self._own
 
     def _of_owner(self, values: Array) -> Array:
-        """Return ``values`` with 0 for vertices of other ranks."""
+        """Return ``values``, one per vertex on the host, with 0 for vertices of other ranks."""
         own = np.arange(len(values))
         return np.where((own >= self.low) & (own < self.high), values, 0)
 
@@ -239,7 +239,7 @@ class Partition:
             part._degrees = None
 
     def note(self, tally: Tally) -> None:
-        """Keep the counts of a batch; on CUDA :meth:`count_arcs` reads them later."""
+        """Store the counts ``tally`` of a batch; on CUDA :meth:`count_arcs` reads them later."""
         self._tally = self._uneven_by = tally
         if not self.stores[0].device.is_cuda:
             self.count_arcs()

@@ -42,6 +42,6 @@ class PendingNumber:
         return not self._known[-1] > self._stop.bound
 
     def _expected(self) -> float:
-        """Return an estimate of the next number: it changes by the same factor as the last one did."""
+        """Return an estimate of the next number, from the factor by which the last one differs from that before."""
         before, last = self._known
         return last * last / before if before else 0.0

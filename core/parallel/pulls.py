@@ -175,7 +175,7 @@ class Rounds:
         self.asking, self.totals = Asking(part, args, self.call), Totals(part, args)
 
     def keep_answers(self) -> None:
-        """Wrap ``then`` so that what it returns for each vertex is stored."""
+        """Wrap ``then`` so that what it returns for each vertex is stored in :attr:`answers`."""
         fields = 1 if self.call.layout is None else len(self.call.layout.fields)
         self.pull, self.then = keeping_answers(self.pull, self.then, len(self.asking.args), fields)
         self.answers = self.part.xp.zeros(self.graph.num_vertices, np.int64)
@@ -217,11 +217,11 @@ class Rounds:
         return self.graph.device.is_cuda and set(self.written) <= {b for _, b in self.pairs}
 
     def _own_parts(self) -> list[Array]:
-        """Return this rank's ranges of the arrays that the next round overwrites."""
+        """Return this rank's ranges of the arrays that the next round overwrites, as views."""
         return [self.asking.call.values[b][self.part.low : self.part.high] for _, b in self.pairs]
 
     def _keep(self) -> None:
-        """Copy the values that a round overwrites."""
+        """Copy the values of this rank that the next round overwrites, for :meth:`_undo`."""
         self._kept = self._kept or [self.part.xp.empty_like(own) for own in self._own_parts()]
         for kept, own in zip(self._kept, self._own_parts(), strict=True):
             kept[:] = own

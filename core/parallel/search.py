@@ -74,7 +74,7 @@ class Search:
         return done or Propagated.of(self._steps, self._pushed, True)
 
     def _prepare(self) -> None:
-        """Prepare the launches, and memory for a rank's offers to at most ``most`` vertices per level."""
+        """Prepare the launches, and memory for each rank's offers to at most ``self._most`` vertices per level."""
         part, ranks, graph, vertices = self._part, self._part.comm.size, self._part.graph, self._part.local.num_vertices
         edges = graph.num_edges
         self._arcs = edges * (1 if graph.directed else 2)  # into vertices that were not reached

@@ -33,7 +33,7 @@ class Totals:
         return bool(self._scalars)
 
     def begin(self) -> None:
-        """Keep the totals of all scalars when an operator begins, to compute later what this rank has added."""
+        """Copy the totals of all scalars when an operator begins, to compute later what this rank has added."""
         self._before = [scalar.total.copy() for scalar in self._scalars]
         # for a part of the work, and by all alike
         self._added = [self._xp.full(2, scalar.neutral, scalar.dtype) for scalar in self._scalars]

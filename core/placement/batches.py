@@ -72,7 +72,7 @@ def joined_batch(comm: Comm, graph: Graph, delete: Any, insert: Any, parts: tupl
 
 
 def _first_problem(graph: Graph, error: Exception | None) -> Exception | None:
-    """Return the pending error of edges that a launch has checked, if there is one, else ``error``, raised after it."""
+    """Return the pending error of edges that a launch has checked, if there is one, else ``error``."""
     try:
         if graph.ingest is not None:
             graph.ingest.raise_pending()
@@ -97,7 +97,10 @@ def _facts(graph: Graph, parts: tuple[Given | None, Given | None]) -> list[Facts
 
 
 def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | None:
-    """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype."""
+    """Return this rank's part in the form that ranks exchange: valid ids, or names; weights of the graph's dtype.
+
+    ``part`` is the index of its name in ``PARTS``. Returns None if there are no edges.
+    """
     if edges is None or (edges[0] is None and edges[1] is None):
         return None
     src, dst, weight = edges

@@ -99,7 +99,7 @@ class Half:
         return checked_outcome(store.local, outcome, len(edges.src), deletion=self.deletion)
 
     def report(self, results: Results) -> None:
-        """Write the statuses of this rank's edges, and the numbers of changes."""
+        """Write the statuses of this rank's edges, and the numbers of changes, to ``results``, in place."""
         status, before = results.status(self.number), results.before(self.number)
         counts = results.counts[self.part.comm.rank, self.number]
         for k, (store, own, outcome) in enumerate(zip(self.stores, self.own, self.outcomes, strict=True)):

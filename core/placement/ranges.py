@@ -31,7 +31,7 @@ def first_bounds(count: int, size: int, hints: Sequence[Array | None]) -> Array:
 
 
 def cut(weight: Array, size: int) -> Array:
-    """Return bounds, ``int64[size + 1]``, of ranges with about as much of ``weight`` each."""
+    """Return bounds, ``int64[size + 1]``, of ``size`` ranges of vertices with about equal sums of ``weight``."""
     total = np.concatenate(([0], np.cumsum(weight)))
     wanted = total[-1] * np.arange(1, size) / size
     after = np.searchsorted(total, wanted, side="left")

@@ -37,7 +37,7 @@ class PartitionedStore(Store):
         self._held: int | None = 0  # arcs of this rank, None: to be read
 
     def _mine(self, edges: EdgeList) -> tuple[Array, EdgeList]:
-        """Return the edges of this rank, and their places among ``edges``."""
+        """Return the positions in ``edges`` of those that this rank holds, and these edges."""
         at = self.part.xp.flatnonzero((edges.src >= self.part.low) & (edges.src < self.part.high))
         return at, picked(edges, at)
 
@@ -47,7 +47,7 @@ class PartitionedStore(Store):
         return self.part.comm.merged(whole)
 
     def _weights_of_all(self, weight: Array, call: str) -> list[Array]:
-        """Return the weights that each rank has; of edges with columns the rows that they have here."""
+        """Return by rank the weights that each rank passes; of edges with columns, their rows on this rank."""
         table = self.part.table
         return self.part.comm.allgatherv(weight) if table is None else table.rows_of_all(weight, call)
 

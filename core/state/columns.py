@@ -130,7 +130,10 @@ class Columns(MutableMapping[str, Any]):
 
 
 def _demand_same(graph: Graph, **values: Any) -> None:
-    """Raise ``ParameterError`` unless all processes of a graph pass the same; every one has all columns of vertices."""
+    """Raise ``ParameterError`` unless all processes of a graph pass the same ``values``.
+
+    Every process has all columns of vertices.
+    """
     if graph.partition is not None:
         graph.partition.comm.same(values)
 

@@ -86,7 +86,7 @@ class EdgeTable:
         self._capacity = capacity
 
     def give(self, rows: np.ndarray) -> None:
-        """Add unused rows to the free ones."""
+        """Add rows that no edge has to the free ones."""
         self._free = np.concatenate((self._free, rows))
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
@@ -113,7 +113,7 @@ class EdgeTable:
                 delta.keeps_errors = keeps
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return the rows that no edge has after a change whose batch brought ``rows``."""
+        """Return the rows that no edge has any more after a change whose batch was given ``rows``."""
         used = [on_host(delta.inserted.weight), on_host(delta.replaced.weight)]
         left = [on_host(delta.deleted.weight), on_host(delta.replaced_old)]
         if sum(map(len, used)) < len(rows):  # duplicates in a batch, say
@@ -173,7 +173,7 @@ class EdgeTable:
         other._tail, other._capacity, other._free = self._tail, self._capacity, self._free.copy()
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return numbers by which checks compare edges of these rows: the rows, which both arcs of an edge share."""
+        """Return a number per row by which checks compare edges: the row, which both arcs of an edge share."""
         return rows
 
     def check(self, rows: np.ndarray) -> None:

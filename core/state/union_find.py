@@ -181,7 +181,10 @@ class UnionFind:
         return sum(threads.over(size, self._loops.unite_pairs, self._parent, src, dst, status, wanted))
 
     def _compress(self, label: Array | None) -> Array:
-        """Flatten, write the labels if asked for, and return the number of sets."""
+        """Make the root of every element its parent, write it to ``label`` unless None; return the number of sets.
+
+        The result is ``uint64[1]`` on the device, not a copy.
+        """
         n, count = self.num_elements, self._components
         if self.device.is_cuda:
             count.data.memset_async(0, count.nbytes)

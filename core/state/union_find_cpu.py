@@ -13,7 +13,7 @@ from suricate.cpu.jit import inner, kernel
 
 @inner
 def root_of(parent, x):
-    """Return the root of ``x``, halving the path."""
+    """Return the root of ``x``; halves the path to it, in place."""
     above = parent[x]
     while above != x:
         higher = parent[above]
@@ -24,9 +24,9 @@ def root_of(parent, x):
 
 @inner
 def unite(parent, u, v):
-    """Unite the sets of ``u`` and ``v``: hook the larger root under the smaller. Equal parents need no walk.
+    """Unite the sets of ``u`` and ``v`` in ``parent``, in place, by hooking the larger root under the smaller.
 
-    Returns whether these were two sets.
+    Returns whether these were two sets. If both have the same parent, no path is followed.
     """
     return unite_by(parent, u, v, False)
 

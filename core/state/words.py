@@ -204,7 +204,7 @@ class Words:
             self.data = grown
 
     def _new(self, n: int) -> Array:
-        """Return an array of ``n`` words that every other word replaces."""
+        """Return an array of ``n`` words with the largest value, which every other word replaces."""
         low, high = self.layout.identity & (2**HALF - 1), self.layout.identity >> HALF
         if self.layout.bits == HALF and self.device.is_cuda:
             data = self.device.xp.empty(n, np.uint64)
@@ -230,14 +230,14 @@ class Words:
         return self.data if self.layout.bits == HALF else self.data[:, half]
 
     def _decoded(self, kernel: Callable[..., Any], field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return what a kernel of ``words_cpu`` makes of a field, in a new array."""
+        """Return a field of all words in a new array of ``dtype``, which ``kernel`` of ``words_cpu`` fills."""
         size = len(self.data)
         found = np.empty(size, dtype)
         threads.over(size, kernel, self.data.reshape(size, self._halves), *_place(field), *form, found)
         return found
 
     def _decoded_on_cuda(self, kernel: str, field: Field, dtype: np.dtype, *form: Any) -> Array:
-        """Return what a kernel of ``words.cu`` makes of a field, in a new array."""
+        """Return a field of all words in a new array of ``dtype``, which ``kernel`` of ``words.cu`` fills."""
         with self.device.current():
             found = self.device.xp.empty(len(self), dtype)
             half, right, left = _place(field)
@@ -251,7 +251,10 @@ class Words:
         return self.layout.bits // HALF
 
     def _encoded(self, values: dict[str, Any], count: int | None) -> list[tuple[Field, Any]]:
-        """Return the bits of each field as ``uint64``; ``count`` values, or one (None: only one)."""
+        """Return each field with the bits of its values as ``uint64``: ``count`` values, or a single one for all.
+
+        ``count`` None: only a single value is allowed.
+        """
         unknown = [name for name in values if self.layout.field(name) is None]
         if unknown:
             names = ", ".join(field.name for field in self.layout.fields)

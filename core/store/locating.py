@@ -94,9 +94,9 @@ def place_of(v, table):
 
 @inner
 def fill_table(keys, first, last, kind, table):
-    """Put the last entries of edges, from ``first`` to ``last``, into a hash table at the start of ``table``.
+    """Enter the positions of the ``ABSENT`` entries from ``first`` to ``last`` (exclusive) into a hash table.
 
-    Returns its length.
+    The table, by destination, takes the first entries of ``table``; returns its length, a power of two.
     """
     size = 2
     while size < 2 * (last - first):
@@ -114,7 +114,7 @@ def fill_table(keys, first, last, kind, table):
 
 @inner
 def match(v, at, keys, kind, slot, table):
-    """Set slot ``at`` for the entry of the table with destination ``v``, if there is one."""
+    """Set the kind ``PRESENT`` and the slot ``at`` for the entry of the table with destination ``v``, if any."""
     h = place_of(v, table)
     while table[h] >= 0:
         i = table[h]

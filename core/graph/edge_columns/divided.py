@@ -31,7 +31,10 @@ MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at 
 
 
 class DividedTable(EdgeTable):
-    """The columns of the edges that one rank of a divided graph holds."""
+    """The columns of the edges that one rank of a divided graph holds.
+
+    Some rows are *guests*: they hold, for a while, values of edges of other ranks, which a batch or an answer lists.
+    """
 
     def __init__(self, part: Partition, device: Device, kinds: Mapping[str, Kind]) -> None:
         super().__init__(device, kinds)
@@ -59,26 +62,26 @@ class DividedTable(EdgeTable):
         return rows
 
     def leave(self, rows: Array) -> None:
-        """Note rows of edges that the change under way deletes, or gives other values."""
+        """Record rows of edges that the current change deletes, or gives other values: they become free later."""
         self._change.append(on_host(rows))
 
     def keep_answers(self) -> None:
-        """Keep guests of answers as long as those of the current change, since its delta contains them."""
+        """Keep the guests of answers as long as those of the current change, whose delta contains them."""
         self._change += self._answers.values()
         self._answers = {}
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Note that a change failed: rows are compared with the stores before the next one."""
+        """Record that a change failed: rows are compared with the stores before the next change."""
         self.is_stale = True
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """End a change; see ``EdgeTable.follow``."""
+        """End a change: its rows in use are determined when :meth:`read_deltas` reads ``delta``."""
         self._left += self._change
         self._change = []
         super().follow(rows, delta)
 
     def read_deltas(self) -> None:
-        """Free the rows that no edge has."""
+        """Free the rows that no edge has, those of guests included."""
         if self.is_stale:
             self.recover(self._held())
             return
@@ -108,7 +111,9 @@ class DividedTable(EdgeTable):
     # -- rows of others ------------------------------------------------------------------------------------------------
 
     def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
-        """Return, for the edges of each rank in rank order, their rows on this rank; collective.
+        """Return one array per rank, in rank order: the rows on this rank of that rank's edges; collective.
+
+        Edges of other ranks get new rows, guests, to which their values are copied.
 
         Args:
             own: rows of edges that this rank holds.
@@ -142,7 +147,7 @@ class DividedTable(EdgeTable):
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
     def keep_guests(self, rows: Array) -> None:
-        """Free the guests of the current change except those among ``rows``."""
+        """Free the guests that the last :meth:`rows_of_all` of a change made, except those among ``rows``."""
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
@@ -153,7 +158,7 @@ class DividedTable(EdgeTable):
         return [each.view(values.dtype) for each in comm.allgatherv(bits(values))]
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return digests of the values, since the arcs of an edge may have different rows on different ranks."""
+        """Return a digest of the values of each row: the arcs of an edge may have different rows on two ranks."""
         values = [self.columns[name].device.to_numpy(self.values(name, rows)).tolist() for name in self.columns]
         return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
 

@@ -112,7 +112,7 @@ def seen_by(graph: Graph, name: str | None) -> Graph:
 
 
 def read_as(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of weights by which a column is read."""
+    """Return the dtype that the values of a column of ``dtype`` have as weights."""
     return dtype if dtype in WEIGHT_DTYPES else np.dtype(np.float64)
 
 

@@ -139,7 +139,7 @@ def _guesses(
 
 
 def _drawn(shape: str, n: int, arcs: int) -> np.ndarray:
-    """Return degrees of some of ``n`` vertices, which have about this number of arcs in all."""
+    """Return degrees of at most :data:`DRAWN` vertices, drawn by ``shape``: ``n`` such vertices have ``arcs`` arcs."""
     rng, size = np.random.default_rng(1), min(n, DRAWN)
     if not n:
         return np.zeros(0, np.int64)
@@ -159,7 +159,7 @@ def _degrees(argument: str, given: Any) -> np.ndarray:
 
 
 def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes that a store of these degrees allocates, and those while it grows."""
+    """Return the bytes that a store of vertices with these degrees allocates, and its peak while it grows to that."""
     if len(degrees) <= SAMPLE:
         sample = np.minimum(degrees, len(degrees))
         size = _held(_build(sample, options))

@@ -129,7 +129,7 @@ def _column(values: Any) -> np.ndarray:
 
 
 def _names(given: list[Any]) -> Names:
-    """Return the map of names; vertices whose name is None have none."""
+    """Return the map of the names that are given by vertex, None for vertices without one."""
     nameless = np.array([at for at, name in enumerate(given) if name is None], np.int64)
     if not len(nameless):
         return Names.of(given)

@@ -71,7 +71,7 @@ def _attributes(data: Any) -> list[str]:
 
 
 def _owner(name: str, shape: tuple[int, ...], nodes: int, edges: int) -> str:
-    """Return whether an attribute of this shape belongs to nodes or to edges; by its name where both would do."""
+    """Return ``"node"`` or ``"edge"``: what an attribute of this shape belongs to; if both fit, its name decides."""
     fits = [owner for owner, count in (("node", nodes), ("edge", edges)) if shape == (count,)]
     if not fits:
         reason = f"{name} has shape {shape}: a column holds one number per node ({nodes}) or edge ({edges})"
@@ -80,7 +80,10 @@ def _owner(name: str, shape: tuple[int, ...], nodes: int, edges: int) -> str:
 
 
 def _once(index: np.ndarray, edges: dict[str, Any]) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return each undirected edge once, where both directions are there with equal attributes."""
+    """Return the ends and attributes of each undirected edge once; ``index`` may have both directions of an edge.
+
+    Raises ``ParameterError`` if attributes differ between the two directions.
+    """
     low, high = np.minimum(*index), np.maximum(*index)
     order = np.lexsort((index[0], high, low))
     same = np.r_[False, (low[order][1:] == low[order][:-1]) & (high[order][1:] == high[order][:-1])]

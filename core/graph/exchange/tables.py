@@ -179,7 +179,7 @@ def _found(ends: Any, names: Any, ids: np.ndarray, label: str) -> np.ndarray:
 
 
 def _spread(values: np.ndarray, ids: np.ndarray, size: int) -> np.ndarray:
-    """Return a column by id; ids that have no row have a value that does not matter."""
+    """Return an array of length ``size`` with ``values[i]`` at ``ids[i]``; entries at other ids are arbitrary."""
     is_text = values.dtype.kind in "OUT"
     spread = np.full(size, None if is_text and None in values.tolist() else "", object) if is_text else None
     spread = np.zeros(size, values.dtype) if spread is None else spread

@@ -136,12 +136,12 @@ class Asking:
 
 
 def _parameters(node: Node) -> set[str]:
-    """Return the names of the leading parameters in an expression."""
+    """Return the names of the leading parameters (such as ``u``) that occur in an expression."""
     return {one.value for one in node.nodes() if one.op == "parameter" and not one.value.startswith("a")}
 
 
 def columns_of(arcs: ArcList, places: Array | None = None) -> Iterator[Columns]:
-    """Yield the ends of given arcs."""
+    """Yield the ends of given arcs as columns ``u`` and ``v``, and ``places`` as ``i``; nothing without arcs."""
     src, dst = (ids[: arcs.size].astype(np.int64) for ids in (arcs.src, arcs.dst))
     if arcs.size:
         yield {"u": src, "v": dst} | ({} if places is None else {"i": places})

@@ -80,7 +80,7 @@ def _is_divided(one: Any) -> bool:
 
 
 def _ascending(pairs: ArcList) -> ArcList:
-    """Return the pairs with u < v."""
+    """Return the list of those pairs that count and have u < v."""
     u, v, _, status, wanted, size = pairs
     counts = u[:size] < v[:size]
     counts = counts if status is None else counts & (status[:size] == wanted)

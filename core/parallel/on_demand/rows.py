@@ -58,11 +58,11 @@ class Rows:
         self.part, self.view, self.lengths = part, view, lengths
 
     def own(self, ids: Array) -> Array:
-        """Return the rows of vertices of this rank, concatenated."""
+        """Return the destinations in the rows of vertices of this rank, concatenated."""
         return fallbacks.adjacency(self.view, self.part.local.device, ids).dst
 
     def fetch(self, ids: Array, begin: int, most: int) -> Array:
-        """Return rows that other ranks own, or parts of them, concatenated; collective.
+        """Return the destinations in rows that other ranks own, or in parts of them, concatenated; collective.
 
         Args:
             ids: vertices, ``uint32[k]``, ascending, each once; each rank passes its own, which may be none.
@@ -79,7 +79,10 @@ class Rows:
         return xp.concatenate(comm.exchange(found))
 
     def _part(self, asked: Array) -> Array:
-        """Return the keys of the part of a row, or of the rows, that another rank has requested with ``asked``."""
+        """Return the destinations that another rank requests with ``asked``: begin, most, then vertices of this rank.
+
+        These are the rows of the vertices; or of one vertex's row, in ascending order, ``most`` from ``begin`` on.
+        """
         if not len(asked):
             return asked
         begin, most = asked[:2].tolist()
@@ -120,7 +123,7 @@ def _keys_of_rows(rows: Rows, ids: Array, lengths: Array) -> Array:
 
 
 def _answered(part: Partition, ids: Array, keys: Array) -> Array:
-    """Return which arcs exist (``bool[n]``): ``keys`` with the sources ``ids``, which owners look up; collective."""
+    """Return which of the arcs ``keys`` exist (``bool[n]``); the owners of the sources ``ids`` look; collective."""
     asked, store = part.comm.exchange(part.by_owner(ids, keys)), part.local.store()
     with part.comm.alike():
         found = [store.find((one >> HALF).astype(np.uint32), one.astype(np.uint32))[0] for one in asked]

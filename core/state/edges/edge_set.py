@@ -136,7 +136,10 @@ class EdgeSet:
         return 3 * (7 * self._most // 4 + EXTRA)
 
     def _filled_table(self, words: Array) -> EdgeTable:
-        """Return the table in ``words``, all bits of which are set."""
+        """Fill the hash table, which takes the memory ``words``, all bits set at first, and return it.
+
+        If edges may have duplicates, :meth:`arcs` has a status afterwards, 1 for the arcs that count.
+        """
         from suricate.state.edges.edge_table import EdgeTable
 
         src, dst, value, status, wanted, size = self._arcs

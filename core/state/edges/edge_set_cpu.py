@@ -37,7 +37,7 @@ def slot_of(table, at, key, free):
 
 @inner
 def slot_for_key(table_key, key):
-    """Return the slot of ``key``, which is put into the table if it is not there."""
+    """Return the slot of ``key`` in ``table_key``, the keys of a hash table; insert the key if it is absent."""
     return slot_of(table_key, home(key, np.uint64(len(table_key))), key, _NONE)
 
 
@@ -83,7 +83,7 @@ def _fill_table_with_last(key, entry, src, dst, mark, directed):
 
 @inner
 def slot_of_source(source, u):
-    """Return the slot of source ``u``, which is put into the table if it is not there."""
+    """Return the slot of source ``u`` in the hash table ``source``; insert it if it is absent."""
     return slot_of(source, home_of_source(u, np.uint64(len(source))), u, EMPTY)
 
 
@@ -114,10 +114,11 @@ def _fill_rows(source, row, rows, src, status, wanted):
 
 @kernel
 def _net_change(table, removed_status, removed_old, src, dst, status, weight, old):
-    """Mark arcs that were both removed and inserted ``UNCHANGED`` in both lists; ``REPLACED`` if the weight differs.
+    """Change the status of arcs that were removed and inserted to ``UNCHANGED`` in both lists, in place.
 
-    ``table`` maps removed arcs to their places in ``removed_status`` and ``removed_old``; the other arrays describe the
-    inserted arcs. Weights are bit patterns; ``weight`` is empty on an unweighted graph.
+    An inserted arc becomes ``REPLACED`` if its weight differs. ``table`` maps removed arcs to their places in
+    ``removed_status`` and ``removed_old``; the other arrays describe the inserted arcs, and ``old`` receives the
+    weights that they had before. Weights are bit patterns; ``weight`` is empty on an unweighted graph.
     """
     for i in range(len(src)):
         if status[i] != NEW:
