@@ -53,15 +53,15 @@ def read_archive(file: IO[bytes], member: str, format: str) -> tuple[int, dict[s
 
 
 def one_line(error: BaseException) -> str:
-    """Return what an error says, in one line and shortened."""
+    """Return the message of ``error`` in one line and shortened."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 def prefixed(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the arrays of a state by the names that they have in the archive."""
+    """Return the arrays of a ``state`` under the names that they have in an archive: ``prefix`` and their own."""
     return {prefix + name: part for name, part in state.items()}
 
 
 def state_in(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a state, by the names that they have in it."""
+    """Return the arrays of a state from those of an archive: names that begin with ``prefix``, without it."""
     return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}

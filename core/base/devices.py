@@ -112,7 +112,7 @@ _refused = threading.local()
 
 @contextmanager
 def reading_refused(reader: str) -> Iterator[None]:
-    """Within the block, :meth:`Device.to_numpy` of CUDA raises in this thread; the message names ``reader``."""
+    """A context in which :meth:`Device.to_numpy` of CUDA raises in this thread; the message names ``reader``."""
     outer, _refused.reader = getattr(_refused, "reader", None), reader
     try:
         yield
@@ -148,7 +148,7 @@ def module_of(array: Array) -> Any:
 
 
 def copied(array: Array) -> Array:
-    """Return a copy of an array; on a device without CuPy's kernel for that, which it compiles first."""
+    """Return a copy of ``array``; on a device it does not use CuPy's copying kernel, which would be compiled first."""
     xp = module_of(array)
     if xp is np or not array.flags.c_contiguous:
         return array.copy()

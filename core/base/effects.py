@@ -61,5 +61,5 @@ ATOMICS = {Atomic.add: "sum", Atomic.min: "min", Atomic.max: "max", Atomic.or_: 
 
 
 def is_effect(function: Any) -> bool:
-    """Return whether ``function`` is one of those above."""
+    """Return whether ``function`` is ``unite`` or a method of ``atomic``."""
     return function is unite or (type(function).__hash__ is not None and function in ATOMICS)

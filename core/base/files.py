@@ -62,7 +62,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def in_errors(path: str) -> Iterator[None]:
-    """Have an ``OSError`` of the block name ``path``, unless that is empty: a failed write or fsync names no file."""
+    """A context in which an ``OSError`` gets ``path`` as its file name, unless that is empty.
+
+    A failed write or fsync names no file by itself.
+    """
     try:
         yield
     except OSError as error:

@@ -66,7 +66,7 @@ def copied_weights(g, c, into, at, count):
 
 @inner
 def updated_count(g):
-    """Return the number of segments."""
+    """Return the number of segments of the view ``g``: one per vertex."""
     return len(g.begin)
 
 
@@ -84,5 +84,5 @@ def is_fresh(g, slot):
 
 @inner
 def owner(g, c, slot):
-    """Return the source of the edge in a slot of segment ``c``."""
+    """Return the source of the edge in ``slot`` of segment ``c``."""
     return np.uint32(c)

@@ -116,7 +116,7 @@ def key(g, i):
 
 @inner
 def later(g, i):
-    """Return the destination some slots behind slot ``i``."""
+    """Return the destination ``LATER`` slots behind slot ``i``, or the last one of all."""
     return g.dst[uint64(min(i + LATER, len(g.dst) - 1))]
 
 
@@ -128,7 +128,7 @@ def weight(g, i):
 
 @inner
 def lower_bound(dst, lo, hi, v):
-    """Return the first slot in ``[lo, hi)`` whose destination is not below ``v``, else ``hi``; no data branches."""
+    """Return the first slot in ``[lo, hi)`` with ``dst[slot] >= v``, else ``hi``; no branch depends on the data."""
     size = hi - lo
     while size > 0:
         half = (size + 1) >> 1

@@ -17,7 +17,11 @@ BEHIND = 31  #: places behind the last key whose content ``copied`` may change
 
 @inner
 def row_in_spans(g, u, dst, weights, at, stop):
-    """Copy the row of ``u`` to ``dst[at:]``; return the place behind it, -1 if it comes too near to ``stop``."""
+    """Copy the row of ``u`` to ``dst[at:]`` and ``weights[at:]``, a span at a time; return the place behind it.
+
+    Return -1, with the row unfinished, if less than ``BEHIND`` places are left up to ``stop``: copying a span may
+    change that many behind it.
+    """
     for k in range(buckets(g, u)):
         c = first(g, u, k)
         while c >= 0:

@@ -37,13 +37,13 @@ def checking() -> Iterator[None]:
 
 
 def packed(array: Array) -> Any:
-    """Return the struct ``Checked`` of an array, to pass to a kernel."""
+    """Return the struct ``Checked`` of ``array``, to pass to a kernel."""
     report = _report(array.device.id)
     return np.array((array.data.ptr, len(array), report.data.ptr, 0), _CHECKED)[()]
 
 
 def raise_pending(device: Device) -> None:
-    """Raise if a kernel has noted an index that is out of range; waits for the device."""
+    """Raise ``VertexRangeError`` if a kernel has recorded an index that is out of range; waits for the device."""
     if not device.is_cuda:
         return
     report = _report(device.index)

@@ -66,7 +66,7 @@ class EdgeFunction:
             raise EdgeFunctionError("an EdgeFunction takes and returns numbers and arrays, not words: translate it")
 
     def _writes(self, names: list[str]) -> frozenset[int]:
-        """Return the positions of the arguments, of these names, that the twin assigns elements of."""
+        """Return the positions, in ``names``, of the arguments of which the Numba function assigns elements."""
         targets = (
             part.value.id
             for part in ast.walk(self._source.node)

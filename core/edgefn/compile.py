@@ -76,7 +76,7 @@ def compile_function(
 
 
 def translations_of(fn: FunctionType, typed: TypedFunction) -> Translations:
-    """Return the translations of the code of ``fn`` for the types that ``typed``, one of them, was made for."""
+    """Return all translations of the code of ``fn`` for one set of types, that of ``typed``, which is one of them."""
     return _COMPILED[id(fn.__code__), typed.signature]
 
 
@@ -121,7 +121,7 @@ _NUMBERS = int, float, np.generic
 
 
 def _values(held: list[Any]) -> tuple[Any, ...]:
-    """Return what tells variants apart: numbers by type and value, other objects by identity."""
+    """Return a key of the outside values ``held`` of a translation: numbers by type and value, others by identity."""
     values: list[Any] = []
     for value in held:
         is_number = isinstance(value, _NUMBERS)

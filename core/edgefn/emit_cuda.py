@@ -75,12 +75,12 @@ def _cuda_effect(effect: Effect) -> str:
 
 
 def _vertex(node: Node) -> str:
-    """Return a vertex id, as cursors and structures take it."""
+    """Return a vertex id as a C++ expression of the type that cursors take, ``unsigned int``."""
     return node.value if node.op == "parameter" else f"(unsigned int)({_cuda(node)})"
 
 
 def _cuda_bits(held: str, to: str, value: str) -> str:
-    """Return the bits of a number of type ``held`` as one of type ``to``."""
+    """Return a C++ expression of type ``to`` with the same bits as ``value``, a C++ expression of type ``held``."""
     if held == "float32":
         value = f"__float_as_uint({value})"
     if held == "float64":

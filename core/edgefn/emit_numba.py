@@ -96,7 +96,10 @@ def _numba_word(words: WordsRef, index: str) -> str:
 
 
 def _numba_after(node: Node) -> str:
-    """Return the expression with stored values put in place of locals: here no other thread writes meanwhile."""
+    """Return an "after" expression as Python text: its local variables are replaced by the values assigned to them.
+
+    That is right on the CPU, where no other thread writes meanwhile.
+    """
     by: dict[int, Node] = {}
     for one in node.value:
         by[one.local] = replaced(one.value, by)

@@ -137,7 +137,7 @@ class Expressions:
         return Node("encode", layout.type, tuple(map(operations.number, values)), layout)
 
     def fits(self, node: ast.AST, what: str, dtype: np.dtype, value: Node) -> None:
-        """Raise if ``what`` of ``dtype`` cannot take a value."""
+        """Raise ``EdgeFunctionError`` at ``node`` if ``what``, which stores a ``dtype``, cannot take ``value``."""
         if is_float(value.type) and dtype.kind != "f":
             self.fail(
                 node, f"{what} has dtype {dtype}, the value is {storage(value.type)}: use floats, or write int(...)"
@@ -199,7 +199,7 @@ class Expressions:
         return Node("field", type_of(place.field.dtype), (self.word(place.words, place.at),), place.field)
 
     def place(self, node: ast.Subscript) -> ArrayPlace | FieldPlace:
-        """Return what is indexed, and the index."""
+        """Return the array or field that the subscript ``node`` refers to, with its index."""
         owner = node.value
         if isinstance(owner, ast.Attribute) and isinstance(words := self.argument(owner.value), WordsRef):
             field = words.layout.field(owner.attr)
@@ -288,7 +288,7 @@ class Expressions:
         return bound if bound is not None else self.outside(node)
 
     def example(self, name: str, words: WordsRef) -> str:
-        """Return, for messages, how a field of ``name`` is read."""
+        """Return a text for messages that shows how a field of ``name``, which has ``words``, is read."""
         return f"{name}.{words.layout.fields[0].name}[v] for instance"
 
     def argument(self, node: ast.expr) -> Reference | None:
@@ -309,7 +309,7 @@ class Expressions:
         return found
 
     def resolve(self, node: ast.expr) -> Any:
-        """Return the Python object that a name or a dotted name stands for, and remember that we rely on it."""
+        """Return the object that a name or a dotted name stands for; record that the translation relies on it."""
         path: list[str] = []
         inner = node
         while isinstance(inner, ast.Attribute):

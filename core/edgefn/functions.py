@@ -131,7 +131,10 @@ def bit_cast(value: Node, target: Any) -> Node:
 
 
 def _bits_of(value: Node) -> np.dtype:
-    """Return the type whose bits ``value.view`` shows: that of an element, of ``np.uint32(x)``, else of the value."""
+    """Return the dtype whose bits ``value.view(...)`` shows.
+
+    It is that of an element of an array, or of a conversion such as ``np.uint32(x)``, else that of the value.
+    """
     match value.op:
         case "narrow":
             found = np.dtype(value.value)

@@ -223,13 +223,16 @@ def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
 
 
 def _shifted(field: Field, raw: str) -> Iterator[tuple[int, str]]:
-    """Yield (half, ``raw`` at its place in it) for each half of the word that holds some of the field."""
+    """Yield (number of a half of the word, the text ``raw`` shifted to its place there) where the field has bits."""
     for half, shift in field.parts():
         yield half, f"({raw} {'>>' if shift < 0 else '<<'} np.uint64({abs(shift)}))" if shift else raw
 
 
 def words_less(one: Array, other: Array) -> Array:
-    """Return where words of ``one``, ``uint64[n]`` or ``[n, 2]``, are smaller."""
+    """Return a mask, ``bool[n]``: where the word in ``one`` is smaller than that in ``other``.
+
+    Words of 64 bits are ``uint64[n]``, those of 128 bits ``uint64[n, 2]``, the less significant half first.
+    """
     if one.ndim == 1:
         return one < other
     return (one[:, 1] < other[:, 1]) | ((one[:, 1] == other[:, 1]) & (one[:, 0] < other[:, 0]))

@@ -32,7 +32,10 @@ def look_up(function: FunctionType, name: Name) -> Any:
 
 
 def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
-    """Return how a function of this code looks up ``name``, or does it for the owner of the name: see ``look_up``."""
+    """Return a function that returns the value of name ``name`` for a function with this ``code``, as ``look_up`` does.
+
+    If the name has an owner, the value is that of the owner.
+    """
     if name.owner is not None:
         found = reader(name.owner.__code__, name._replace(owner=None))
         return lambda function: found(name.owner)
@@ -44,7 +47,7 @@ def reader(code: CodeType, name: Name) -> Callable[[FunctionType], Any]:
 
 
 def _cell(place: int) -> Callable[[FunctionType], Any]:
-    """Return what reads a variable of a closure."""
+    """Return a function that returns the closure variable number ``place`` of its argument, or ``MISSING``."""
 
     def read(function: FunctionType) -> Any:
         try:
@@ -56,7 +59,7 @@ def _cell(place: int) -> Callable[[FunctionType], Any]:
 
 
 def _from_globals(key: str) -> Callable[[FunctionType], Any]:
-    """Return what reads a global or a built-in name."""
+    """Return a function that returns the global or built-in ``key`` of its argument, or ``MISSING``."""
 
     def read(function: FunctionType) -> Any:
         value = function.__globals__.get(key, MISSING)

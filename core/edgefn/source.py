@@ -95,7 +95,7 @@ def parsed(text: str) -> ast.Module:
 
 
 def parsed_expression(text: str) -> ast.expr:
-    """Return the syntax tree of an expression, likewise."""
+    """Return the syntax tree of an expression; restricted to one thread at a time, as :func:`parsed` is."""
     with _PARSING:
         return ast.parse(text, mode="eval").body
 

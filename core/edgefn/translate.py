@@ -66,7 +66,7 @@ class _Translator(Objects):
         return {name: tuple(sorted(positions)) for name, positions in found.items()}
 
     def function(self) -> tuple[Statement, ...]:
-        """Translate the whole function with the types known so far."""
+        """Return the tree of the whole function, translated with the types of variables known so far."""
         self.flow = Flow()
         node = self.scope.source.node
         copies = []
@@ -90,7 +90,7 @@ class _Translator(Objects):
         return (*copies, *statements)
 
     def fall_through(self, node: ast.AST) -> tuple[Statement, ...]:
-        """Return what a function does that ends without 'return'."""
+        """Return the statements for a path through the function that ends without ``return``."""
         if self.role == "vertex":
             return (self.result(Node("const", BOOL, value=False)),)
         has_result = _RESULT in self.types

@@ -34,7 +34,7 @@ def type_of(dtype: np.dtype, *, scalar: bool = False) -> str:
 
 
 def storage(kind: str) -> str:
-    """Return the dtype name a type is held in."""
+    """Return the name of the dtype in which values of type ``kind`` are stored."""
     return WEAK.get(kind, kind)
 
 

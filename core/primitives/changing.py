@@ -31,16 +31,17 @@ CHANGING = Struct("Changing", {
 
 
 class Scratch:
-    """Scratch memory for the batches of one store, all in one stream: that of small ones is used again."""
+    """Scratch memory for the batches of one store, all in one stream; memory of small batches is cached."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._kept: dict[tuple[int, ...], tuple[tuple[int, ...], Any]] = {}
 
     def __call__(self, key: tuple[int, ...], offsets: Callable[[], tuple[int, ...]]) -> tuple[tuple[int, ...], Any]:
-        """Return the addresses of arrays at these ``offsets``, the last of which is the size of all, and their memory.
+        """Return the addresses of scratch arrays, and the memory that they lie in.
 
-        ``key`` begins with the number of edges of the batch and determines the offsets.
+        ``offsets`` returns their offsets in bytes, and last the size of the memory. ``key``, which determines them,
+        begins with the number of edges of the batch.
         """
         held = self._kept.get(key)
         if held is None:
@@ -55,7 +56,10 @@ class Scratch:
 
 
 def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
-    """Return the offsets of the scratch arrays of a batch, of further ones, and the size of all."""
+    """Return the offsets in bytes of the scratch arrays for ``size`` edges, and last the size of all.
+
+    ``blocks`` is the number of blocks of the launch; ``more`` are the sizes in bytes of further arrays.
+    """
     return offsets_of(8 * size, 8 * size, 4 * size, 4 * blocks, size, *more)
 
 

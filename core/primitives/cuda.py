@@ -120,7 +120,10 @@ def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: 
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; one launch for small batches."""
+    """Write to ``batch.rank[i]`` how many of the entries up to ``i`` are of this kind, on the device.
+
+    Small batches take one launch.
+    """
     size, kind_arg = len(batch), np.uint32(kind)
     if size <= RANK_IN_BLOCK:
         launch(batch_program(0), "rank_in_block", 1, packed_batch(batch), kind_arg, batch.rank, block=1024)

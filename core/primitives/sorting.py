@@ -150,9 +150,11 @@ def _distribute(src, dst, begin, end, shift, bits, low, places, words):
 
 @kernel
 def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, counts):
-    """Sort the buckets from ``first`` to ``last``, of which bucket i ends at ``ends[i]``; write ``keys`` and ``order``.
+    """Sort the buckets from ``first`` to ``last``; write ``keys`` (uint64[m]) and ``order`` (uint32[m]) of their edges.
 
-    ``counts`` is uint32[2, 2 ** DIGIT], all zero. ``keys`` is where every other pass of the sort writes to.
+    ``ends``, ``shift``, ``bits``, ``low`` and ``words`` are those of :class:`Buckets`; ``words`` is overwritten,
+    ``keys`` also holds words during the sort. ``counts`` (uint32[2, 2**DIGIT]) is scratch memory, zero before and
+    after.
     """
     lowest = (np.uint64(1) << np.uint64(low)) - np.uint64(1)
     ids = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)

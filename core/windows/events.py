@@ -56,7 +56,7 @@ def times_of(time: np.ndarray | range) -> np.ndarray:
 
 
 def number_before(time: np.ndarray | range, end: int) -> int:
-    """Return how many of ascending times are below ``end``."""
+    """Return how many of the ascending times ``time`` are below ``end``."""
     if isinstance(time, range):
         return min(max(end - time.start, 0), len(time))
     return int(np.searchsorted(time, end))

@@ -34,7 +34,10 @@ def keeping_answers(fn: Function, then: Function, count: int, fields: int) -> tu
 
 @lru_cache(maxsize=256)
 def adding_at_corners(fn: Function, count: int) -> Function:
-    """Return ``fn(u, v, x, ...)``, of ``count`` arguments, that adds what it returns to the array at its corners."""
+    """Return a version of ``fn(u, v, x, ...)`` with one more argument, an array to which it adds what ``fn`` returns.
+
+    The value is added at ``u``, ``v`` and ``x``. ``count`` is the number of arguments of ``fn`` behind these three.
+    """
     names = find_source(fn).parameters(rest=True)[:3] if isinstance(fn, FunctionType) else []
     return _made(fn, 3 + count, _Adding(names))
 
@@ -43,20 +46,20 @@ class _Unchanged(ast.NodeTransformer):
     outside: ClassVar[dict[str, Any]] = {}  #: what it uses besides what the function does, by name
 
     def begin(self, first: str) -> list[ast.stmt]:
-        """Return what comes ahead of the body."""
+        """Return the statements to put ahead of the body: none; ``first`` is the name of the first parameter."""
         return []
 
 
 class _Keeping(_Unchanged):
-    """Has a function write what it returns."""
+    """Rewrites a function so that it writes what it returns to an array, at its first parameter."""
 
     def begin(self, first: str) -> list[ast.stmt]:
-        """Return the statement before the body, which sets the entry for the answer to 0."""
+        """Return the statement ahead of the body, which sets the entry of the array at ``first`` to 0."""
         self.first = first
         return parsed(f"{ANSWERS}[{first}] = 0").body
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Write the value ahead of returning."""
+        """Return statements that write the value to the array and return True."""
         if node.value is None:
             return node
         write = parsed(f"{ANSWERS}[{self.first}] = 0").body[0]
@@ -66,7 +69,7 @@ class _Keeping(_Unchanged):
 
 
 class _Adding(_Unchanged):
-    """Has a function of ``u``, ``v`` and ``x`` add what it returns at these places of the array."""
+    """Rewrites a function of ``u``, ``v`` and ``x``: it adds what it returned to an array at these three places."""
 
     outside: ClassVar[dict[str, Any]] = {"atomic_": atomic}
 
@@ -74,7 +77,7 @@ class _Adding(_Unchanged):
         self.corners = corners
 
     def visit_Return(self, node: ast.Return) -> Any:
-        """Add the value in place of returning it."""
+        """Return statements that add the value to the array, and return nothing."""
         value = ast.Assign([ast.Name("value_", ast.Store())], node.value or ast.Constant(0))
         adds = [f"atomic_.add({ANSWERS}, {corner}, value_)" for corner in self.corners]
         return [value, *parsed("\n".join(adds)).body, ast.Return(None)]

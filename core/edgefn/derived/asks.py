@@ -72,7 +72,7 @@ def _statements(statements: Iterable[Statement]) -> Iterator[Statement]:
 
 
 def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
-    """Yield every expression of a function, and its parts."""
+    """Yield every expression in ``statements``, and all parts of each."""
     for one in _statements(statements):
         match one:
             case Assign(value=value) | Add(value=value):
@@ -91,7 +91,7 @@ def _nodes(statements: Iterable[Statement]) -> Iterator[Node]:
 
 
 def _parts(node: Node) -> Iterator[Node]:
-    """Yield an expression, all below it, and those of the assignments that come before some."""
+    """Yield ``node``, all expressions below it, and those of the assignments that an ``after`` node has before it."""
     for one in node.nodes():
         yield one
         for before in one.value if one.op == "after" else ():

@@ -202,7 +202,7 @@ class Ring:
         return {name: column[places] for name, column in columns.items() if len(column)}
 
     def _place_events(self, columns: Mapping[str, np.ndarray], size: int) -> None:
-        """Put the events of :meth:`_events` into a ring of ``size`` entries."""
+        """Put the events ``columns``, as :meth:`_events` returns them, into a new ring of ``size`` entries."""
         places = np.arange(self._state[FRONT], self._state[BACK]) & (size - 1)
         kept = {name: np.empty(size if len(old) else 0, old.dtype) for name, old in self._kept._asdict().items()}
         self._kept = Kept(**kept)

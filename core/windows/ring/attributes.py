@@ -161,7 +161,14 @@ class EdgeValues:
 
 @kernel
 def combine_values(kept, pairs, values, listed, combine, whole, out):
-    """Write the value of each listed pair, which has live events; return False if a sum of whole numbers overflows."""
+    """Write the value of each listed pair to ``out``; return False if a sum of whole numbers overflows.
+
+    Args:
+        kept, pairs: the ring.
+        values: the attribute by event; times if ``combine`` is ``COUNT``.
+        listed: numbers of pairs that have live events.
+        combine: a value of ``COMBINE``; ``whole``: the values are integers, whose sums are exact.
+    """
     fits = True
     for i in range(len(listed)):
         row = pairs.row[listed[i]]

@@ -69,19 +69,22 @@ def tag_of(key):
 
 @inner
 def line_of(table, tag):
-    """Return the line where a tag is looked for first."""
+    """Return the number of the line of ``table`` in which ``tag`` is looked for first."""
     return np.int64(tag) & (len(table) // LINE - 1)
 
 
 @inner
 def free_in(table, line):
-    """Return the mask of the free places of a line."""
+    """Return a mask of the free places of a line of ``table``: bit i for place i."""
     return match8(table, line * LINE, FREE)
 
 
 @inner
 def find_pair(pairs, key):
-    """Return the place in the table where a key is, or could be put: its line, or one behind full ones."""
+    """Return the place of ``key`` in the table ``pairs.table``, or the free place where it would go.
+
+    The search begins in the line of its tag, and goes on to the next line if that is full.
+    """
     table, tag = pairs.table, tag_of(key)
     line = line_of(table, tag)
     while True:
@@ -105,7 +108,7 @@ def put(table, at, tag, pair):
 
 @inner
 def movable(table, line, hole):
-    """Return the place of an entry in ``line`` that belongs to the line ``hole`` or before it, -1 if there is none."""
+    """Return the place of an entry in ``line`` whose first line is ``hole`` or one before it; -1 if there is none."""
     mask = len(table) // LINE - 1
     for at in range(line * LINE, line * LINE + TAGS):
         if table[at] != FREE and (line - line_of(table, table[at])) & mask >= (line - hole) & mask:
