@@ -23,7 +23,11 @@ WORDS_OF_128_BITS = platform.machine().lower() in ("x86_64", "amd64", "aarch64",
 
 
 def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: Any, index: Any) -> Any:
-    """Return the address of ``array[index]``, or of row ``index``; ``array`` is contiguous, the index not negative."""
+    """Return the LLVM address of ``array[index]``, or of row ``index`` of an array of two dimensions.
+
+    ``context`` and ``builder`` are those of an intrinsic, ``array_type`` and ``index_type`` Numba's types. ``array`` is
+    contiguous, the index not negative.
+    """
     view = context.make_array(array_type)(context, builder, array)
     at = context.cast(builder, index, index_type, types.intp)
     for dimension in range(1, array_type.ndim):
@@ -32,7 +36,7 @@ def _place(context: Any, builder: Any, array_type: Any, array: Any, index_type: 
 
 
 def _stored(context: Any, builder: Any, dtype: Any, value: Any) -> Any:
-    """Return a value as it lies in an array: a bool has a byte."""
+    """Return the LLVM value of ``value`` in the form in which an array of ``dtype`` holds it: a bool has a byte."""
     return context.data_model_manager[dtype].as_data(builder, value)
 
 
@@ -40,7 +44,10 @@ _lock = Lock()  # of exchanges in plain Python, which another thread may interru
 
 
 def _plain_exchange(array, index, old, new):
-    """Compare bits, as the instruction does: -0.0 is not 0.0, and a NaN is itself."""
+    """Write ``new`` to ``array[index]`` if that has the bits of ``old``; return whether it had.
+
+    Bits are compared, as the instruction does: -0.0 is not 0.0, and a NaN is itself.
+    """
     with _lock:
         if array[index : index + 1].tobytes() != array.dtype.type(old).tobytes():
             return False
@@ -65,7 +72,10 @@ def _plain_exchange_pair(array, index, old, new):
 
 @intrinsic_or(_plain_exchange)
 def exchange(typing_context, array, index, old, new):
-    """``exchange(array, index, old, new)``: make ``array[index]`` ``new`` if it has the bits of ``old``; whether."""
+    """``exchange(array, index, old, new)``: write ``new`` to ``array[index]`` if that has the bits of ``old``.
+
+    Returns whether it had. Between comparison and write no other thread can change the entry.
+    """
     held = array.dtype
 
     def codegen(context, builder, signature, arguments):
@@ -80,7 +90,7 @@ def exchange(typing_context, array, index, old, new):
 
 @intrinsic_or(_plain_add)
 def add(typing_context, array, index, value):
-    """``add(array, index, value)``: add to an integer; return what it was before."""
+    """``add(array, index, value)``: add to an integer as one step; return what it was before."""
 
     def codegen(context, builder, signature, arguments):
         place = _place(context, builder, array, arguments[0], index, arguments[1])
@@ -109,7 +119,11 @@ def load_pair(typing_context, array, index):
 
 @intrinsic_or(_plain_exchange_pair)
 def exchange_pair(typing_context, array, index, old, new):
-    """``exchange_pair(array, index, old, new)``: as ``exchange``, for words of 128 bits, as pairs, low half first."""
+    """``exchange_pair(array, index, old, new)``: write row ``index`` of ``uint64[n, 2]`` if it equals ``old``.
+
+    Returns whether it did. ``old`` and ``new`` are pairs, the low half first; the row is compared and written as one
+    word of 128 bits.
+    """
 
     def codegen(context, builder, signature, arguments):
         place = builder.bitcast(_place(context, builder, array, arguments[0], index, arguments[1]), _WHOLE.as_pointer())
@@ -135,7 +149,7 @@ def effect_sum(array, index, value):
 
 @inner
 def effect_min(array, index, value):
-    """``array[index] = value`` if that is smaller."""
+    """Set ``array[index]`` to ``value`` if that is smaller, as one step, for ``atomic.min``."""
     old = array[index]
     while value < old and not exchange(array, index, old, value):
         old = array[index]
@@ -143,7 +157,7 @@ def effect_min(array, index, value):
 
 @inner
 def effect_max(array, index, value):
-    """``array[index] = value`` if that is larger."""
+    """Set ``array[index]`` to ``value`` if that is larger, as one step, for ``atomic.max``."""
     old = array[index]
     while value > old and not exchange(array, index, old, value):
         old = array[index]

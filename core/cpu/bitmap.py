@@ -17,7 +17,7 @@ _SHIFT, _PLACE, ZERO, ONE = (np.uint64(one) for one in (6, 63, 0, 1))
 
 
 def words_for(num_vertices: int) -> int:
-    """Return the length of a set of vertices."""
+    """Return the number of words of 64 bits in a set of vertices."""
     return -(-num_vertices // BITS)
 
 
@@ -33,7 +33,7 @@ def lowest(typing_context, word):
 
 @inner
 def holds(bits, v):
-    """Return whether ``v`` is in the set."""
+    """Return whether ``v`` is in the set whose bits, in words of 64, are ``bits``."""
     return bits[np.uint64(v) >> _SHIFT] >> (np.uint64(v) & _PLACE) & ONE != ZERO
 
 

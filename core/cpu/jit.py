@@ -96,7 +96,10 @@ class _Implementations(dict[Any, Any]):
 
 
 def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any, ...]:
-    """Return a key with those options of a caller, None for no caller, that count for an inner function."""
+    """Return the key of an inner function's code: target, types, and those options of the caller that it takes over.
+
+    ``context``, ``args`` and ``kws`` are Numba's; ``flags`` are the options of the caller, None without one.
+    """
     return context, args, kws, *([] if flags is None else [flags.error_model, repr(flags.fastmath)])
 
 
@@ -107,7 +110,7 @@ class _InnerLibrary(JITCodeLibrary):
     """
 
     def _optimize_final_module(self) -> None:
-        """Leave it to the kernels."""
+        """Do nothing: the kernels into which the code is linked are optimised."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -164,7 +167,7 @@ class _NowhereYet:
 
     @staticmethod
     def set_env(name: str, environment: Any) -> None:
-        """Do nothing."""
+        """Ignore the ``environment`` of the function ``name``."""
 
 
 class _KernelCompiler(Compiler):
@@ -222,7 +225,10 @@ class MachineCode(caching._Cache):
         return None if (folder := cache.cache_folder()) is None else str(folder)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Return the compiled function for a signature, None if it is not there or cannot be used."""
+        """Return the compiled function for the signature ``sig``, None if it is not on disk or cannot be used.
+
+        ``target_context`` is Numba's context of the processor.
+        """
         target_context.refresh()
         name = self._entry(sig, target_context.codegen())
         data = None if name is None else cache.get(name)
@@ -235,7 +241,7 @@ class MachineCode(caching._Cache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the compiled function for a signature."""
+        """Write ``data``, the compiled function for the signature ``sig``, to disk, if Numba can cache it."""
         name = self._entry(sig, data.codegen)
         if name is not None and not data.library.has_dynamic_globals and all(one.can_cache for one in data.lifted):
             cache.put(name, dumps((_symbols(data.library._get_module_for_linking()), *data._reduce())))
@@ -261,7 +267,7 @@ class MachineCode(caching._Cache):
 
 
 def _symbols(module: Any) -> set[str]:
-    """Return the names of what a module of LLVM defines."""
+    """Return the names of the functions and global variables that a module of LLVM defines."""
     return {
         each.name for kind in (module.functions, module.global_variables) for each in kind if not each.is_declaration
     }
@@ -271,7 +277,11 @@ def _rebuilt(
     context: Any, symbols: set[str], saved: Any, fndesc: Any, environment: Any, signature: Any, objectmode: bool,
     lifted: Any, annotation: str, reload_init: Any, referenced_envs: Any,
 ) -> Any:  # fmt: skip
-    """Return a compiled function from what its symbols and ``CompileResult._reduce()`` were, as Numba does."""
+    """Return the compiled function that :meth:`MachineCode.save_overload` has written, for the target ``context``.
+
+    ``symbols`` are the names that its library defines; the others are what Numba's ``CompileResult._reduce()``
+    returned.
+    """
     for function in reload_init:
         function()
     library = _LoadedLibrary.of(context.codegen(), saved, symbols)

@@ -10,7 +10,10 @@ from suricate.cpu.jit import inner
 
 @inner
 def queue_once(v, stamp, step, queue, queued):
-    """Append vertex ``v`` to ``queue`` unless it is there; return the length of the queue."""
+    """Append vertex ``v`` to ``queue``, of which ``queued`` entries are in use, unless it is there.
+
+    It is there if ``stamp[v] == step``; otherwise ``stamp[v]`` becomes ``step``. Returns the length of the queue.
+    """
     if stamp[v] != step:
         stamp[v] = step
         queue[queued] = v

@@ -265,7 +265,7 @@ class _Helper:
 
 
 class _Pool:
-    """The threads that are free, and how many there are."""
+    """The threads that are free, and how many threads there are in all."""
 
     def __init__(self) -> None:
         self._free: list[_Helper] = []

@@ -11,7 +11,11 @@ from suricate.cpu.prefetch import address_of
 
 
 def _compare8(relation, array, index, value):
-    """Return signature and code of a comparison of the eight uint32 from ``index`` on, as a mask, with ``value``."""
+    """Return the signature and code of an intrinsic that compares eight uint32 of ``array`` with ``value``.
+
+    They are those from ``index`` on; ``relation`` is LLVM's name, such as ``"=="``. The intrinsic returns an int64, in
+    which bit ``i`` says whether the ``i``-th comparison holds.
+    """
 
     def codegen(context, builder, signature, arguments):
         array_value, at, wanted = arguments

@@ -24,7 +24,7 @@ PULLS = ("sum", "min", "max", "or", "argmin", "mode", "hindex")  #: reductions o
 
 
 def one(u: int, v: int, x: int) -> int:
-    """Count every common neighbour as one (the default of ``intersect``)."""
+    """Return 1 for every common neighbour ``x`` of ``u`` and ``v``: the default function of ``intersect``."""
     return 1
 
 
@@ -54,7 +54,11 @@ def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[A
 
 
 def typed(graph: Graph, fn: Any, arguments: tuple[Argument, ...], leading: tuple[str, ...], role: str) -> TypedFunction:
-    """Return ``fn`` for the types of its arguments."""
+    """Return ``fn`` compiled for the types of ``arguments`` and for the weights of ``graph``.
+
+    ``leading`` are the names of the parameters before them, such as ``("u", "v", "w")``; ``role`` is the kind of
+    function, ``"edge"``, ``"vertex"`` or ``"effect"``.
+    """
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=leading, role=role)
 
 
@@ -69,7 +73,10 @@ def with_position(fn: Any, leading: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def bind(graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, leading: tuple[str, ...] = EDGE) -> Call:
-    """Return the call of ``fn`` with ``args``, without further phases; it must return a value."""
+    """Return the call of ``fn`` with ``args``, without further phases; ``fn`` must return a value.
+
+    ``reduce`` is the reduction, ``leading`` the parameters of ``fn`` before ``args``.
+    """
     arguments, values = arguments_of(graph, args)
     return Call(_valued(fn, typed(graph, fn, arguments, leading, "edge")), values, reduce)
 
@@ -81,12 +88,16 @@ def _valued(fn: Any, function: TypedFunction) -> TypedFunction:
 
 
 def _words_function(graph: Graph, fn: Any, arguments: tuple[Argument, ...], layout: Layout) -> TypedFunction:
-    """Return ``fn``, which returns the fields of a word."""
+    """Return ``fn``, which returns the fields of a word of ``layout``, compiled for the types of ``arguments``."""
     return compile_function(fn, arguments, weight_dtype=graph.weight_dtype, leading=EDGE, result_layout=layout)
 
 
 def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, out: Any, then: Any) -> Call:
-    """Return ``fn``, compiled for the types of its arguments, for pushes into ``out``, with the values to pass."""
+    """Return the call of a push of ``fn`` into ``out``, compiled for the types of ``args``, with the values to pass.
+
+    ``args`` None: ``out`` is the only argument. ``reduce`` is the reduction, ``then`` the second phase or None; ``out``
+    must have one entry per vertex of ``graph``.
+    """
     one_of("reduce", reduce, PUSHES)
     layout, dtype = None, None
     if reduce == "argmin":
@@ -108,7 +119,10 @@ def bind_push(graph: Graph, fn: Any, args: tuple[Any, ...] | None, reduce: str, 
 def bind_pull(
     graph: Graph, fn: Any, args: tuple[Any, ...], reduce: str, out: Any, dtype: Any, then: Any, commit: Any = None
 ) -> Call:
-    """Return the call of a pull. Its values have the dtype of ``out``, else ``dtype``, else that of ``fn``'s result."""
+    """Return the call of a pull of ``fn`` with ``args``, reduced by ``reduce``; ``then`` and ``commit`` may be None.
+
+    Its values have the dtype of ``out``, else ``dtype``, else that of what ``fn`` returns.
+    """
     one_of("reduce", reduce, PULLS)
     arguments, values = arguments_of(graph, args)
     layout, taken = None, None
@@ -130,16 +144,16 @@ def bind_pull(
 
 
 def bind_map(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return ``fn``, compiled for the types of its arguments, for one call per vertex, with the values to pass."""
+    """Return the call of ``fn`` with ``args`` once per vertex, compiled for the types of the arguments."""
     arguments, values = arguments_of(graph, args)
     return Call(typed(graph, fn, arguments, with_position(fn, ("v",)), "vertex"), values)
 
 
 def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
-    """Return the call of a function per edge that has effects and returns nothing.
+    """Return the call of ``fn`` with ``args`` once per edge, for its effects; it returns nothing.
 
     Raises:
-        ParameterError: it has no effect, so that the call would do nothing.
+        ParameterError: ``fn`` has no effect, so that the call would do nothing.
     """
     arguments, values = arguments_of(graph, args)
     function = typed(graph, fn, arguments, with_position(fn, EDGE), "effect")
@@ -153,7 +167,11 @@ def bind_effect(graph: Graph, fn: Any, args: tuple[Any, ...]) -> Call:
 
 
 def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everything: bool) -> Call:
-    """Return the call of a function per pair and common neighbour, which may have effects and return nothing."""
+    """Return the call of ``fn`` with ``args`` per pair and common neighbour; None: the function that counts them.
+
+    It may have effects and return nothing. ``everything``: the pairs are all edges, so that they have no position
+    ``i``.
+    """
     fn = one if fn is None else fn
     leading = with_position(fn, ("u", "v", "x"))
     if everything and leading[0] == "i":
@@ -163,7 +181,7 @@ def bind_intersection(graph: Graph, fn: Any, args: tuple[Any, ...], *, everythin
 
 
 def position_of(call: Call, start: Start) -> None:
-    """Raise if the function takes a position ``i`` but runs over a union of sets, which has no order."""
+    """Raise if the function of ``call`` takes a position ``i``, but ``start`` is a union of sets without an order."""
     if call.function.leading[0] == "i" and len(start.frontiers) + len(start.arcs) != 1:
         raise RequirementError("i is a position in ids or edges: pass one of them, not a tuple")
 

@@ -30,7 +30,10 @@ DIRECTIONS = ("out", "in", "both")
 
 
 def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
-    """Return along which edges pushes go: ``"out"``, ``"in"`` or ``"both"``; raises if in-edges are missing."""
+    """Return along which edges a push ``over`` goes: ``"out"``, ``"in"`` or ``"both"``; ``"out"`` if undirected.
+
+    Raises if ``graph`` keeps no in-edges but they are needed; ``parameter`` is the name of ``over`` in errors.
+    """
     one_of(parameter, over, DIRECTIONS)
     if over == "out" or not graph.directed:
         return "out"
@@ -39,7 +42,10 @@ def push_direction(graph: Graph, over: str, parameter: str = "over") -> str:
 
 
 def pull_direction(graph: Graph, over: str) -> str:
-    """Return where pulls read: ``"out"``, ``"in"`` or ``"both"``; raises if there are no in-edges for it."""
+    """Return where a pull ``over`` reads: ``"out"``, ``"in"`` or ``"both"``; on an undirected graph never ``"both"``.
+
+    Raises if ``graph`` keeps no in-edges but they are needed.
+    """
     one_of("over", over, DIRECTIONS)
     if over == "out":
         return "out"
@@ -80,7 +86,10 @@ def work_limit(most: int | None) -> int:
 
 
 def once(value: Any, reduce: str) -> str:
-    """Return the parameter ``once`` as ``""``, ``"final"`` or ``"equal"``; of a sum ``"equal"`` means ``"final"``."""
+    """Return the parameter ``once`` (False, True or ``"equal"``) as ``""``, ``"final"`` or ``"equal"``.
+
+    If ``reduce`` is ``"sum"``, ``"equal"`` becomes ``"final"``: all offers count.
+    """
     if isinstance(value, str) and value == "equal":
         return "final" if reduce == "sum" else "equal"
     if not isinstance(value, bool):
@@ -168,9 +177,10 @@ def apart(call: Call) -> None:
 
 
 def taken_over(graph: Graph, after: Any, swap: Swap, *, is_recording: bool, by_host: bool = False) -> None:
-    """Raise unless ``after`` is None or a loop that rounds over all vertices can continue.
+    """Raise unless ``after`` is None or the result of a loop over all vertices that ``converge`` can continue.
 
-    ``by_host``: the host drives the rounds, also on CUDA.
+    ``swap`` is that of the call; ``is_recording``: whether it is in the body of ``iterate``; ``by_host``: the host
+    drives the rounds, also on CUDA.
     """
     if after is None:
         return
@@ -203,7 +213,7 @@ def misplaced(device: Device, array: Array, label: str) -> DeviceError:
 
 
 def vertex_array(graph: Graph, array: Array, label: str) -> None:
-    """Raise unless ``array`` can take one reduced value per vertex."""
+    """Raise unless ``array``, named ``label`` in errors, can take one reduced value per vertex of ``graph``."""
     _target(graph, array, label, graph.num_vertices)
 
 
@@ -271,7 +281,7 @@ def _result_words(call: Call, out: Any, length: int, *, aliased: bool) -> Words:
 
 
 def _share_memory(device: Device, a: Array, b: Array) -> bool:
-    """Return whether the memory of two contiguous arrays overlaps."""
+    """Return whether the memory of ``a`` and ``b``, contiguous arrays on ``device``, overlaps."""
     if not device.is_cuda:
         return np.may_share_memory(a, b)  # compares the bounds, which is exact for contiguous arrays
     begin, other = a.data.ptr, b.data.ptr
@@ -279,7 +289,11 @@ def _share_memory(device: Device, a: Array, b: Array) -> bool:
 
 
 def stored(graph: Graph, call: Call, out: Array | None, *, aliased: bool = False) -> Array | None:
-    """Check ``out`` of a pull that stores one value per vertex of the graph; if None, without ``then``, make one."""
+    """Return the array for a pull that stores one value per vertex of ``graph``: ``out``, checked, or a new one.
+
+    Returns None if ``out`` is None and ``call`` has a second phase ``then``. ``aliased``: ``out`` may share memory with
+    arguments.
+    """
     if out is None and call.then is not None:
         return None
     return result_array(graph, call, out, graph.num_vertices, aliased=aliased)

@@ -39,7 +39,10 @@ def closed_triples(src: np.ndarray, dst: np.ndarray, num_vertices: int) -> np.nd
 
 
 def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) -> Any:
-    """Return the triangles at each vertex whose lowest corner is in a range."""
+    """Return the triangles at each vertex (``int64[n]``) whose lowest corner is in ``begin`` to ``end`` (exclusive).
+
+    The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u + 1]]``.
+    """
     found = np.zeros(len(offsets) - 1, np.int64)
     _count(offsets, targets, np.full(len(found), EMPTY, np.uint32), found, begin, end)
     return found
@@ -47,7 +50,11 @@ def _of_range(offsets: np.ndarray, targets: np.ndarray, begin: int, end: int) ->
 
 @kernel
 def _count(offsets, targets, marks, found, begin, end):
-    """Add the triangles of the lowest corners from ``begin`` to ``end`` to ``found`` at all their corners."""
+    """Add the triangles whose lowest corner is in ``begin`` to ``end`` (exclusive) to ``found`` at all three corners.
+
+    The out-neighbours of ``u`` are ``targets[offsets[u] : offsets[u + 1]]``; ``marks`` is scratch, ``uint32[n]``,
+    filled with ``EMPTY`` before.
+    """
     for u in range(begin, end):
         for i in range(offsets[u], offsets[u + 1]):
             marks[targets[i]] = u

@@ -130,7 +130,10 @@ class EdgeSetScope:
 
 
 def _graph_of(left: Any, right: Any) -> Any:
-    """Return the graph of an intersection: the first of its operands that is one, else what takes its place."""
+    """Return the graph of an intersection: ``left`` or ``right`` (None: ``left``), whichever is a graph.
+
+    Of two edge sets it is an :class:`EdgeSetScope`, which has what operators use of a graph.
+    """
     for given, label in ((left, "left"), (left if right is None else right, "right")):
         if not isinstance(given, EdgeSet) and not hasattr(given, "exclusive"):
             kind = type(given).__name__
@@ -139,7 +142,7 @@ def _graph_of(left: Any, right: Any) -> Any:
 
 
 def views_of(graph: Graph, left: Any, right: Any) -> tuple[StoreView, StoreView]:
-    """Return the rows of both operands, which must have the same vertices, on the device of the graph."""
+    """Return the views of ``left`` and ``right``, which must have the same vertices, on the device of ``graph``."""
     if left.num_vertices != right.num_vertices:
         raise VertexRangeError(f"left has {left.num_vertices} vertices, right has {right.num_vertices}: use one range")
     return _view_of(graph, left), _view_of(graph, right)
@@ -152,7 +155,10 @@ def _view_of(graph: Graph, given: Any) -> StoreView:
 
 
 def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
-    """Return the pairs on the graph's device, None for every arc."""
+    """Return the pairs ``(u[i], v[i])`` as arcs on the graph's device; None, for every arc, if both are None.
+
+    ``u`` may also be an ``EdgeSet`` or ``EdgeList`` that holds both ends.
+    """
     if u is None and v is None:
         return None
     if isinstance(u, EdgeSet | EdgeList):
@@ -175,7 +181,10 @@ def pairs_of(graph: Graph, u: Any, v: Any) -> ArcList | None:
 
 
 def check_orientation(graph: Graph, oriented: Any, u: Any, same: bool, method: str) -> None:
-    """Raise unless ``oriented`` fits the rest of the call."""
+    """Raise unless ``oriented`` is None or fits the other parameters of ``intersect``.
+
+    ``u`` are the first vertices of pairs, None for all edges; ``same``: whether both operands are ``graph``.
+    """
     if oriented is None:
         return
     one_of("oriented", oriented, ORIENTATIONS)
@@ -198,7 +207,7 @@ def check_method(method: str, views: tuple[StoreView, StoreView]) -> None:
 
 
 def walked_together(graph: Graph, views: tuple[StoreView, StoreView]) -> tuple[StoreView, StoreView]:
-    """Return both operands in a form that one CUDA program can walk: one may be replaced by a copy.
+    """Return ``views``, of both operands, in a form that one CUDA program can walk: one may be replaced by a copy.
 
     A program includes a header once, with one set of constants, and headers of two backends may share names.
     """
@@ -220,7 +229,11 @@ def _copied(graph: Graph, view: StoreView) -> StoreView:
 def target_of(
     graph: Graph, call: Call, out: Array | None, pairs: ArcList | None, oriented: str | None
 ) -> tuple[Call, Array | None]:
-    """Return the call with the type of its values, and the array to fill; None if there are none."""
+    """Return ``call`` with the type of its values, and the array to fill: ``out``, checked, or a new one.
+
+    It has an entry per pair; one if ``pairs`` is None, or one per vertex if the call is ``oriented`` and ``out`` has as
+    many. The array is None if the function returns nothing.
+    """
     if call.function.result is None:
         if out is not None:
             raise ParameterError("the function returns nothing: pass no out, or return a number")

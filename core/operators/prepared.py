@@ -43,7 +43,10 @@ class PreparedCalls:
         self.made: dict[Key, Any] = {}
 
     def prepare(self, graph: Graph, key: Key, arrays: list[Any], *given: Any) -> None:
-        """Prepare a call (see the driver); it is dropped when one of its arrays is freed."""
+        """Prepare the call ``key`` in the driver, with the arguments ``given``.
+
+        The prepared call is dropped when one of ``arrays`` is freed.
+        """
         calls = weakref.ref(self)  # no cycle: memory of the graph goes with it
 
         def forget(_: Any) -> None:
@@ -58,7 +61,10 @@ class PreparedCalls:
 
 
 def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: Any) -> Key | None:
-    """Return the key of a call, None if it cannot be prepared. ``options`` should be strings."""
+    """Return the key of a call of ``operator`` with ``fn`` and ``args`` into ``out``; None if it cannot be prepared.
+
+    Arrays are in it by identity, numbers by type. ``options`` should be strings.
+    """
     if not graph.device.is_cuda or type(fn) is not FunctionType or type(args) is not tuple:
         return None
     if bounds.CHECKED or driver_of(graph).is_recording() or str in map(type, args):  # columns move as they grow
@@ -68,7 +74,11 @@ def key_of(graph: Graph, operator: str, fn: Any, args: Any, out: Any, *options: 
 
 
 def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...]) -> Any:
-    """Make a prepared call on ``given``, a frontier or None for all vertices; return its result, or ``MISSED``."""
+    """Make the prepared call ``key`` on ``given``, a frontier or None for all vertices; return its result.
+
+    Returns ``MISSED``, and launches nothing, if there is none or it does not serve ``fn`` any more. ``args``: the
+    arguments of ``fn``, of which numbers may differ from those before.
+    """
     if key is None or not (given is None or type(given) is Frontier):
         return MISSED
     try:
@@ -81,7 +91,11 @@ def run(graph: Graph, key: Key | None, fn: Any, given: Any, args: tuple[Any, ...
 
 
 def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: Any, over: str, scheme: str = "") -> None:
-    """Note a call that was made without preparation, or prepare it if it had been made before."""
+    """Note that the call ``key`` was made without preparation, or prepare it if it had been made before.
+
+    ``fn`` and ``given`` are those of :func:`run`; ``call``, ``out``, ``over`` and ``scheme`` are what its driver was
+    passed.
+    """
     if key is None or not (given is None or type(given) is Frontier):
         return
     calls = graph.workspace.state(PreparedCalls)

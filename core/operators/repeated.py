@@ -71,7 +71,7 @@ class Repeated:
     ) -> Propagated:
         """Reduce ``fn`` over in-edges by sums, in rounds over all vertices; ``then`` gets the sums.
 
-        The parameters are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and
+        The parameters and the result are those of ``converge`` with ``swap``, where ``reduce="sum"``, ``over="in"`` and
         ``wake=None``.
         """
         graph, (scalar, bound) = self._graph, until
@@ -98,7 +98,10 @@ class Repeated:
         return graph.device.is_cuda and graph.partition is None and graph.num_vertices > 0 and not bounds.CHECKED
 
     def _find(self, held: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return the launch for exactly these objects, made when they come for the second time; None the first time."""
+        """Return the launch for exactly the objects ``held``; None if they come for the first time.
+
+        The second time it is built by ``make()``, and kept; also when it no longer fits the graph.
+        """
         key = tuple(map(id, held))
         found = self._made.get(key)
         if found is not None and (found[1] is None or not found[1].fits()):

@@ -90,7 +90,7 @@ class Propagated:
     def of(
         cls, steps: int, touched: int, converged: bool, crowded: bool = False, *, layers: Layers | None = None
     ) -> Propagated:
-        """Return an outcome whose numbers are known on the host."""
+        """Return an outcome whose numbers are known on the host; parameters are the properties of these names."""
         numbers = int(steps), int(touched), bool(converged), bool(crowded)
         made = cls(lambda: numbers, layers)
         made._numbers = numbers
@@ -113,7 +113,7 @@ class Propagated:
 
     @property
     def crowded(self) -> bool:
-        """Whether ``most`` ended it; waits for the device."""
+        """Whether ``most`` ended the loop; waits for the device."""
         return self._all()[3]
 
     def _all(self) -> tuple[int, int, bool, bool]:
@@ -129,7 +129,7 @@ class Propagated:
 
 
 def empty_layers(device: Device, num_vertices: int, capacity: int) -> Layers:
-    """Return layers with space for ``capacity`` vertices in all; the arrays are not initialised."""
+    """Return layers with space for ``capacity`` vertices in all, of a graph of ``num_vertices``; their number is 0."""
     xp = device.xp
     arrays = xp.empty(capacity, np.uint32), xp.empty(capacity + 2, np.int64), xp.zeros(1, np.int64)
     return Layers(device, *arrays, num_vertices=num_vertices)

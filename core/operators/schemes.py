@@ -58,7 +58,10 @@ MAX_SPLIT = 16384
 
 
 def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> str:
-    """Return the scheme by which ``neighbor_reduce`` serves a call on CUDA; ``everything``: all vertices."""
+    """Return the scheme by which ``neighbor_reduce`` serves a call with ``scheme`` over ``view`` on CUDA.
+
+    ``everything``: whether it is for all vertices of ``graph``.
+    """
     if scans_by_owner(view):
         scans = _scan_pays(view)
     else:
@@ -93,7 +96,7 @@ def _scan_pays(view: StoreView) -> bool:
 
 
 def of_push(scheme: str, view: StoreView, frontier: Frontier) -> str:
-    """Return the scheme by which ``advance`` serves a call on CUDA."""
+    """Return the scheme by which ``advance`` serves a call with ``scheme`` from ``frontier`` over ``view`` on CUDA."""
     if scheme == "auto" and view.can_scan:
         if frontier.is_all and frontier.capacity == view.num_vertices:
             return "scan"

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
-    """Return, checked, what a push or ``edge_map`` starts from: None (all), a frontier, ids, edges, or a tuple."""
+    """Return, checked, what a push or ``edge_map`` on ``graph`` starts from.
+
+    ``given`` is None (all vertices), a frontier, ids, edges, or a tuple of these; ``label`` is its name in errors.
+    """
     if isinstance(given, tuple) and not isinstance(given, EdgeList | ArcList) and not _is_ids(given):
         parts = [start_of(graph, part, label) for part in given]
         frontiers = tuple(frontier for part in parts for frontier in part.frontiers)
@@ -37,7 +40,11 @@ def start_of(graph: Graph, given: Any, label: str = "frontier") -> Start:
 
 
 def vertices_of(graph: Graph, given: Any, label: str) -> Start:
-    """Return what an operator on vertices starts from: like :func:`start_of`, but edges are refused."""
+    """Return, checked, what an operator on vertices of ``graph`` starts from.
+
+    ``given`` is None (all vertices), a frontier, ids, or a tuple of these; edges are refused. ``label`` is its name in
+    errors.
+    """
     start = start_of(graph, given, label)
     if start.arcs:
         raise RequirementError(f"{label} takes vertices, not edges: pass a frontier, ids, or None for all")
@@ -74,7 +81,10 @@ def frontier(graph: Graph, given: Any, label: str = "vertices") -> Frontier:
 
 
 def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
-    """Return ids (an array, a list or a frontier) as ``uint32[k]`` on the graph's device, in the same order."""
+    """Return ``given`` (an array, a list or a frontier) as ``uint32[k]`` on the graph's device, in the same order.
+
+    ``label`` is its name in errors.
+    """
     if isinstance(given, Frontier):
         return frontier(graph, given).vertices
     ids = as_ids(given, label)
@@ -84,14 +94,17 @@ def vertex_ids(graph: Graph, given: Any, label: str) -> Array:
 
 
 def _noted(graph: Graph, ids: Array, label: str) -> Array:
-    """Return ids on the device as ``uint32[k]``, checked without a wait: kernels pass over those out of range."""
+    """Return ``ids``, which lie on the device of ``graph``, as ``uint32[k]``, checked without a wait.
+
+    Kernels pass over those out of range; the error, which names ``label``, is raised by a later call.
+    """
     assert graph.ingest is not None
     graph.ingest.ids.check(ids, label, graph.num_vertices, graph.version)
     return ids.astype(np.uint32, copy=False)
 
 
 def pairs(graph: Graph, u: Any, v: Any) -> tuple[Array, Array]:
-    """Return two arrays of ids of equal length on the graph's device."""
+    """Return ``u`` and ``v`` as two arrays of ids, ``uint32[k]``, of equal length on the graph's device."""
     left, right = vertex_ids(graph, u, "u"), vertex_ids(graph, v, "v")
     if len(left) != len(right):
         raise ShapeError(f"u has {len(left)} entries and v has {len(right)}: pass one of each per pair")

@@ -59,7 +59,7 @@ def frontier_arguments(frontier: Frontier) -> tuple[Any, Any, np.uint32]:
 
 
 def heavy_arrays(graph: Graph) -> tuple[Array, Array]:
-    """Return the arrays of a list of heavy vertices that has a place for every vertex."""
+    """Return the arrays of a list of heavy vertices with a place for every vertex: ``uint32[n]`` ids, ``int64[n]``."""
     workspace, size = graph.workspace, graph.num_vertices
     workspace.state(WideArray).holds = None
     return workspace.array("operators.heavy", size, np.uint32), workspace.array("operators.heavy_base", size, np.int64)
@@ -70,8 +70,8 @@ def split_list(
 ) -> tuple[bool, np.uint32, tuple[Any, Any, np.uint32]]:
     """Return how heavy vertices are split: whether any may be, above which degree, and an empty list of them.
 
-    The list is given as kernels take it: memory, total and capacity. No degree exceeds the number of vertices of the
-    views.
+    The list is given as kernels take it: memory, total and capacity. None are split unless ``wanted``, or if the views
+    of ``walks`` together have too few vertices for such a degree.
     """
     if not wanted or sum([walk.num_vertices for walk in walks]) <= schemes.HEAVY_DEGREE:
         return NO_SPLITS
@@ -85,7 +85,7 @@ def split_memory(graph: Graph) -> tuple[Array, np.uint32]:
 
 
 class SplitMemory:
-    """The memory of a list of vertices to split, looked up once for a graph of this size."""
+    """The memory of a list of vertices to split, allocated again when the size of the graph changes."""
 
     def __init__(self, device: Device) -> None:
         self._size, self._held = -1, (None, NOTHING)
@@ -166,7 +166,7 @@ def distinct_vertices(graph: Graph, start: Start) -> Frontier | None:
 
 
 def empty_frontier(graph: Graph) -> Frontier:
-    """Return an empty frontier."""
+    """Return a frontier of ``graph`` without vertices."""
     return Frontier(graph.device, graph.device.xp.empty(0, np.uint32), num_vertices=graph.num_vertices)
 
 
@@ -177,14 +177,14 @@ class Counters:
         self._counts, self._totals = _Zeros(device, np.uint32), _Zeros(device, np.uint64)
 
     def count(self) -> DeviceCount:
-        """Return a ``uint32`` that is zero, for one user."""
+        """Return a ``uint32`` on the device that is zero and that nothing else uses."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.count()) is not None:
             return found
         return DeviceCount(*self._counts.take())
 
     def total(self) -> np.uint64:
-        """Return the address of a ``uint64`` that is zero, for one user."""
+        """Return the address of a ``uint64`` on the device that is zero and that nothing else uses."""
         cleared = cleared_counters()
         if cleared is not None and (found := cleared.total()) is not None:
             return found
@@ -192,7 +192,7 @@ class Counters:
 
 
 class _Zeros:
-    """Zeros of a type, of which each is handed out once."""
+    """Zeros of one dtype on the device, each of which is handed out once."""
 
     SIZE = 2048
 

@@ -47,7 +47,11 @@ ADDRESS, COUNT, LONG, INT = np.uint64(0), np.uint32(0), np.int64(0), np.int32(0)
 def prepare(
     operator: str, graph: Graph, call: Call, fn: Any, out: Array | None, over: str, scheme: str
 ) -> Prepared | None:
-    """Return the prepared call of an operator, None if its general path must be taken."""
+    """Return the prepared call of ``operator`` on ``graph``; None if calls like it must take the general path.
+
+    ``fn`` is the user's function, ``call`` what it was bound to; ``out``, ``over`` and ``scheme`` are those of the
+    call.
+    """
     if (call.function.leading[0] == "i" and operator != "vertex_map") or call.reduce in AT_ONCE:
         return None
     if not graph.num_vertices:
@@ -59,7 +63,7 @@ def prepare(
 
 
 class Prepared:
-    """Base of prepared calls: whether they may still be used, and their kernels, built at the first launch."""
+    """Base of prepared calls: whether they may still be used, and their kernels, compiled at the first launch."""
 
     held: Any = None  #: weak references to the arrays of the call
     uses = 0  #: calls since it was prepared
@@ -95,7 +99,10 @@ class Prepared:
         return True
 
     def __call__(self, graph: Graph, frontier: Frontier | None, args: Numbers) -> Any:
-        """Make the call on a frontier, None for all vertices, or return ``MISSED`` before anything was launched."""
+        """Make the call on ``frontier`` (None: all vertices), or return ``MISSED`` before anything was launched.
+
+        ``args`` are the arguments of the function, of which numbers are updated.
+        """
         self.uses += 1
         for i in self._scalars:
             if type(args[i]) is int and not -(2**63) <= args[i] < 2**63:
@@ -155,7 +162,10 @@ class VertexMap(Prepared):
     """A call of ``vertex_map`` whose types are known, to be launched again."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Launch ``map_vertices``; return the vertices for which the function is true."""
+        """Launch ``map_vertices``; return the vertices for which the function is true.
+
+        The parameters are those of :meth:`Prepared.run`.
+        """
         kept, count = self.xp.ndarray(most, np.uint32), self.counters.count()
         grid = min(blocks(most, BLOCK), self.full)
         self.launch("map_vertices", grid, (self.walk.bound,), (*listed, kept.data.ptr, count.address), (), args)
@@ -170,7 +180,10 @@ class EdgeMap(Prepared):
     """A call of ``edge_map`` over the edges of vertices."""
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> bool:
-        """Launch the edges of the vertices; returns True."""
+        """Launch the function for the edges of the vertices; return True.
+
+        The parameters are those of :meth:`Prepared.run`.
+        """
         walk, whole = self.walk, (self.walk.packed, self.walk.bound)
         if frontier is None and graph.view(self.over).can_scan:
             self.launch("map_segments", min(EVERYWHERE, self.full), whole, (), (np.int32(0),), args)
@@ -196,7 +209,10 @@ class Advance(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Frontier:
-        """Push once from ``frontier`` or all vertices; return the frontier of vertices that changed."""
+        """Push once from ``frontier`` or all vertices; return the vertices that changed.
+
+        The parameters are those of :meth:`Prepared.run`.
+        """
         whole, scheme = (self.walk.packed, self.walk.bound), self.scheme
         queue, count = self.xp.ndarray(self.size, np.uint32), self.counters.count()
         step = self._stamps.steps(1)
@@ -231,7 +247,10 @@ class NeighborReduce(Prepared):
         super().__init__(graph, call, fn, out, over, scheme)
 
     def run(self, graph: Graph, frontier: Frontier | None, listed: Numbers, most: int, args: Numbers) -> Any:
-        """Fill the array and return it; ``MISSED`` where only the device knows how many vertices there are."""
+        """Fill the array and return it; ``MISSED`` where only the device knows how many vertices there are.
+
+        The parameters are those of :meth:`Prepared.run`.
+        """
         if frontier is not None and frontier.known_count is None:
             return MISSED
         out: Any = self.xp.ndarray(most, self.call.dtype) if self._out is None else self._out()
@@ -280,5 +299,5 @@ CHANGING: dict[str, Numbers] = {
 
 
 def _address(one: Any) -> Any:
-    """Return where an array lies, or a number as it is."""
+    """Return the address of an array, or ``one`` itself if it is a NumPy number."""
     return one if isinstance(one, np.generic) else np.uint64(one.data.ptr)

@@ -51,13 +51,13 @@ class _PreparedCall:
 
 
 def map_all(graph: Graph, call: Call) -> None:
-    """Call a function for every vertex once; its results are ignored."""
+    """Call the function of ``call`` for every vertex of ``graph`` once; its results are ignored."""
     program, grid, own = _map_of(graph, call)
     program.kernel("map_vertices")((grid,), (BLOCK,), (*own, *launch_values(call)))
 
 
 def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
-    """Return program, grid and leading arguments of ``map_vertices`` for all vertices."""
+    """Return program, grid and leading arguments of ``map_vertices`` for ``call`` on all vertices of ``graph``."""
     size = graph.num_vertices
     walk = walk_of(graph.view()) if call.function.needs_view else None
     program = program_of("vertex_map.cu", walk, call, HAS_POSITION=0, KEEPS=0)
@@ -66,7 +66,7 @@ def _map_of(graph: Graph, call: Call) -> tuple[Program, int, tuple[Any, ...]]:
 
 
 class MapOfAll:
-    """A function called for every vertex; its results are ignored."""
+    """A prepared launch of a function for every vertex; its results are ignored."""
 
     def __init__(self, graph: Graph, call: Call) -> None:
         self._graph, self._size = graph, graph.num_vertices

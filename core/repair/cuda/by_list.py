@@ -37,12 +37,12 @@ DECLARATIONS = "\n".join((LISTS.declaration, enum("", {**STATE, **STATUS, **WHY,
 
 
 def section_bytes(capacity: int, word: int) -> int:
-    """Return the bytes of a rank's offers to at most ``capacity`` vertices, with words of as many bytes."""
+    """Return the bytes of a rank's offers to at most ``capacity`` vertices, if a word has ``word`` bytes."""
     return HEAD + -(-capacity * (word + 4) // ALIGNMENT) * ALIGNMENT
 
 
 class Counts(NamedTuple):
-    """What all ranks have reached in a level, or several by lists, of which they have not pushed from the last one."""
+    """The counts, over all ranks, of a level whose vertices have not pushed yet."""
 
     vertices: int  #: of the last level
     in_arcs: int  #: those that lead to what was reached
@@ -51,7 +51,7 @@ class Counts(NamedTuple):
 
 
 class Stopped(NamedTuple):
-    """Where a search by lists ended: levels and vertices that pushed, and what the last level found."""
+    """Where levels by lists ended: how many levels and vertices pushed, and the counts of the last level."""
 
     levels: int  #: that pushed
     pushed: int  #: vertices that did
@@ -59,7 +59,7 @@ class Stopped(NamedTuple):
 
 
 class Progress(PinnedCounters):
-    """What kernels say of levels, in pinned memory: a state of a graph's workspace."""
+    """The numbers in pinned memory by which kernels report levels; a state of a graph's workspace."""
 
     __slots__ = ("_polls", "number")
     MOST_RANKS = 1 << 14
@@ -70,7 +70,7 @@ class Progress(PinnedCounters):
         self._polls = 0
 
     def has_come(self, number: int) -> bool:
-        """Return whether a level is known to have stopped or not.
+        """Return whether the host knows if level ``number`` has stopped the search.
 
         Raises:
             RuntimeError: the device has failed.
@@ -83,12 +83,12 @@ class Progress(PinnedCounters):
         return False
 
     def stopped_at(self, number: int) -> bool:
-        """Return whether the levels have stopped at this one, which has come."""
+        """Return whether the search by lists stopped at level ``number``, of which the device has reported."""
         found: int = self.words[0]
         return found >> WHY_BITS == number and found & (1 << WHY_BITS) - 1 != 0
 
     def stopped(self, first: int, number: int, ranks: int) -> Stopped:
-        """Return where the levels from ``first`` on have stopped, at ``number``."""
+        """Return how the levels from ``first`` on ended at level ``number``; ``ranks`` is the number of ranks."""
         why, frontier, reached, in_arcs, violated, *out_arcs = self.array[: STATUS["OUT_OF"] + ranks].tolist()
         levels, is_over = number - first, why & (1 << WHY_BITS) - 1 == WHY["NOTHING_LEFT"]
         if is_over:  # the frontier has pushed, to no avail
@@ -99,7 +99,15 @@ class Progress(PinnedCounters):
 def packed_lists(
     state: Array, progress: Progress, sections: list[Array], size: int, capacity: int
 ) -> tuple[np.void, ...]:
-    """Return the struct of lists for kernels twice, as two buffers swap roles at every level."""
+    """Return the struct of lists for kernels twice, for even and odd levels, which have an array of sections each.
+
+    Args:
+        state: ``uint64[STATE_SIZE]``, counts on the device.
+        progress: pinned memory for reports to the host.
+        sections: the two arrays of all ranks' offers, ``uint8[ranks * size]``.
+        size: bytes of a rank's section.
+        capacity: offers that it has space for.
+    """
     data = [array.data.ptr for array in sections]
     fixed = state.data.ptr, progress.address
     return tuple(LISTS.packed(*fixed, data[side], data[side ^ 1], size, capacity, side) for side in range(2))

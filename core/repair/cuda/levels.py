@@ -130,7 +130,10 @@ class Levels:
         self.section_bounds = np.arange(ranks + 1) * size
 
     def of(self, graph: Graph, call: Call, words: Any) -> Levels:
-        """Return the launches of a search that writes these words; ``call`` has the arguments of its functions."""
+        """Return the launches of a search on ``graph`` that writes ``words``.
+
+        ``call`` has the arguments of its functions.
+        """
         found = copy.copy(self)
         found._graph, found._words = graph, words
         found._memory, found._values = graph.workspace.state(LoopMemory).of(graph), launch_values(call)
@@ -157,12 +160,12 @@ class Levels:
 
     @property
     def parents(self) -> Array:
-        """``uint32[num_vertices]``: see :meth:`pack_parents`."""
+        """The array ``uint32[num_vertices]`` that :meth:`pack_parents` writes and :meth:`take_parents` reads."""
         return self._parents
 
     @staticmethod
     def counted(counts: Array) -> Counts:
-        """Return :attr:`counts`, on the host, by name."""
+        """Return ``counts``, those of :attr:`counts` copied to the host, by name."""
         numbers = counts.tolist()
         by_rank = numbers[SHARED["BY_RANK"] :: OF_RANK["PER_RANK"]]
         return Counts(numbers[0], numbers[1], numbers[2] != 0, by_rank)
@@ -179,7 +182,7 @@ class Levels:
     # -- levels by lists -----------------------------------------------------------------------------------------------
 
     def start(self, roots: Frontier) -> None:
-        """Have all words restart; the roots are listed, to go on by lists."""
+        """Set all words to their first ones, and list ``roots`` as the frontier, to go on by lists."""
         self._number = 0
         self._all.data.memset_async(0, self._all.nbytes)
         self._go_by_lists("start_search", packed_vertices(roots), self._tree, *self._values)
@@ -195,34 +198,40 @@ class Levels:
         self._launch(name, *self._views, self._level, self._lists[self._first % 2], self._memory, *arguments)
 
     def offer(self) -> None:
-        """Begin a level: this rank's section of :attr:`sections` has what it offers."""
+        """Begin a level: write what this rank offers to its section of :attr:`sections`."""
         self._progress.number += 1
         given = self._structs[0], self._lists[self._progress.number % 2], self._memory, self._tree
         self._launch("offer_listed", self._views[0], *given, *self._values)
 
     def take(self) -> None:
-        """End a level: take the offers of all ranks."""
+        """End a level: apply the offers of all ranks, in :attr:`sections`, to the words."""
         number = self._progress.number
         given = self._structs[0], self._lists[number % 2], self._memory, self._tree
         self._launch("take_listed", *self._views, *given, np.uint64(number))
 
     def has_come(self, ago: int) -> bool:
-        """Return whether the host has the answer of :meth:`stopped` for the level ``ago`` before the last queued."""
+        """Return whether the host knows if the level ``ago`` before the last queued one has stopped the search."""
         number = self._progress.number - ago
         return number < self._first or self._progress.has_come(number)
 
     def has_stopped(self, ago: int) -> bool:
-        """Return whether they have, once that is known."""
+        """Return whether the level ``ago`` before the last queued one has stopped the search by lists.
+
+        Call it when :meth:`has_come` is true for this level.
+        """
         number = self._progress.number - ago
         return number >= self._first and self._progress.stopped_at(number)
 
     def stopped(self, ago: int) -> by_list.Stopped:
-        """Return where levels have stopped, as of the level ``ago`` before the last queued one."""
+        """Return where the search by lists has stopped, at the level ``ago`` before the last queued one."""
         self._progress.busy = False
         return self._progress.stopped(self._first, self._progress.number - ago, self._ranks)
 
     def spread(self, ago: int) -> None:
-        """Write the listed frontier at which levels have stopped to the bits of a level."""
+        """Write the frontier at which the search by lists has stopped, from its list to the bits of a level.
+
+        ``ago``: how many levels before the last queued one it has stopped.
+        """
         self._number += 1
         lists = self._lists[(self._progress.number - ago) % 2]
         self._launch("spread_list", self._level, lists, self._memory, self._tree)
@@ -240,27 +249,40 @@ class Levels:
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
     def push(self, offers: Array, capacity: int) -> None:
-        """Push from this rank's part of the frontier; write its offers to other ranks to its section of ``offers``."""
+        """Push from this rank's part of the frontier; write its offers to other ranks to its section of ``offers``.
+
+        ``capacity`` is the most offers of a rank.
+        """
         self._launch("list_own", self._level, self._memory)
         for name in ("push_level", "push_rest"):
             self._launch(name, self._views[0], self._level, self._memory, self._tree, *self._values)
         self._launch("pack_offers", self._level, self._memory, self._tree, self._packed(offers, capacity))
 
     def take_offers(self, offers: Array, capacity: int) -> None:
-        """Write the words that ranks offer to the vertices of this rank, where they are smaller."""
+        """Write the words in ``offers``, of all ranks, to the vertices of this rank, where they are smaller.
+
+        ``capacity`` is the most offers of a rank.
+        """
         self._launch("take_offers", *self._views, self._level, self._tree, self._packed(offers, capacity))
 
     # -- few arcs ------------------------------------------------------------------------------------------------------
 
     def list_arcs(self, arcs: Array, capacity: int) -> None:
-        """Put the arcs to this rank's vertices that were not reached into its section of ``arcs``."""
+        """Write the arcs to this rank's vertices that were not reached to its section of ``arcs``.
+
+        ``capacity`` is the most arcs of a rank.
+        """
         given = self._packed_arcs(arcs, capacity)
         arcs[self.rank * len(arcs) // self._ranks :].data.memset_async(0, by_list.HEAD)
         self._launch("list_arcs", self._views[1], self._level, self._memory, self._tree, given)
         self._launch("list_rest", self._views[1], self._level, self._memory, given)
 
     def finish(self, arcs: Array, capacity: int, violated: Array, steps: int, pushed: int) -> Propagated:
-        """Compute all levels that are left from the arcs of all ranks; ``steps`` and ``pushed``: those before."""
+        """Compute all levels that are left from ``arcs``, those of all ranks; return the result of the whole search.
+
+        ``capacity`` is the most arcs of a rank; ``violated`` becomes 1 if the keys of an offer do not grow; ``steps``
+        and ``pushed``: the levels and pushes made before.
+        """
         level, outcome = (self._level, self._memory, self._tree), self._outcomes.take()
         self._launch("take_arcs", *level, self._packed_arcs(arcs, capacity), violated, *self._values)
         numbers = np.uint64(steps), np.uint64(pushed)
@@ -271,11 +293,11 @@ class Levels:
     # -- the end -------------------------------------------------------------------------------------------------------
 
     def pack_parents(self) -> None:
-        """Put the parents of this rank's vertices into :attr:`parents`."""
+        """Write the parents of this rank's vertices to :attr:`parents`."""
         self._launch("pack_parents", self._level, self._tree, self._parents)
 
     def take_parents(self) -> None:
-        """Have those of other ranks' vertices in the words, of which all keys are there."""
+        """Write the parents of other ranks' vertices, in :attr:`parents`, to the words, which have all keys already."""
         self._launch("take_parents", self._level, self._tree, self._parents)
 
     @property
@@ -305,7 +327,10 @@ class Kept:
         self._key: tuple[Any, ...] = ()  # what it was made of
 
     def levels(self, graph: Graph, call: Call, words: Any, share: tuple[int, int, int, int], places: int) -> Levels:
-        """Return the launches of a search; arguments as of :class:`Levels`."""
+        """Return the launches of a search on ``graph`` that writes ``words``.
+
+        ``call``, ``share`` and ``places`` are those of :class:`Levels`.
+        """
         out = walk_of(graph.view("out"))
         back = walk_of(graph.view("in")) if graph.directed else out
         made_of = out, back, call.function, call.commit, call.layout, graph.num_vertices, *share, places

@@ -40,7 +40,15 @@ Changes = tuple[ArcList | PlacedArcs | None, ...]  # deleted, replaced, inserted
 
 
 class Form(NamedTuple):
-    """What a program depends on besides its functions and the views; ``has_back``: whether there are in-edges."""
+    """The variant of a program.
+
+    Attributes:
+        from_scratch: whether it computes a forest, or repairs one.
+        has_back: whether there are in-edges.
+        ordered: whether vertices push in the order of their keys.
+        uniform: whether a vertex offers the same word along all its edges.
+        threads: threads of a block.
+    """
 
     from_scratch: bool
     has_back: bool
@@ -50,7 +58,10 @@ class Form(NamedTuple):
 
 
 def program(walk: Walk, call: Call, form: Form) -> Program:
-    """Return the program for a view; ``call.commit`` gives the word that an invalid vertex restarts with."""
+    """Return the program of a ``form`` for the functions of ``call`` and the kind of view of ``walk``.
+
+    ``call.commit`` gives the word that an invalid vertex restarts with.
+    """
     key, (from_scratch, has_back, ordered, uniform, threads) = call.layout.fields[0], form
     return program_of(
         SOURCE, walk, call,
@@ -79,7 +90,11 @@ class Repairs:
         self._computations: dict[int, _Launches] = {}  # by threads of a block
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Propagate from ``roots``, or repair after ``changes``, in ``order``."""
+        """Propagate from ``roots``, or repair after ``changes``; return the steps made and vertices that pushed.
+
+        ``changes`` are the deleted, replaced and inserted arcs. ``order``: if given, vertices push in the order of
+        their first keys, in windows whose width is ``order[1]``.
+        """
         if roots is None:
             return self._repairs.repair(changes, order)
         self._prepare(order is not None)
@@ -95,7 +110,10 @@ class Repairs:
         return Form(from_scratch, self.graph.has_in_edges, ordered, self._uniform, threads)
 
     def _prepare(self, ordered: bool) -> None:
-        """Have all programs compiled that a later change may need, beside this process."""
+        """Start the compilation, in other threads, of all programs that a later change may need.
+
+        ``ordered``: whether computations are in the order of keys.
+        """
         graph, call, *_ = self._given
         walk = walk_of(graph.view("out"))
         if self._prepared == (walk.prelude, ordered):
@@ -128,13 +146,13 @@ class _Launches:
         self._tree: Array | None = None
 
     def compute(self, roots: Frontier, order: tuple[float, float] | None) -> Propagated:
-        """Compute from scratch."""
+        """Compute the forest from ``roots``, with ``order`` as for :meth:`Repairs.run`; return the outcome."""
         self._prepare(order)
         self._kernel.put(ROOTS, packed_vertices(roots))
         return self._launch()
 
     def repair(self, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """Repair after changes."""
+        """Repair the forest after ``changes``, with ``order`` as for :meth:`Repairs.run`; return the outcome."""
         self._prepare(order)
         for i, arcs in enumerate(changes):
             values = arc_values(arcs)
@@ -172,13 +190,16 @@ class _Launches:
         return propagated(self._graph, outcome)
 
     def _as_key(self, value: float) -> Any:
-        """Return ``value`` in the dtype of the first key, at most its greatest."""
+        """Return ``value`` in the dtype of the first key, at most the greatest value of that."""
         dtype = np.dtype(self._key)
         greatest = float(np.finfo(dtype).max) if dtype.kind == "f" else np.iinfo(dtype).max
         return self._key(min(value, greatest))
 
     def _walk(self, out: StoreView, back: StoreView, ordered: bool) -> None:
-        """Walk these views from now on."""
+        """Pass the views of out-edges and in-edges to the kernel; build another kernel if they are of another kind.
+
+        ``ordered``: whether vertices push in the order of their keys.
+        """
         walk, back_walk, call = walk_of(out), walk_of(back), self._call
         kind = walk.prelude, self._graph.has_in_edges, ordered
         self._out, self._back, self._ordered = out, back, ordered

@@ -58,7 +58,15 @@ def intersect(
     graph: Graph, call: Call, left: StoreView, right: StoreView, pairs: ArcList | None, out: Array | None,
     oriented: str | None, method: str,
 ) -> None:  # fmt: skip
-    """Fill ``out`` with one sum per pair, with the total, or with sums per vertex."""
+    """Fill ``out`` with the sums over common neighbours: one per pair, the total (length 1), or one per vertex.
+
+    Args:
+        left, right: the views in which the two vertices of a pair have their neighbours.
+        pairs: the pairs; None: all edges of ``left``.
+        out: the array to fill; None if the function returns nothing.
+        oriented: the order in which triangles are seen once, ``"degree"`` or ``"id"``; None: each pair counts.
+        method: ``"auto"``, ``"hash"`` (look-ups) or ``"bitmap"``.
+    """
     if not left.num_vertices or (pairs is not None and not pairs.size):
         _nothing(call, out)
         return
@@ -80,7 +88,12 @@ def _pairs(
     graph: Graph, call: Call, views: tuple[StoreView, StoreView], pairs: ArcList, out: Array, *, once: bool,
     total: bool, streams: bool,
 ) -> None:  # fmt: skip
-    """Launch the two kernels of a method, for as many pairs at a time as they may list."""
+    """Launch the two kernels of a method for ``pairs``, for as many at a time as they may list.
+
+    ``once``: pairs with ``u >= v`` do not count; ``total``: ``out[0]`` gets the sum of all pairs, otherwise ``out[i]``
+    that of pair ``i``; ``streams``: whether the kernels are those of ``intersect_stream.cu`` (bitmaps) or of
+    ``intersect.cu`` (look-ups).
+    """
     left, right = map(walk_of, views)
     name, most = ("stream", MOST_STREAMED) if streams else ("probe", MOST_PROBED)
     program = program_of("intersect_stream.cu" if streams else "intersect.cu", graph, views, call)
@@ -184,7 +197,10 @@ def _every_arc(graph: Graph, view: StoreView) -> ArcList:
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: bool) -> None:
-    """Count triangles over rows by degree; ``by_id`` is the order in which the function sees their corners."""
+    """Write to ``out`` the sum over the triangles of ``view``, each once, or (one entry per vertex) at its corners.
+
+    Rows are ordered by degree; ``by_id``: the function sees the corners in ascending order of ids instead.
+    """
     n, workspace = view.num_vertices, graph.workspace
     out.fill(0)
     rank = workspace.array("intersect.rank", n, np.uint32)
@@ -201,7 +217,10 @@ def _triangles(graph: Graph, call: Call, view: StoreView, out: Array, *, by_id: 
 
 
 def corners_of(call: Call, length: int) -> int:
-    """Return what ``oriented.cu`` sums: 0: the total; 1: the number of triangles, 2: the values at each vertex."""
+    """Return what ``oriented.cu`` sums for ``call`` into an array of ``length``.
+
+    0: the total; 1: the number of triangles at each vertex; 2: the values of the function at each vertex.
+    """
     if length == 1:
         return 0
     return 1 if call.function.numba_source("f") == _counted().numba_source("f") else 2
@@ -220,7 +239,10 @@ def program_of(
     template: str, graph: Graph, views: tuple[StoreView, StoreView], call: Call, *, corners: int = 0,
     by_id: bool = False,
 ) -> Program:  # fmt: skip
-    """Return a template over two views, made once."""
+    """Return the program of ``template`` over two views, with the function of ``call``; made once.
+
+    ``corners`` and ``by_id`` are those of ``oriented.cu``, see :func:`corners_of`; the function may ask ``graph``.
+    """
     main = next((i for i in range(2) if views[i] is graph.view("out")), 0)
     walks = walk_of(views[0]), walk_of(views[1])
     key = (template, walks[0].prelude, walks[1].prelude, main, call.function.key, call.dtype, corners, by_id)
@@ -232,7 +254,10 @@ def program_of(
 def pairs_program(
     template: str, walks: tuple[Walk, Walk], main: int, call: Call, corners: int, *, by_id: bool = False
 ) -> Program:
-    """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``."""
+    """Return a template over ``walks[main]``, the struct ``View``, and the other one, the struct ``OtherView``.
+
+    ``corners`` and ``by_id`` are those of :func:`program_of`.
+    """
     single = walks[0].header == walks[1].header
     names = ["View" if single or i == main else "OtherView" for i in range(2)]
     macros = {

@@ -29,7 +29,10 @@ NULL = np.uint64(0)
 def iterate(
     device: Device, body: Callable[[], Any], until: Until, max_steps: int, swap: tuple[tuple[Array, Array], ...]
 ) -> int:
-    """Repeat what ``body`` launches until the scalar is at most its bound; return the number of rounds."""
+    """Repeat what ``body`` launches until the scalar of ``until`` is at most its bound; return the number of rounds.
+
+    At most ``max_steps`` rounds; between two of them the arrays of each pair in ``swap`` exchange their contents.
+    """
     if max_steps == 0:
         return 0
     with device.current():
@@ -55,7 +58,7 @@ class _Loop:
         program.kernel("start_rounds")((1,), (1,), arguments)
 
     def run(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Run the rounds; return their number."""
+        """Run ``body`` once and repeat its launches, for at most ``max_steps`` rounds in all; return their number."""
         with self._recording.body():
             body()
         if self._recording.left:
@@ -83,7 +86,7 @@ class _Loop:
         return rounds
 
     def _go_on(self, body: Callable[[], Any], max_steps: int) -> int:
-        """Run the rounds behind the first one, each by a call of ``body``; return the number of all."""
+        """Call ``body`` for each round after the first, up to ``max_steps``; return the number of all rounds."""
         self._pinned.busy = False
         rounds = 1
         while rounds < max_steps and not self._until.ends_loop():
@@ -94,7 +97,7 @@ class _Loop:
         return rounds
 
     def _exchange(self, a: Array, b: Array) -> None:
-        """Let two arrays exchange their contents."""
+        """Exchange the contents of the arrays ``a`` and ``b`` in place."""
         if a.flags.c_contiguous and b.flags.c_contiguous and (a.data.ptr | b.data.ptr | a.nbytes) % 4 == 0:
             words = a.nbytes // 4
             grid = min(blocks(words, BLOCK), 8 * full_grid(self._device))
@@ -131,6 +134,9 @@ class _Loop:
 
 
 def _turn(scalars: list[tuple[Any, int, int]], rounds: int) -> None:
-    """Set the turns after ``rounds`` rounds of scalars, given as ``(scalar, turn before, turns per round)``."""
+    """Set ``scalar.turn``, the slot that holds the total of each scalar, to where it is after ``rounds`` rounds.
+
+    ``scalars`` are tuples of a scalar, its slot before the first round, and by how many slots a round moves it.
+    """
     for scalar, before, turns in scalars:
         scalar.turn = (before + rounds * turns) % SLOTS

@@ -77,7 +77,7 @@ class LoopMemory:
             raise
 
     def of(self, graph: Graph) -> np.void:
-        """Return the struct for a graph of this size."""
+        """Return the struct for ``graph``, with arrays for its current number of vertices."""
         size = graph.num_vertices
         graph.workspace.state(WideArray).holds = None
         if self._packed is None or size > self._size:
@@ -110,7 +110,7 @@ class LoopMemory:
 
 
 class Outcome:
-    """What a launch reports, on the device: zeros until the kernel has written it."""
+    """The numbers that a loop's kernel reports, on the device: zeros until it has written them."""
 
     __slots__ = ("_all", "_row", "address")
 
@@ -144,7 +144,11 @@ class Outcomes:
 
 
 def propagated(graph: Graph, outcome: Outcome, layers: Layers | None = None) -> Propagated:
-    """Return the result of a loop, read from ``outcome`` when first used."""
+    """Return the result of a loop on ``graph``, read from ``outcome`` when first used; ``layers``: those it filled.
+
+    Raises:
+        CapacityError: when it is read, if ``layers`` were too short.
+    """
     memory, device = graph.workspace.state(LoopMemory), graph.device
 
     def read() -> tuple[int, int, bool, bool]:

@@ -79,7 +79,7 @@ def _within_view(frame: FrameType | None) -> bool:
 
 
 def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap ``operator`` so that its calls are recorded while a body runs."""
+    """Return ``operator`` wrapped: while the body of a loop runs, its calls are recorded."""
 
     @wraps(operator)
     def call(*args: Any) -> Any:
@@ -112,7 +112,7 @@ class Guarded:
 
     @cached_property
     def macros(self) -> dict[str, str]:
-        """As those of the function, and the flag."""
+        """The macros of the function, with the flag as a further parameter, and a return if it is set."""
         macros = self._function.macros
         return macros | {
             "PARAMS": f"{macros['PARAMS']}, const unsigned int* stop_flag",
@@ -121,11 +121,11 @@ class Guarded:
 
 
 class Recording:
-    """The calls of one body of ``iterate``.
+    """The calls of operators in one body of ``iterate``, and the launches that they make.
 
     Args:
         flag: ``uint32[1]``: kernels return at once when it is not 0.
-        swap: arrays that are swapped in every second round.
+        swap: pairs of arrays that take each other's place in every second round.
         cleared: counters that the loop clears after every round.
     """
 
@@ -141,7 +141,10 @@ class Recording:
 
     @contextmanager
     def body(self) -> Iterator[None]:
-        """A context that records this thread's operators; reading device values or allocating arrays in it raises."""
+        """Return a context that records this thread's operators.
+
+        Reading device values, or making arrays, raises within it.
+        """
         from cupy.cuda import get_allocator, using_allocator
 
         outer, _local.recording = current(), self
@@ -167,7 +170,7 @@ class Recording:
         allow_reading()
 
     def call(self, operator: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Run an operator for the first time and note it."""
+        """Run ``operator(*args)`` with guarded functions, record it, and return its result."""
         for call in args:
             if isinstance(call, Call):
                 kinds = zip(call.function.arguments, call.values, strict=True)
@@ -189,14 +192,14 @@ class Recording:
     def replay(self, turned: list[tuple[Any, int, int]]) -> Replay | None:
         """Return the launches for repetition; None if the calls must be made again instead.
 
-        ``turned``: scalars with their turn before the round, and the number of turns in it.
+        ``turned``: scalars, each with its slot (``turn``) before the round, and by how many slots the round moves it.
         """
         if not self._steady or self.cleared.used > WORDS:
             return None
         return Replay(self._launches, turned, self._other)
 
     def repeat(self, *, exchanged: bool) -> None:
-        """Make all calls again; ``exchanged``: with the arrays of ``swap`` swapped."""
+        """Make all recorded calls again; ``exchanged``: the arrays of each pair in ``swap`` take each other's place."""
         results: dict[int, Any] = {}
         with self._inside():
             for operator, args, first in self._calls:
@@ -217,7 +220,11 @@ class Recording:
         return call._replace(function=guarded(call.function), values=(*call.values, self.flag))
 
     def _replaced(self, given: Any, results: dict[int, Any], exchanged: bool) -> Any:
-        """Return an argument of the first round with frontiers of earlier results and swapped arrays replaced."""
+        """Return ``given``, an argument of the first round, as it is in a later one; tuples are searched.
+
+        Frontiers that a call returned are replaced by those in ``results``, by ``id()``; with ``exchanged`` also the
+        arrays of ``swap``.
+        """
         if type(given) is tuple:
             return tuple(self._replaced(part, results, exchanged) for part in given)
         if isinstance(given, tuple):
@@ -233,7 +240,7 @@ _guarded: dict[int, tuple[TypedFunction, Guarded]] = {}
 
 
 def guarded(function: TypedFunction) -> Any:
-    """Return :class:`Guarded` of a function, made once."""
+    """Return the :class:`Guarded` of ``function``, the same object each time."""
     held = _guarded.get(id(function))
     if held is None:
         held = _guarded.setdefault(id(function), (function, Guarded(function)))

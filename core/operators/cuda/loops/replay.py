@@ -40,7 +40,7 @@ class Cleared:
 
     @contextmanager
     def given(self) -> Iterator[None]:
-        """A context in which this thread's operators use these counters."""
+        """Return a context in which this thread's operators use these counters."""
         before, _local.cleared = getattr(_local, "cleared", None), self
         try:
             yield
@@ -48,12 +48,12 @@ class Cleared:
             _local.cleared = before
 
     def count(self) -> DeviceCount | None:
-        """Return a ``uint32``; None if no more are left."""
+        """Return a ``uint32`` counter that nothing else uses in a round; None if all are in use."""
         address = self.total()
         return None if address is None else DeviceCount(self._halves, 2 * (self.used - 1), address)
 
     def total(self) -> np.uint64 | None:
-        """Return the address of a ``uint64``; None if no more are left."""
+        """Return the address of a ``uint64`` that nothing else uses in a round; None if all are in use."""
         self.used += 1
         return None if self.used > WORDS else np.uint64(self._start + 8 * (self.used - 1))
 
@@ -68,7 +68,8 @@ class Replay:
 
     Args:
         launches: the launches of the first round.
-        scalars: the scalars among their arguments, with their turn before the round and the number of turns in it.
+        scalars: the scalars among their arguments, each with its slot (``turn``) before the round, and by how many
+            slots a round moves it.
         other: by address and length of an array, the array that replaces it in every second round.
     """
 
@@ -97,7 +98,10 @@ class Replay:
         return launch.kernel, (grid, block, tuple(self._in_round(number, argument) for argument in arguments))
 
     def _in_round(self, number: int, argument: Any) -> Any:
-        """Return an argument for round ``number``: scalars by turn, swapped arrays in odd rounds, others as given."""
+        """Return ``argument`` for round ``number``: addresses of a scalar's slots in that round, or an array.
+
+        The arrays of a swapped pair take each other's place in odd rounds; other arguments stay.
+        """
         slots = self._slots.get(id(argument))
         if slots is not None:
             packed, turn, turns = slots

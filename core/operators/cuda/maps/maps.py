@@ -20,7 +20,7 @@ EVERYWHERE = 1 << 30  #: more blocks than any device holds
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
-    """Return the vertices of ``start`` for which the function is true."""
+    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true."""
     takes_position = call.function.leading[0] == "i"
     frontier = start.frontiers[0] if takes_position else merged(graph, start)
     size = frontier.at_most
@@ -38,7 +38,11 @@ def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
 
 
 def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int, int] | None) -> None:
-    """Call a function for its effects on the arcs, and on every edge of the vertices, of ``start``."""
+    """Call the function of ``call`` for its effects on the arcs, and on the edges of the vertices, of ``start``.
+
+    ``over`` is the direction of the edges; ``first``: the range of places, in the row of each vertex, of the edges that
+    are visited (None: all).
+    """
     if not any(part.size for part in start.arcs) and not any(part.at_most for part in start.frontiers):
         skip_scalars(call)
         return
@@ -70,7 +74,10 @@ def edge_map(graph: Graph, call: Call, start: Start, over: str, first: tuple[int
 def _map_edges(
     graph: Graph, launch: Callable[..., None], walks: list[Walk], frontier: Frontier, first: tuple[int, int] | None
 ) -> None:
-    """Launch the edges of the vertices of a frontier, or those at some places."""
+    """Launch an ``edge_map`` over the edges of ``frontier``, or with ``first`` over those at a range of places.
+
+    ``launch`` launches a kernel of the program by name, ``walks`` are those of the views.
+    """
     views, (ids, number, size) = [walk.packed for walk in walks], frontier_arguments(frontier)
     listed = (*views, walks[0].bound, ids, number, np.int64(size))
     if first is not None:

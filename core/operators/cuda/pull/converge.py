@@ -34,7 +34,17 @@ def converge(
     graph: Graph, call: Call, start: Start, over: str, wake: str | None, max_steps: int, until: Until | None,
     most: int = UNLIMITED, swap: Swap = (), after: Propagated | None = None,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds over an active set (see ``suricate.operators.converge``)."""
+    """Pull in rounds over an active set, as ``suricate.operators.converge`` does; return how many were made.
+
+    Args:
+        start: the active set of the first round.
+        wake: the direction over which vertices activate neighbours; None: none are activated.
+        max_steps: the most rounds.
+        until: the condition that ends the loop after a round, or None.
+        most: limit of the work of a round; above it the loop ends as ``crowded``.
+        swap: positions of pairs of arguments that are exchanged between rounds, which are then over all vertices.
+        after: the result of an earlier call, which this one continues; None: there is none.
+    """
     if swap:
         return _passes(graph, call, over, max_steps, until, swap, NULL if after is None else after.address)
     pulled = walks_of(graph, over)
@@ -59,7 +69,11 @@ def converge(
 def _passes(
     graph: Graph, call: Call, over: str, max_steps: int, until: Until | None, swap: Swap, after: np.uint64
 ) -> Propagated:
-    """Pull in rounds over all vertices, between which arrays are exchanged; ``after``: address of an outcome, or 0."""
+    """Pull in rounds over all vertices, at most ``max_steps``, until ``until`` ends the loop; return their number.
+
+    ``swap``: positions of pairs of arguments that are exchanged between rounds; ``after``: the device address of the
+    outcome of the loop that this one continues, or 0.
+    """
     pulled = walks_of(graph, over)
     scans = over != "both" and schemes.passes_scan(graph, graph.view(over))
     program = passes_program(pulled[0], call, over, until, swap, scans=scans)
@@ -102,7 +116,14 @@ def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") ->
 def converge_program(
     walk: Walk, call: Call, over: str, wake: str | None, until: Until | None, *, symmetric: bool, scans: bool
 ) -> Program:
-    """Return the program of a call, made once; ``symmetric``: vertices pull over the edges that activate them."""
+    """Return the program of ``converge`` for ``call``, made once for each kind of view, given by ``walk``.
+
+    Args:
+        over, wake: the directions over which vertices pull, and over which they activate neighbours, or None.
+        until: the condition that ends the loop, or None.
+        symmetric: whether vertices pull over the edges that activate them.
+        scans: whether rounds of many vertices pass over the storage.
+    """
     name = None if until is None else _name_of(call, until.scalar)
     functions = call.function, call.then, call.commit
     key = (walk.prelude, functions, call.dtype, call.reduce, call.layout, over, wake, name, symmetric, scans)
@@ -114,7 +135,11 @@ def converge_program(
 
 
 def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap: Swap, *, scans: bool) -> Program:
-    """Return the program of passes over all vertices, made once."""
+    """Return the program of rounds over all vertices for ``call``, made once for each kind of view, given by ``walk``.
+
+    ``until``: the condition that ends the loop, or None; ``swap``: positions of pairs of arguments that are exchanged;
+    ``scans``: whether rounds pass over the storage.
+    """
     name = None if until is None else _name_of(call, until.scalar)
     pairs = tuple((a, b, len(call.values[a]) == 1 < walk.num_vertices) for a, b in swap)
     key = (walk.prelude, call.function, call.then, call.dtype, call.reduce, call.layout, over, name, scans, pairs)
@@ -131,7 +156,10 @@ def passes_program(walk: Walk, call: Call, over: str, until: Until | None, swap:
 
 
 def _totals_of_passes(call: Call, until: str | None) -> dict[str, str]:
-    """Return the macros by which a pass adds to accumulators and reads their totals (see ``passes.cu``)."""
+    """Return the macros by which a pass adds to the accumulators of ``call`` and reads their totals (``passes.cu``).
+
+    ``until``: the name of the accumulator that ends the loop, or None.
+    """
     found = [f"a{i}" for i, argument in enumerate(call.function.arguments) if argument.kind == "accumulator"]
     return {
         "ROUND_FINISH": " ".join(f"{name}.flush(slot_of({name}_slots, round));" for name in found),
@@ -147,7 +175,11 @@ _programs: dict[tuple[Any, ...], Program] = {}
 def _made(
     walk: Walk, call: Call, over: str, wake: str | None, until: str | None, macros: dict[str, int], *, symmetric: bool
 ) -> Program:
-    """Return the program of a call; ``until`` is the name of the argument that ends the loop."""
+    """Return a new program of ``converge.cu`` for ``call`` and the kind of view that ``walk`` has.
+
+    ``until`` is the name of the argument that ends the loop, or None; ``macros`` are further ones; the other parameters
+    are those of :func:`converge_program`.
+    """
     has_bits = symmetric and call.dtype is not None and call.reduce not in AT_ONCE
     return program_of(
         "converge.cu", walk, call, call.dtype, **value_macros(call, over), HAS_WAKE=int(wake is not None),
@@ -157,9 +189,10 @@ def _made(
 
 
 def _totals(call: Call, until: str | None) -> dict[str, str]:
-    """Return the macros by which a round adds to accumulators and reads their totals (see ``converge.cu``).
+    """Return the macros by which a round adds to the accumulators of ``call`` and reads their totals (``converge.cu``).
 
     The totals of even rounds are in the slot that the launch writes, those of odd rounds in the one that it clears.
+    ``until``: the name of the accumulator that ends the loop, or None.
     """
     numbered = enumerate(call.function.arguments)
     found = [(f"a{i}", argument) for i, argument in numbered if argument.kind == "accumulator"]
@@ -182,7 +215,7 @@ def _totals(call: Call, until: str | None) -> dict[str, str]:
 
 
 def _name_of(call: Call, scalar: Any) -> str:
-    """Return the name of the argument that is ``scalar``."""
+    """Return the name, in kernels, of the argument of ``call`` that is ``scalar``."""
     for i, value in enumerate(call.values):
         if value is scalar:
             return f"a{i}"

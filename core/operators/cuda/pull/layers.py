@@ -24,7 +24,10 @@ LAYERS_BLOCKS = 2  #: blocks per multiprocessor: all of them are resident
 
 
 def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str) -> Frontier | None:
-    """Pull for the vertices of each layer, one layer after the other; fill ``out`` or run the epilogue."""
+    """Pull for the vertices of each layer, one layer after the other; fill ``out``, or run the epilogue ``then``.
+
+    ``over`` is the direction of the edges. Returns the vertices for which ``then`` is true, None without ``then``.
+    """
     walks = [walk_of(graph.view(one)) for one in (("in", "out") if over == "both" else (over,))]
     xp = graph.device.xp
     queue = xp.empty(len(layers.vertices) if call.then is not None else 0, np.uint32)
@@ -43,7 +46,10 @@ def reduce_layers(graph: Graph, call: Call, layers: Layers, out: Any, over: str)
 
 
 def layers_program(walk: Walk, call: Call, over: str) -> Program:
-    """Return the program of a call, made once."""
+    """Return the program of a pull by layers for ``call`` over the direction ``over``.
+
+    ``walk`` is that of a view; programs for views of the same kind are the same.
+    """
     return program_of(
         "layers.cu", walk, call, call.dtype,
         OVER=f"OVER_{over.upper()}", LAYERS_BLOCK=LAYERS_BLOCK, LAYERS_BLOCKS=LAYERS_BLOCKS,

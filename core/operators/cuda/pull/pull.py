@@ -39,7 +39,10 @@ TURNS = 4  #: a pull of many vertices has this times the blocks that fill the de
 def neighbor_reduce(
     graph: Graph, call: Call, vertices: Array | Start | Layers | None, out: Any, over: str, scheme: str
 ) -> Frontier | None:
-    """Fill ``out``, or run the epilogue ``call.then`` (see ``suricate.operators.neighbor_reduce``)."""
+    """Fill ``out``, or run the epilogue ``then``; return the vertices for which it is true, None without ``then``.
+
+    Parameters are those of ``suricate.operators.neighbor_reduce``; ``call`` has its functions and arguments.
+    """
     if isinstance(vertices, Layers):
         return reduce_layers(graph, call, vertices, out, over)
     if call.reduce in AT_ONCE and scheme not in ("vertex", "updated"):
@@ -57,14 +60,14 @@ def neighbor_reduce(
 
 
 def _is_empty(graph: Graph, vertices: Array | Start | None) -> bool:
-    """Return whether there is no vertex to compute, as far as the host knows."""
+    """Return whether ``vertices`` (None: all of ``graph``) are certainly none, as far as the host knows."""
     if isinstance(vertices, Start):
         return not vertices.at_most
     return not (graph.num_vertices if vertices is None else len(vertices))
 
 
 class _Pull(NamedTuple):
-    """The state that all launches of one pull share."""
+    """The data that all launches of one pull share."""
 
     graph: Graph
     program: Program
@@ -97,12 +100,15 @@ class _Pull(NamedTuple):
 
 
 def value_macros(call: Call, over: str) -> dict[str, Any]:
-    """Return the macros of a pull: which edges it walks, and whether it reduces words."""
+    """Return the macros of a pull of ``call``: the direction ``over`` of the edges, and whether it reduces words."""
     return {"OVER": f"OVER_{over.upper()}", **({} if call.layout is None else {"WORD_VALUES": 1})}
 
 
 def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
-    """Return the scheme that serves a call; words, modes and h-indices are reduced vertex by vertex."""
+    """Return the scheme that serves a call with ``scheme``; ``everything``: whether it is for all vertices.
+
+    Words, modes and h-indices are reduced vertex by vertex.
+    """
     found = schemes.of_pull(scheme, pull.graph, pull.view, everything=everything)
     by_parts = pull.dtype is not None and pull.reduce not in AT_ONCE
     return found if by_parts or found == "vertex" else "auto"
@@ -112,7 +118,10 @@ def _scheme(pull: _Pull, scheme: str, *, everything: bool) -> str:
 
 
 def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None:
-    """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``."""
+    """Launch a pull that fills ``out``, with an entry per vertex, or per id in ``vertices``.
+
+    ``over`` is the direction of the edges, ``scheme`` the one that the user chose.
+    """
     if scheme == "updated":
         scheme, pull = _updated(pull, over)
     scheme = _scheme(pull, scheme, everything=vertices is None)
@@ -134,7 +143,14 @@ def _reduce(pull: _Pull, vertices: Array | None, over: str, scheme: str) -> None
 def _by_vertex(
     pull: _Pull, listed: tuple[Any, ...], share: int, most: int, queue: tuple[Any, np.uint64], *, split: bool
 ) -> None:
-    """Launch at most ``most`` vertices of a list, and then the buckets of those that are split."""
+    """Launch a pull vertex by vertex, and then, with ``split``, by parts of the heavy vertices.
+
+    Args:
+        listed: ids (null: all vertices), the address of their number or null, their number if known.
+        share: how many vertices a block handles; 0: unknown, since their number is.
+        most: an upper bound of their number.
+        queue: an array for the vertices that ``then`` keeps, and the address of their number, or nulls.
+    """
     bound, out = pull.walks[0].bound, NULL if pull.out is None else pull.out
     grid = min(blocks(most, share or WARPS), (TURNS if share else 1) * full_grid(pull.graph.device))
     splits, limit, heavy = split_list(pull.graph, pull.walks, wanted=split)
@@ -144,14 +160,14 @@ def _by_vertex(
 
 
 def _scan(pull: _Pull, kernel: str, sums: Array) -> None:
-    """Launch a pass over the storage of each view that adds to ``sums``."""
+    """Launch ``kernel``, which passes over the storage of a view and adds to ``sums``, for each view."""
     for other, walk in enumerate(pull.walks):
         views = (walk.packed,)
         pull.launch(kernel, full_grid(pull.graph.device), walk.bound, sums, np.int32(other), views=views)
 
 
 def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
-    """Return the scheme and the pull that visits exactly the edges inserted since the mark."""
+    """Return the scheme and the pull that visit exactly the edges ``over`` inserted since the mark."""
     source = schemes.updated_source(pull.graph, over, pull.view)
     if source == schemes.ITERATOR and pull.reduce not in AT_ONCE:
         return "updated", pull
@@ -167,7 +183,7 @@ def _updated(pull: _Pull, over: str) -> tuple[str, _Pull]:
 
 
 def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
-    """Launch a pull with an epilogue, ``then``; return the vertices for which that returns True."""
+    """Launch a pull for ``vertices`` (None: all) with the epilogue ``then``; return those for which that is true."""
     graph, device = pull.graph, pull.graph.device
     bound = pull.walks[0].num_vertices
     frontier = Frontier.all(graph) if vertices is None else merged(graph, vertices)
@@ -188,7 +204,10 @@ def _reduce_then(pull: _Pull, vertices: Start | None, scheme: str) -> Frontier:
 
 
 def _scan_then(pull: _Pull, rows: tuple[int, int], queue: tuple[Array, np.uint64]) -> None:
-    """Launch a pass over the storage, and then the epilogue for the vertices of ``rows``: a range with all edges."""
+    """Launch a pass over the storage, and then the epilogue for the vertices of ``rows``: a range with all edges.
+
+    ``queue``: an array for the vertices that ``then`` keeps, and the address of their number.
+    """
     graph = pull.graph
     assert pull.dtype is not None
     if pull.out is not None:

@@ -46,7 +46,7 @@ _Target = tuple[Array, tuple[Any, ...]]  # what is reduced into, and the values 
 
 
 def advance_in_two_phases(graph: Graph, call: Call, start: Start, out: Any, over: str) -> Frontier:
-    """Push once from ``start``, and then run ``then``; return the vertices for which that returns True."""
+    """Push once over ``over`` from ``start`` into ``out``, and then run ``then``; return the vertices it keeps."""
     queue, count = graph.device.xp.empty(graph.num_vertices, np.uint32), graph.workspace.state(Counters).count()
     memory = graph.workspace.state(LoopMemory).with_frontier(graph, queue)
     _launch(graph, call, start, out, over, memory, 1, "", None, count.address)
@@ -63,7 +63,12 @@ def propagate(
     layers: bool,
     once: str,
 ) -> Propagated:
-    """Push until nothing changes."""
+    """Push from ``start`` until nothing changes, or for ``max_steps`` steps; return the counts of steps and pushes.
+
+    Parameters are those of ``suricate.operators.propagate``; values in ``out`` change in place. ``layers``: keep the
+    frontier of each step; ``once``: ``""``, ``"final"`` (a value is final after the step that changes it) or
+    ``"equal"`` (as are all offers to a vertex in a step).
+    """
     if not start.at_most or max_steps == 0:
         none = empty_layers(graph.device, graph.num_vertices, 0) if layers else None
         return Propagated.of(0, 0, not start.at_most, layers=none)
@@ -85,7 +90,11 @@ def _launch(
     layers: Layers | None,
     left_count: np.uint64,
 ) -> Outcome:
-    """Launch the steps; return their outcome, on the device."""
+    """Launch the steps of a propagation; return the outcome, on the device. Parameters are those of :func:`propagate`.
+
+    ``memory``: the scratch arrays of the loop; ``layers``: those to fill, or None; ``left_count``: the address at which
+    the size of the last frontier is written, or null.
+    """
     frontier, arcs = distinct_vertices(graph, start), [one for one in start.arcs if one.size]
     pulls = bool(once) and over != "both" and layers is None and graph.has_in_edges
     walks = [walk_of(graph.view(direction)) for direction in (BOTH_WAYS if pulls else VIEWS)[over]]
@@ -143,7 +152,10 @@ class _Loop:
         self._kernel = PreparedKernel(program.kernel("propagate"), blocks, threads, arguments)
 
     def start(self, walks: list[Walk], frontier: Frontier | None, arcs: list[ArcList]) -> None:
-        """Set the arguments of the views and of the frontier that the first step starts from."""
+        """Set the arguments of the views, of ``frontier`` and of ``arcs``, from which the first step starts.
+
+        ``walks`` are those of the views: that of pushes first.
+        """
         kernel = self._kernel
         if walks != self._walks:
             kernel.put(VIEW, walks[0].packed)
@@ -158,7 +170,7 @@ class _Loop:
                 self._arcs[i] = values
 
     def go_on(self, memory: np.void, max_steps: int, once: str, layers: Layers | None) -> None:
-        """Set the arguments that the steps depend on."""
+        """Set the scratch ``memory``, the most steps, ``once`` and the layers to fill, where they have changed."""
         kernel, steps = self._kernel, (max_steps, int(once == "equal"))
         if memory is not self._memory:
             kernel.put(MEMORY, memory)
@@ -171,7 +183,11 @@ class _Loop:
             self._put(LAYERS, _by_layer(layers))
 
     def launch(self, target: _Target, outcome: Outcome, left_count: np.uint64) -> None:
-        """Launch the steps into the first of ``target``."""
+        """Launch the steps; ``target``: the array that is reduced into, and the values of the functions' arguments.
+
+        ``outcome`` gets the numbers of the loop; the size of the last frontier is written to the address
+        ``left_count``, unless it is null.
+        """
         out, values = target
         self._put(OUTCOME_AT, (outcome.address, left_count, *values))
         self._kernel.put(OUT, out)
@@ -190,7 +206,7 @@ def _by_layer(layers: Layers | None) -> tuple[Any, ...]:
 
 
 def _few(graph: Graph, arcs: list[ArcList]) -> list[ArcList]:
-    """Return at most ``ARC_LISTS`` lists of arcs; the last ones are joined."""
+    """Return at most ``ARC_LISTS`` lists of arcs; if there are more, the last ones are joined into one."""
     rest = arcs[ARC_LISTS - 1 :]
     if len(rest) < 2:
         return arcs

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start``; return what changed."""
+    """Push once from ``start`` into ``out``; return the vertices that changed, with ``then`` those that it keeps.
+
+    ``over`` is the direction of the edges; values in ``out`` change in place.
+    """
     if call.then is not None:
         return advance_in_two_phases(graph, call, start, out, over)
     frontier = distinct_vertices(graph, start)
@@ -59,7 +62,7 @@ class _Push:
         self.target = (array_of(out), stamps.array, np.uint32(stamps.steps(1)), self.queue, self.count.address)
 
     def program(self, walk: Walk, second: bool) -> Program:
-        """Return the program over the cursor of a view; ``second``: without self-loops."""
+        """Return the program over the cursor of a view; ``second``: self-loops are left out."""
         return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second), PLAIN_WORD_LOADS=1)
 
     def arcs(self, arcs: ArcList) -> None:
@@ -70,7 +73,10 @@ class _Push:
         self.program(walk, False).kernel("push_edges")(grid, (BLOCK,), arguments)
 
     def vertices(self, direction: str, frontier: Frontier, scheme: str, second: bool) -> None:
-        """Push from a frontier without repeats."""
+        """Push along the edges in one direction of ``frontier``, which has no repeats, by ``scheme``.
+
+        ``second``: it is the second direction of ``over="both"``, so that self-loops are left out.
+        """
         graph, view = self.graph, self.graph.view(direction)
         walk = walk_of(view)
         program, whole = self.program(walk, second), (walk.packed, walk.bound)
@@ -95,7 +101,10 @@ class _Push:
 def _updated(
     graph: Graph, over: str, frontier: Frontier | None, arcs: list[ArcList]
 ) -> tuple[str, Frontier | None, list[ArcList]]:
-    """Return scheme, frontier and arcs by which a push visits exactly the edges inserted since the mark."""
+    """Return scheme, frontier and arcs by which a push visits exactly the edges inserted since the mark.
+
+    ``frontier`` and ``arcs`` are what the call starts from; ``over`` is the direction of the edges of ``graph``.
+    """
     direction = VIEWS[over][0]
     source = schemes.updated_source(graph, direction, graph.view(direction))
     if source != schemes.LISTED:
