@@ -2,13 +2,13 @@
 
 From scratch, and after deletions: numbers begin at upper bounds, the degrees or the numbers before the batch, and fall
 to the h-index of the numbers of the neighbours until they fit (Montresor et al., "Distributed k-core decomposition",
-2013). Only neighbours of vertices that fell are asked again.
+2013). Only neighbours of vertices that fell are examined again.
 
 Insertions: numbers rise by one per round. A round starts from the ends of new edges, later from the vertices that rose
-in the round before; candidates are the vertices that these reach on their levels. A candidate is dropped while no more
-than its number of neighbours are on higher levels, or on its own and not dropped (a peel of the level); what is left
-rises. Any vertices that can rise together have one among them that the round starts from: without a new edge they would
-have been on the higher level before.
+in the round before; candidates are the vertices that these reach on their *level*, the vertices with the same number. A
+candidate of number k is dropped if at most k of its neighbours are on higher levels, or on its own level and not
+dropped (a peel of the level); the remaining candidates rise. Among vertices that can rise together there is always one
+that the round starts from: without a new edge they would have been on the higher level before.
 
 Work of an update: the edges of vertices that fall, and of candidates, once per round; a round of insertions also passes
 twice over all vertices, not their edges.

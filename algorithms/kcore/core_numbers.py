@@ -4,20 +4,24 @@ From scratch: on the CPU a linear-time peel by bins (Batagelj and Zaversnik, "An
 of networks", 2003), on CUDA a level-synchronous one in one launch (as ParK, Dasari et al., 2014).
 
 Deletions: a vertex is lowered while fewer neighbours than its number says have at least that number; then its
-neighbours of at most its old number are asked again. This is the local definition of core numbers (Montresor et al.,
+neighbours of at most its old number are examined again. This is the local definition of core numbers (Montresor et al.,
 2013): whatever the order, the numbers fall to the greatest that fit.
 
-Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): every
-vertex has a place in the order of its level, such that at most k neighbours come after a vertex of number k, those of
-higher levels among them. While that is so no number can rise. A new edge adds one to what comes after its earlier end;
-who has too many after it then is a candidate, and so is in turn who has too many after it if all candidates before it
-go. Those that cannot have more than k neighbours among candidates and higher vertices come last on their level, in the
-order in which they are dropped; what is left rises by one, and comes first on the new level, in the order of a peel of
-itself. Whom that peel leaves has too many after it still, and is the next candidate. On the CPU vertices move back
-first, just far enough, which mostly ends before anybody is a candidate; on CUDA a round of that costs more than it
-saves. If it takes more than a share of the graph, all is computed from scratch, which is decided on the device.
+Insertions (after Zhang et al., "A fast order-based approach for core maintenance", 2017, for whole batches): the
+vertices with the same number k, a *level*, are in an order in which at most k neighbours come after each vertex; all
+neighbours on higher levels count among these. As long as that holds, no number can rise. A new edge adds one neighbour
+after its earlier end. If a vertex then has more than k neighbours after it, it is a candidate; so is a later vertex
+that would have more than k if the candidates before it rose. Candidates that cannot have more than k neighbours among
+candidates and higher vertices are dropped, and become the last of their level in the order in which they are dropped.
+The remaining ones rise by one, and become the first of the new level, in the order of a peel of themselves. Those that
+this peel leaves still have too many neighbours after them, and are the next candidates.
 
-Work of an update: the arcs of what moves, of candidates and of what changes, once per level that it changes by.
+On the CPU vertices first move back in the order, just far enough, which mostly leaves no candidates; on CUDA a round of
+that costs more than it saves. If the work exceeds a share of the graph, all numbers are computed from scratch, which is
+decided on the device.
+
+Work of an update: the arcs of vertices that move, of candidates and of vertices that change, once per level by which
+they change.
 """
 
 from __future__ import annotations

@@ -1,11 +1,17 @@
 """Core numbers on the CPU: a template over a cursor, and the specification of ``core_numbers.cu``.
 
-``core``, ``support``, ``place`` and ``later`` are ``uint32[n]``: the numbers, how many neighbours have at least the
-vertex's own, its place in the order of its level, and how many neighbours come after it, or at its place: those of
-higher levels among them. ``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``.
-``numbers`` are ``core, support, place, later``, and ``arcs`` what ``plain_arcs`` returns. ``kept`` is ``int64[5]``:
-epoch of the stamps, number of the last search, greatest place, arcs at the last peel, and a number up to which every
-place is greater.
+A *level* is the set of vertices with the same core number; the vertices of a level are ordered by their *places*.
+
+Arrays per vertex, ``uint32[n]``: ``core``, the core numbers; ``support``, how many neighbours have at least the core
+number of the vertex; ``place``, the place in the order of the level; ``later``, how many neighbours come after the
+vertex: those on higher levels, and those on its own level at its place or a later one. ``numbers`` is the tuple ``core,
+support, place, later``.
+
+``left``, ``stamp``, ``mark``, ``listed`` and the queues are ``uint32[n]``, too. ``arcs`` is what ``plain_arcs``
+returns: ``(src, dst, status, wanted, size)``.
+
+``kept`` is ``int64[5]``: the epoch of the stamps; the number of the last search for candidates; the greatest place; the
+number of arcs at the last peel; a lower bound of the places on levels above 0.
 """
 
 from __future__ import annotations
@@ -23,8 +29,8 @@ LAST = 0xFFFFFFFF  #: a place after all others
 def take_away(g, v, core, pos, order, bins):
     """Move each neighbour of ``v`` with more remaining neighbours than ``v`` to the next lower bin.
 
-    ``pos``, ``order`` and ``bins`` are those of :func:`peel`; ``core`` holds remaining neighbours. Returns the support
-    of ``v``, and how many of its neighbours come after it.
+    ``core`` holds remaining neighbours; ``pos``, ``order`` and ``bins`` are those of :func:`peel`; all four are changed
+    in place. Returns the support of ``v``, and how many of its neighbours come after it.
     """
     supporters, after, own = 0, 0, pos[v]
     for w, _ in neighbors(g, v):
@@ -48,8 +54,9 @@ def take_away(g, v, core, pos, order, bins):
 def peel(g, core, support, place, later, pos, order, bins):
     """Compute all core numbers, supports and places in linear time (Batagelj and Zaversnik, 2003).
 
-    ``pos`` and ``order`` are scratch, ``uint32[n]``; ``bins``, ``int64[n + 1]``: where the vertices with each number
-    of remaining neighbours begin. Returns the number of arcs.
+    Writes ``core``, ``support``, ``place`` and ``later``, see the module. ``pos`` (the place of each vertex in
+    ``order``) and ``order`` (vertices by remaining neighbours) are scratch, ``uint32[n]``; ``bins`` too, ``int64[n +
+    1]``: where the vertices with each number of remaining neighbours begin in ``order``. Returns the number of arcs.
     """
     n, most, arcs = len(core), 0, 0
     for v in range(n):

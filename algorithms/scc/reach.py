@@ -1,7 +1,8 @@
 """What some vertices of a graph reach, on the CPU by one thread, where it does not matter in how many steps.
 
-The search goes on from the vertex that was found last. So it stays where it is, and memory is read nearly in order on
-grids and roads; a search by levels looks at places all along a front at a time, which takes five times as long there.
+The search continues from the vertex that was found last (depth first). Its vertices are near each other, and memory is
+read nearly in order on grids and roads; a search by levels reads at all places of a long front in turn, which takes
+five times as long there.
 """
 
 from __future__ import annotations

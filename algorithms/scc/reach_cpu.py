@@ -1,4 +1,4 @@
-"""What vertices reach: a template over a cursor."""
+"""The vertices that some vertices reach: a template over a cursor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from suricate.cursors.bindings import neighbors
 
 @kernel
 def reach(g, stack, count, reached):
-    """Set ``reached`` to 1 for all that the first ``count`` vertices of ``stack`` lead to, which have it already."""
+    """Set ``reached`` to 1, in place, at all vertices that the first ``count`` vertices of ``stack`` lead to in ``g``.
+
+    ``reached`` (``uint32[n]``) is 1 at these ``count`` vertices already; ``stack`` (``uint32[n]``) is overwritten.
+    """
     while count > 0:
         count -= 1
         u = stack[count]

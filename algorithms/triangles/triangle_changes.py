@@ -1,9 +1,9 @@
 """The triangles that a batch takes away and brings, counted at their corners: on CUDA in one launch.
 
-That is what ``suricate.algorithms.triangles`` says with operators for backends that find edges by a linear search on
-CUDA. Here the tables of the changed edges, the rows of the deleted ones and the walks are phases of one kernel, in
-memory of the graph's workspace that is kept from batch to batch; on the CPU the marks of a hub serve all changed edges
-of one kind, or these are looked up there, and tell which of its neighbours are new or deleted ones.
+``suricate.algorithms.triangles`` has the method; ``suricate.algorithms.triangles.by_operators`` does the same by
+operators. On CUDA one kernel makes tables of the changed edges and rows of the deleted ones, and then visits the
+triangles; its memory is kept in the graph's workspace from batch to batch. On the CPU all changed edges of one kind at
+a hub use the same marks of its neighbours, or look these up.
 """
 
 from __future__ import annotations

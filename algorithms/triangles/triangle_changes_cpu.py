@@ -1,14 +1,18 @@
 """The triangles that a batch takes away and brings, on the CPU: a template over a cursor.
 
-One call is about one kind of changed arcs: deleted ones, which the graph no longer has, or new ones. ``arcs`` and
-``others`` hold the arcs of this and of the other kind as ``source << 32 | destination``, ascending, both directions of
-an edge, without self-loops. A deleted triangle has no new edge, and a new one no deleted edge: the latter are not in
-the graph, so that only the new arcs have to be hidden (``others``, where ``arcs`` are deleted; else it is empty).
+One call handles one kind of changed arcs: deleted ones, which the graph no longer has, or new ones. ``arcs`` and
+``others`` hold the arcs of this and of the other kind as ``source << 32 | destination`` (uint64), ascending, both
+directions of an edge, without self-loops. A deleted triangle has no new edge, and a new one no deleted edge. Deleted
+edges are not in the graph; new arcs must be hidden while deleted triangles are counted: they are ``others`` then, else
+``others`` is empty.
 
-Pairs that share their larger adjacency, that of the hub, are a group. Their common neighbours are those in the smaller
-adjacency that are marked as neighbours of the hub, or that are found there, whichever takes less. ``marks`` is
-``uint8[n]``: of a group ``step`` hides a vertex, ``step + 1`` marks unchanged neighbours of the hub, ``step + 2`` those
-by changed edges; what is less is neither.
+The hub of an edge is the end with more neighbours. The changed edges of a hub are a group. The common neighbours of
+both ends are those neighbours of the other end that are marked as neighbours of the hub, or that are looked up in its
+adjacency, whichever takes less work.
+
+``marks`` is ``uint8[n]``. In a group with the number ``step`` the mark ``step`` hides a vertex, ``step + 1`` stands for
+neighbours of the hub by unchanged edges, ``step + 2`` for neighbours by changed edges; smaller marks stand for none of
+these.
 """
 
 from __future__ import annotations
@@ -245,10 +249,21 @@ def show(arcs, i, u, marks, held, count):
 
 @inner
 def meet(g, arcs, start, stop, others, present, i, is_marked, change, step, scratch, numbers):
-    """Count the triangles of the changed edge at place ``i`` of ``arcs``, whose hub has the arcs ``start`` to ``stop``.
+    """Count the triangles of the changed edge at place ``i`` of ``arcs``, at their corners.
 
-    The neighbours of the hub are marked (``is_marked``), else looked up. ``scratch`` are ``marks``, ``shared`` and
-    ``held``, ``numbers`` are ``degrees`` and ``triangles``, see :func:`count_changes`.
+    Args:
+        g: the view of the graph.
+        arcs: the changed arcs, see the module.
+        start: the place in ``arcs`` where the arcs of the hub begin.
+        stop: the place where they end.
+        others: the arcs of the other kind.
+        present: whether the graph has ``arcs``.
+        i: the place of an arc from the hub.
+        is_marked: whether the neighbours of the hub are marked; else they are looked up.
+        change: 1 or -1, added per triangle.
+        step: the mark that hides a vertex.
+        scratch: ``marks``, ``shared`` and ``held``, see :func:`count_changes`.
+        numbers: ``degrees`` and ``triangles``; the latter is changed in place.
     """
     marks, shared, held = scratch
     degrees, triangles = numbers
@@ -289,16 +304,25 @@ def is_hub(hub, neighbors, u, others):
 
 @kernel
 def count_changes(g, arcs, others, present, search, change, marks, kept, shared, held, degrees, triangles):
-    """Add ``change`` at the corners of all triangles with one of ``arcs``, which the graph has if ``present``.
+    """Add ``change`` to ``triangles`` at the corners of all triangles with one of ``arcs``, in place.
 
-    Each edge is handled as the arc from its hub, the end with more neighbours. The edges of a hub share marks of its
-    neighbours, unless look-ups are cheaper: a look-up costs as much as ``search`` marks, or as the hub has neighbours.
+    Each edge is handled as the arc from its hub, the end with more neighbours. The edges of a hub use the same marks of
+    its neighbours, unless look-ups are cheaper: a look-up costs as much as ``search`` marks, or as the hub has
+    neighbours.
 
     Args:
-        kept: ``int64[1]``, the last mark.
-        shared: scratch, ``uint32[n]``.
-        held: scratch, one entry per arc of both kinds.
-        degrees: the degrees in the graph, without self-loops.
+        g: the view of the graph.
+        arcs: ``uint64[k]``, the changed arcs, see the module.
+        others: ``uint64[]``, the arcs of the other kind.
+        present: whether the graph has ``arcs``: they are new ones.
+        search: the cost of a look-up, in marks.
+        change: 1 or -1.
+        marks: ``uint8[n]``, kept between calls.
+        kept: ``int64[1]``, the last mark, changed in place.
+        shared: scratch, ``uint32[n]``: common neighbours.
+        held: scratch, one entry per arc of both kinds: hidden marks.
+        degrees: ``int64[n]``, the degrees in the graph, without self-loops.
+        triangles: ``int64[n]``, changed in place.
     """
     start, scratch, numbers = 0, (marks, shared, held), (degrees, triangles)
     while start < len(arcs):

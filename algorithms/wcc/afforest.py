@@ -1,14 +1,14 @@
 """Connected components of a whole graph in a union-find: Afforest (Sutton, Ben-Nun and Barak, 2018).
 
 First every vertex is united with two of its neighbours, on CUDA in two rounds, and the sets are flattened. By then one
-set usually holds most vertices; a sample tells which. The arcs of its members need not be looked at: an arc that leaves
-the set is seen from the other end. So most arcs are never read; on CUDA the second round, too, leaves out what is in
-the largest set after the first.
-Needs both ends: on a directed graph without in-edges every arc is read.
+set usually holds most vertices; a sample tells which. The arcs of its members are not read, as an arc that leaves the
+set is seen from its other end; thereby most arcs of the graph are skipped. On CUDA the second round, too, skips the
+vertices in the largest set after the first round. This needs both directions: on a directed graph without in-edges
+every arc is read.
 
-On a graph of several processes each does so with the vertices that it owns; on CUDA, where both ends are known, what is
-near a hub is found first (``divided.py``), and often that is all. They unite their sets before they ask which
-is the largest, so that all leave out the same one: of two ends that are left out both are in it.
+On a graph of several processes each process does so with the vertices that it owns. On CUDA, if in-edges are known, the
+vertices near a hub are found first (``divided.py``), which often suffices. The processes unite their sets before they
+determine the largest one, so that all skip the same set.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def programs(view: StoreView) -> list[Program]:
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array:
-    """Unite the ends of all edges of ``graph`` in ``sets``, flat union-find of its vertices; it is flat afterwards.
+    """Unite the ends of all edges of ``graph`` in ``sets``, a flat union-find of its vertices; it is flat afterwards.
 
-    Does not wait for the device, except on a graph divided among processes: each unites the rows that it holds, and
-    the sets are merged after each of two phases.
+    Does not wait for the device, except on a graph divided among processes: each unites the rows that it holds, and the
+    sets are merged after each of two phases.
 
     Returns:
         ``uint32[1]`` on the device, overwritten by the next call: a member of what is most likely the largest set.

@@ -1,7 +1,7 @@
 """Components by operators alone: the specification of this folder's kernels, and what runs with ``kernels=False``.
 
-From scratch the ends of every edge are united, after insertions those of the new ones. A deletion may part a component,
-so that a batch with deletions is computed from scratch.
+From scratch the ends of every edge are united, after insertions the ends of the new edges. A deletion may divide a
+component, so a batch with deletions is computed from scratch.
 """
 
 from __future__ import annotations

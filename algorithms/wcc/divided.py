@@ -1,13 +1,13 @@
-"""Connected components of a graph of several processes on CUDA, where most vertices are near one of many neighbours.
+"""Components of a graph of several processes on CUDA, where most vertices are near a vertex of many neighbours.
 
-In graphs with hubs the largest component lies around the vertex of most neighbours. Its neighbours are reached first;
-then, round by round, each process looks at some neighbours of its own vertices that were not: one that was reached
-suffices (Slota, Rajamanickam and Madduri, 2014). A process has a bit per vertex; between two rounds all add up what
-they have. The rest, which lies elsewhere or was not reached, is united along all its arcs; the processes exchange these
-unions.
+In graphs with hubs the largest component lies around the vertex with the most neighbours. Its neighbours are reached
+first. Then, in rounds, each process looks at some neighbours of those of its own vertices that were not reached: one
+that was reached suffices (Slota, Rajamanickam and Madduri, 2014). A process has a bit per vertex; between two rounds
+the processes combine their bits. The remaining vertices, which lie elsewhere or were not reached, are united along all
+their arcs; the processes exchange these unions.
 
-All is queued on the devices, and the host reads once: how much is left. Where that is too much, as in grids, nothing
-was united, and Afforest finds the components.
+All launches are queued on the devices, and the host reads once, how many vertices remain. If these are too many, as in
+grids, nothing was united, and Afforest finds the components.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def programs(view: StoreView) -> list[Program]:
 
 
 def connect(graph: Graph, sets: UnionFind) -> Array | None:
-    """Unite the ends of all edges of ``graph`` in ``sets``, where every vertex is alone; collective.
+    """Unite the ends of all edges of ``graph`` in ``sets``, where each vertex is a set of its own; collective.
 
     Returns:
         ``uint32[1]`` on the device, which the next call overwrites: a member of what is most likely the largest set;

@@ -1,16 +1,19 @@
 """Components on the CPU: a spanning forest with a smaller-side search; a template over a cursor.
 
 Every vertex holds the number of its component, and its place in a spanning tree of it: its parent, its first child and
-its siblings. Each number has the size of the component, a lower bound of its smallest vertex, and a member. An inserted
-edge that joins two components renumbers the smaller. A deleted tree edge cuts a subtree off: both sides are searched in
-turns, along the tree, so that neither does more work than the other needs, until an edge outside the tree leads from
-one side to the other, which becomes a tree edge, or one side is searched through, which is a component of its own then
-and gets a number. Vertices of which all edges are tree edges never have the graph read. To which side the other end of
-an edge belongs its ancestors tell, which are marked so that no path is walked twice; where the subtree is small, it is
-marked as a whole first instead.
+its siblings. Each component number has the size of the component, a lower bound of its smallest vertex, and a member.
 
-Of a batch, inserted edges come first. Tree edges that it deletes are in the tree until their turn comes, although the
-graph has them no more.
+An inserted edge that joins two components renumbers the smaller one. A deleted tree edge cuts a subtree off. Both sides
+are then searched along the tree, by turns, so that neither does more work than the other needs. The search ends when an
+edge outside the tree leads from one side to the other: it becomes a tree edge. Or it ends when all vertices of one side
+were searched: this side becomes a component with a number of its own.
+
+The edges of a vertex are not read from the graph if all of them are tree edges. On which side the other end of an edge
+is follows from its ancestors, which are marked so that no path is walked twice. If the subtree is small, all its
+vertices are marked first instead.
+
+Inserted edges of a batch are handled before deleted ones. A deleted tree edge stays in its tree until it is handled,
+although the graph no longer has it.
 
 ``state`` is a ``spanning_forest.State``; ``graph`` a ``suricate.plugins.step.Walked``.
 """

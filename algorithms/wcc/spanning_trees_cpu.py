@@ -1,9 +1,10 @@
-"""The trees of a spanning forest on the CPU, whatever stores the edges: places, numbers, labels, sides of a cut.
+"""The trees of a spanning forest on the CPU, independent of the backend: tree edges, numbers, labels, sides of a cut.
 
-Labels, the smallest members of components, are written when they are read, and only those that may have changed: of
-renumbered vertices, which are listed, and of components that are listed as they got or lost their smallest member.
+Labels are the smallest members of components. They are written when they are read, and only those that may have
+changed: those of renumbered vertices, which are listed, and those of components that got or lost their smallest member,
+which are listed as stale.
 
-``state`` is a ``spanning_forest.State``.
+``state`` is a ``spanning_forest.State``; ``node`` is ``state.node``, whose columns the constants below name.
 """
 
 from __future__ import annotations
