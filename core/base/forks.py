@@ -27,7 +27,7 @@ _in_child: list[Action] = []
 
 
 def renewed(lock: Lock, then: Action | None = None) -> Lock:
-    """Return ``lock`` (of ``threading``), released in a forked child if another thread held it at the fork.
+    """Return ``lock`` (of ``threading``); if another thread holds it at a fork, it is released in the child.
 
     ``then`` is called in such a child. A bound method is held weakly.
     """
@@ -36,7 +36,7 @@ def renewed(lock: Lock, then: Action | None = None) -> Lock:
 
 
 def awaited(acquire: Callable[[float], bool], release: Action) -> None:
-    """Have every fork call ``acquire``, with the seconds it may wait, and after it ``release`` in both processes.
+    """Have every fork call ``acquire``, with the seconds it may wait, and then ``release`` in parent and child.
 
     Register locks in the order in which threads acquire them.
     """

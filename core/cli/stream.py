@@ -202,7 +202,7 @@ class RowPrinter:
 
 
 def facts_of(w: Slide) -> dict[str, Any]:
-    """Return what is printed of each slide: :data:`FACTS`."""
+    """Return what is printed of the slide ``w``, by name: :data:`FACTS`."""
     end = w.end if isinstance(w.end, int) else str(w.end).removesuffix(".000000000")
     values = end, w.events, w.late, w.graph.num_live, w.graph.num_edges
     return dict(zip(FACTS, values, strict=True))
@@ -243,7 +243,7 @@ def csv_printer(names: list[str]) -> Callable[[dict[str, Any], dict[str, Any]], 
 
 
 def ranked(frame: Any) -> Iterator[list[Any]]:
-    """Yield rank, vertex (its name if it has one) and value of the rows of a top."""
+    """Yield rank, vertex (its name if it has one) and value of each row of ``frame``, a table of top vertices."""
     values = [name for name in frame.columns if name not in ("rank", "vertex", "name")]
     shown = "name" if "name" in frame.columns else "vertex"
     for row in frame:
@@ -267,7 +267,7 @@ PRINTERS = {"table": table_printer, "csv": csv_printer, "json": json_printer}
 
 @contextmanager
 def progress_line() -> Iterator[Callable[[Slide, Window], None]]:
-    """Show rate, lag and memory on a terminal; yields what to call after each slide."""
+    """Show rate, lag and memory on a terminal; yield the function to call with each slide and the job."""
     begin, events, shown_at = time.perf_counter(), 0, 0.0
     with console(stderr=True).status("reading") as status:
 

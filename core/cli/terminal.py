@@ -194,7 +194,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on a terminal; yields what to call with (done, total)."""
+    """Show a progress bar for ``what`` on a terminal; yield the function to call with (done, total)."""
     from rich.markup import escape
     from rich.progress import Progress
 

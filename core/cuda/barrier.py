@@ -8,10 +8,10 @@ WRAP = (1 << 32) - 1
 
 
 class GridBarrier:
-    """A word on which the blocks of cooperative launches synchronise; all launches are in one stream.
+    """A counter on which the blocks of cooperative launches synchronise; all launches are in one stream.
 
     Attributes:
-        address: address of the word, ``uint32``.
+        address: address of the counter, ``uint32``.
         arrived: its value when all launches so far have ended.
     """
 
@@ -21,6 +21,9 @@ class GridBarrier:
         self.arrived = 0
 
     def expected(self, blocks: int, barriers: int) -> int:
-        """Return the word before a launch of ``blocks`` blocks, each of which arrives ``barriers`` times."""
+        """Return the counter's value before a launch of ``blocks`` blocks, each of which arrives ``barriers`` times.
+
+        The arrivals of the launch are added to ``arrived``.
+        """
         before, self.arrived = self.arrived, (self.arrived + blocks * barriers) & WRAP
         return before

@@ -57,7 +57,10 @@ class LazyChange:
         return Change(edges, Outcome(self.array(status, np.uint8), self._array(before, self.before)), self.mirrored)
 
     def placed(self, wanted: int, *, gone: bool) -> PlacedArcs:
-        """Return the entries of status ``wanted`` as launches take them; with ``gone``, with their weights before."""
+        """Return the entries of status ``wanted``, as :class:`PlacedArcs`.
+
+        Weights are those of the batch; with ``gone``, those before it.
+        """
         src, dst, weight, status, before, _, _ = self.addresses
         held, at = (self.before, before) if gone else (self.weight, weight)
         return PlacedArcs((src, dst, 0 if held is None else at, status), wanted, self.size, self)

@@ -172,7 +172,7 @@ class Pool:
         self.closed = False
 
     def add(self, work: Callable[[], None], *, soon: bool = False) -> None:
-        """Call ``work`` in a thread when its turn comes; ``soon``: before all that is not."""
+        """Queue ``work``, to be called in a thread; with ``soon``, ahead of all that is queued."""
         with self._lock:
             (self._queue.appendleft if soon else self._queue.append)(work)
             if self.closed or len(self._threads) >= max(1, (os.cpu_count() or 1) - 1):
@@ -211,7 +211,7 @@ class Pool:
             return None
 
     def run(self, command: list[str], text: bytes) -> bytes | None:
-        """Return what a process makes of ``text``, None if it fails."""
+        """Run a process with ``text`` as its input; return its output, None if it fails."""
         try:
             with self._lock:
                 if self.closed:

@@ -95,5 +95,5 @@ class _Buffer:
 
 
 def _pieces(source: np.ndarray, target: int) -> list[Piece]:
-    """Cut bytes, which go to the address ``target``, into what fits into a buffer."""
+    """Cut the bytes ``source``, which go to the address ``target``, into pieces that fit into a buffer."""
     return [(source[at : at + PIECE], target + at) for at in range(0, len(source), PIECE)]

@@ -115,7 +115,7 @@ class Kernel:
         return self._functions.get(device) or self._load(device)
 
     def address_for(self, prepared: PreparedKernel) -> int:
-        """Return the address of the function on the current device; ``prepared`` is told when it changes."""
+        """Return the address of the function on the current device; if it changes, ``prepared`` is updated."""
         with self._module.lock:
             self._prepared.add(prepared)
             return self.function.ptr
@@ -154,7 +154,11 @@ class Kernel:
         self.launch((function.ptr, *shape, 0), parameters.address)
 
     def launch(self, shape: tuple[int, ...], parameters: int) -> None:
-        """Hand a launch to the driver: address of the function, grid, block, shared memory; where parameters lie."""
+        """Pass a launch to the driver.
+
+        ``shape`` has the address of the function, grid, block and bytes of shared memory; ``parameters`` is the address
+        of the array of the parameters' addresses.
+        """
         stream = self._current_stream().ptr
         if self._cooperative:
             self._driver.launchCooperativeKernel(*shape, stream, parameters)
@@ -199,19 +203,19 @@ class Parameters:
         self.address = ctypes.addressof(self._addresses)
 
     def pack(self, arguments: tuple[Any, ...]) -> None:
-        """Put the arguments of the next launch in place."""
+        """Write the ``arguments`` of the next launch to the parameters, in place."""
         self._packer.pack_into(self._buffer, self._offset, *[_VALUES[type(one)](one) for one in arguments])
 
     def put(self, place: int, argument: Any) -> None:
-        """Put one argument in place; the others stay."""
+        """Write ``argument`` to the parameter number ``place``; the others stay."""
         self._packers[place].pack_into(self._buffer, self._begins[place], _VALUES[type(argument)](argument))
 
     def put_struct(self, place: int, packer: struct.Struct, values: tuple[int, ...]) -> None:
-        """Put a struct of these values in place; the other arguments stay."""
+        """Write a struct of ``values``, packed by ``packer``, to the parameter number ``place``; the others stay."""
         packer.pack_into(self._buffer, self._begins[place], *values)
 
     def run_of(self, first: int, end: int) -> Callable[..., None]:
-        """Return a function that puts numbers (addresses of arrays) in the places ``[first, end)``; the others stay."""
+        """Return a function that writes numbers (addresses of arrays) to the parameters ``[first, end)``."""
         packer = struct.Struct("=" + "".join(self._padded[first:end]))
         return partial(packer.pack_into, self._buffer, self._begins[first])
 

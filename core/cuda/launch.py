@@ -85,6 +85,6 @@ class StructKernel:
         return self._kernel.resident(threads)
 
     def begin_with(self, prefix: bytes) -> None:
-        """Put ``prefix`` at the start of the buffer."""
+        """Write the bytes ``prefix`` to the start of the buffer."""
         ctypes.memmove(self.buffer, prefix, len(prefix))
         self.prefix = prefix

@@ -130,13 +130,13 @@ def noting(notes: list[Launch] | None) -> Iterator[None]:
 
 
 class NotedKernel:
-    """A kernel whose launches are noted, where its thread notes any; for the rest, the kernel itself."""
+    """A kernel that also appends its launches to the list of :func:`noting`, if its thread has one."""
 
     def __init__(self, name: str, kernel: Any) -> None:
         self._name, self._kernel = name, kernel
 
     def __call__(self, *given: Any) -> None:
-        """Launch, see ``Kernel``."""
+        """Launch the kernel, with the arguments of ``Kernel.__call__``."""
         notes = getattr(_local, "notes", None)
         if notes is not None:
             notes.append(Launch(self._name, self._kernel, given))

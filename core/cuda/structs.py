@@ -85,7 +85,7 @@ class Struct:
 
     @cached_property
     def own_packer(self) -> struct.Struct:
-        """Packs the values of its own fields, to be put behind those of the base."""
+        """Return the packer of the struct's own fields, without those of its base, which lie before them."""
         start = self.base.size if self.base else 0
         fields, size, _ = self._layout
         return _packer([(offset - start, code) for offset, code in fields if offset >= start], size - start)

@@ -58,7 +58,7 @@ class Permutation:
         return x
 
     def inverse(self, x: Any) -> Any:
-        """Return the number, or numbers, of which the permutation makes ``x``."""
+        """Return the numbers that the permutation maps to ``x``."""
         for flipped, _, inverse in reversed(self._rounds):
             x = x ^ (x >> self._shift)
             x = ((x * inverse) & self._mask) ^ flipped
@@ -110,7 +110,7 @@ class UniformStream(EdgeStream):
         self._pairs = Permutation(2 * self.scale, self.seed, "uniform")
 
     def at(self, number: Any, xp: Any = np) -> EdgeList:
-        """See :meth:`EdgeStream.at`."""
+        """Return the edges of the given numbers, as :meth:`EdgeStream.at` does."""
         pair = self._pairs(number)
         return EdgeList((pair >> np.uint64(self.scale)).astype(np.uint32), self._low(pair).astype(np.uint32))
 
@@ -135,7 +135,7 @@ class RMATStream(EdgeStream):
         self._ids = Permutation(self.scale, self.seed, "ids")
 
     def at(self, number: Any, xp: Any = np) -> EdgeList:
-        """See :meth:`EdgeStream.at`."""
+        """Return the edges of the given numbers, as :meth:`EdgeStream.at` does."""
         src, dst = (xp.zeros(len(number), np.uint64) for _ in range(2))
         counter = number * np.uint64(GOLDEN)
         for levels, key in zip(self._steps, self._keys, strict=True):

@@ -38,7 +38,10 @@ def direction(comments: list[str]) -> bool | None:
 
 
 def _statement(words: list[str], at: int) -> bool | None:
-    """Return what the word ``directed`` or ``undirected`` at a place says with its neighbours; None: nothing clear."""
+    """Return what the word ``directed`` or ``undirected`` at ``words[at]`` says together with its neighbours.
+
+    True: directed, False: undirected, None: nothing clear.
+    """
     kind, before, after = _KINDS[words[at]], words[max(at - 4, 0) : at], words[at + 1 : at + 3]
     clause = before[max((i + 1 for i, word in enumerate(before) if word in ",;"), default=0) :]
     if after[:1] in ([":"], ["="]) and after[-1] in _YES_NO:

@@ -96,7 +96,7 @@ class _Zstandard:
 
 
 def decompressor(kind: str) -> Any:
-    """Return a decompressor of one member of a file, with the interface of ``bz2.BZ2Decompressor``.
+    """Return a decompressor for one member of a file of this ``kind``, with the interface of ``bz2.BZ2Decompressor``.
 
     Raises:
         MissingLibraryError: the package for it is not installed.

@@ -64,7 +64,7 @@ class EventStep:
 
     @cached_property
     def _last(self) -> np.ndarray:
-        """bool[n]: whether an event is the last one of its edge in this step."""
+        """Return ``bool[n]``: whether an event is the last one of its edge in this step."""
         keys = edge_keys(self.src, self.dst)[::-1]
         last = np.zeros(len(keys), bool)
         last[len(keys) - 1 - np.unique(keys, return_index=True)[1]] = True
@@ -201,7 +201,10 @@ class _StepReader:
         return {name: [np.empty(0, dtype)] for name, dtype in self._dtypes.items()}
 
     def parse(self, tokenizer: Tokenizer, chunk: bytes, line: int) -> list[Columns | Mark | FileFormatError]:
-        """Return what a chunk of whole lines holds, in order: columns, marks between steps, and the first error."""
+        """Return the content of ``chunk`` (whole lines), in order: columns, marks between steps, and the first error.
+
+        A mark comes with the number of lines up to its own; ``line`` is the number of lines before the chunk.
+        """
         found: list[Columns | Mark | FileFormatError] = []
         at = 0
         try:
@@ -225,7 +228,7 @@ class _StepReader:
         return line + files.newlines(piece)
 
     def take(self, pieces: list[Columns | Mark | FileFormatError]) -> None:
-        """Append the columns of a parsed chunk and act on its marks; raises its error."""
+        """Append the columns of a parsed chunk, and end a step at each mark; raise the error if ``pieces`` has one."""
         for piece in pieces:
             if isinstance(piece, dict):
                 for name, parts in self._parts.items():

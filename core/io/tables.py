@@ -102,7 +102,7 @@ def _edge_file(path: Path, format: str, parts: list[_Part], options: ReadOptions
 
 
 def _joined(parts: list[_Part], *, text: bool) -> dict[str, _Column]:
-    """Return the columns of all parts, one part after the other; with ``text`` ids become texts.
+    """Return the columns of all ``parts`` by role, joined in order; with ``text`` ids become texts.
 
     Raises:
         FileFormatError: a part lacks a column that the first part has, or its type does not go with that of the others.
@@ -188,7 +188,10 @@ def _further(path: Path, names: list[str], options: ReadOptions) -> list[tuple[i
 
 
 def _attribute(column: _Column) -> np.ndarray:
-    """Return a column as numbers or bools, or texts in an array of objects; what is missing is NaN, 0, False, ""."""
+    """Return a column as an array of numbers or bools, or of texts as objects.
+
+    A missing number is NaN or 0, a missing bool False, a missing text "".
+    """
     pa = load_pyarrow()
     values = column.decoded()
     if _is_text(values.type):
@@ -371,7 +374,7 @@ def _weights(column: _Column, dtype: np.dtype | None) -> np.ndarray:
 
 
 def _weight_dtype(values: np.ndarray) -> np.dtype:
-    """Return the dtype of the weights unless one is asked for: int32 or uint32 where they fit."""
+    """Return the default dtype of weights: int32 or uint32 if integers fit, else float64; float32 stays float32."""
     if values.dtype.kind == "f":
         return np.dtype(np.float64 if values.dtype.itemsize == 8 else np.float32)
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
@@ -380,7 +383,7 @@ def _weight_dtype(values: np.ndarray) -> np.dtype:
 
 
 def _times(column: _Column) -> tuple[np.ndarray, str | None]:
-    """Return int64 times and their unit, None for mere numbers."""
+    """Return a column as int64 times, and their unit; None: they are plain numbers."""
     pa = load_pyarrow()
     column = column.plain()
     if pa.types.is_date(column.values.type):

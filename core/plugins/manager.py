@@ -91,7 +91,7 @@ def backend(name: str) -> type[Store]:
 
 
 def algorithm(name: str) -> type[Algorithm]:
-    """Return the algorithm ``name``; raises as :func:`backend` does."""
+    """Return the algorithm ``name``; raises ``UnknownNameError``, or ``PluginError`` if its plugin failed."""
     return _lookup("suricate_algorithms", "algorithm", name)
 
 
@@ -177,7 +177,10 @@ def _answers(hook: str) -> dict[str, Any]:
 
 
 def _ask(plugin: Plugin, hook: str) -> bool:
-    """Call a hook of a plugin, once (not at all where there is an interrupt); return whether it worked."""
+    """Call a ``hook`` of a ``plugin``, and store its answer; return whether it worked.
+
+    The hook counts as called, unless an interrupt ended the call.
+    """
     key = hook, plugin.name
     _asked.add(key)
     _busy.append(plugin.name)
@@ -258,7 +261,10 @@ def _home(point: metadata.EntryPoint) -> tuple[str, str]:
 
 
 def _add(entry: Entry) -> Plugin:
-    """Load a plugin and list it, whether it fails or not; not at all where there is an interrupt."""
+    """Load the plugin of ``entry``, list it and return it, whether it fails or not.
+
+    It is not listed if an interrupt ended its loading.
+    """
     name, version, source, load = entry
     plugin = Plugin(name, version, source)
     _busy.append(plugin.name)
@@ -290,7 +296,7 @@ def _warn_of(plugin: Plugin) -> None:
 
 
 def _forget_other_threads() -> None:
-    """Go on in a child of ``fork`` as after an interrupt of the thread that was loading plugins."""
+    """In a child of ``fork``, continue as if an interrupt had ended the thread that was loading plugins."""
     _busy.clear()
 
 

@@ -82,7 +82,7 @@ class _Side:
         self.lost, self.won = min(self.lost, size), min(self.won, size / GROWTH)
 
     def is_due(self) -> bool:
-        """Return whether to try a size that has lost again; to be called once per such batch."""
+        """Return whether to try an update of a size that has been slower; to be called once per such batch."""
         self.skipped += 1
         if self.skipped <= self.patience:
             return False

@@ -45,7 +45,7 @@ def fetch(s, u, v):
 
 @inner
 def fetch_far(s, u):
-    """Prefetch the memory of a vertex."""
+    """Prefetch the memory of the store ``s`` that leads to the edges of vertex ``u``."""
 
 
 @inner
@@ -59,4 +59,7 @@ def step(graph, state, change, u, v, w, counts):
 
 @inner
 def record(graph, state, at, recorded, i):
-    """Write the answer after event ``i`` to ``recorded``, row ``at``; replaced by the algorithm's."""
+    """Write the values at the vertices ``at`` after event ``i`` to row ``i`` of the arrays ``recorded``.
+
+    The module of the algorithm replaces it.
+    """

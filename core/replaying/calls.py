@@ -45,14 +45,14 @@ class Before:
 
 
 class SingleCalls:
-    """Makes events one by one, and writes the answers after them."""
+    """Applies events one by one, by calls of the graph, and writes the answers after them."""
 
     def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
         self.graph, self.events, self.answers, self.work = graph, events, answers, work
         self._values: tuple[int, dict[str, np.ndarray]] | None = None  # with the graph's version that they are of
 
     def make(self, reason: str) -> None:
-        """Make the next event; count the ``reason`` why it is a single call. An error leaves the graph unchanged."""
+        """Apply the next event; count the ``reason`` why it is a single call. An error leaves the graph unchanged."""
         graph, i, counts = self.graph, self.work.done, self.work.reasons
         with Uninterrupted(), graph.exclusive():
             before = Before(graph, self.events, i)

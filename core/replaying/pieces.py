@@ -45,7 +45,7 @@ class Prepared(NamedTuple):
 
 
 class Pieces:
-    """Makes events by compiled loops, and writes the answers after them."""
+    """Applies events by compiled loops, a piece at a time, and writes the answers after them."""
 
     def __init__(self, graph: Graph, events: Events, answers: Answers, work: Work) -> None:
         self.graph, self.events, self.answers, self.work = graph, events, answers, work
@@ -53,7 +53,7 @@ class Pieces:
         self._size = min(PIECE, max(1, VALUES // max(1, width)))
 
     def run(self) -> str:
-        """Make the events of the next piece; return why the next event must be a single call, or ""."""
+        """Apply the events of the next piece; return why the next event must be a single call, or ""."""
         graph, begin = self.graph, self.work.done
         with Uninterrupted(), graph.exclusive():
             end = min(begin + self._size, len(self.events))
@@ -68,7 +68,7 @@ class Pieces:
 
     @property
     def kept(self) -> Kept | None:
-        """The state of the tracked algorithm; None where degrees alone are replayed."""
+        """Return the state of the tracked algorithm; None where degrees alone are replayed."""
         tracker = self.answers.tracker
         return None if tracker is None else tracker._kept
 
@@ -111,7 +111,7 @@ class _Piece:
         self.report = np.zeros(TAKEN + 1, np.int64)
 
     def run(self) -> str:
-        """Make the events; return why the next one must be a single call, or ""."""
+        """Apply the events; return why the next one must be a single call, or ""."""
         made, kept = 0, self.pieces.kept
         with self.graph._updater.whole():
             prepared = self._prepared(made)

@@ -217,7 +217,7 @@ def size_of(found: Any) -> int:
 
 
 def next_of(reader: Iterator[Any], background: Background | None) -> Any:
-    """Return the next item of a reader, None at its end; meanwhile questions are answered."""
+    """Return the next item of ``reader``, None at its end; questions are answered while it waits for the source."""
     if background is None:
         return next(reader, None)
     with background.waiting():

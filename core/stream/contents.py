@@ -107,9 +107,10 @@ class Contents:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def take(self, chunk: Mapping[str, Any], *, on_host: bool = False) -> None:
-        """Store the valid events of a chunk that are not late, until their slide closes; ``on_host``: check ids there.
+        """Store the valid events of a chunk that are not late, until their slide closes.
 
-        A device checks them while the host finds out which slide closes (see :meth:`_was_valid`).
+        A device checks ids while the host finds the slide that closes (:meth:`_was_valid`); ``on_host``: the host
+        checks.
         """
         arrivals = None if on_host or self.ring is None else self.ring.arrivals
         before = () if arrivals is None else (self.intake.position, self.rule.state.copy(), [*self._waiting])
@@ -271,7 +272,7 @@ class Contents:
         return due._replace(change=Head(*due.change))
 
     def follow(self, due: Due, change: Change) -> Due:
-        """Return on another process a slide that it has heard of, with its change, after counting its names."""
+        """Return a slide ``due`` of another process with its ``change``, after counting the names of that."""
         if self.names is not None and due.free is not None and len(due.free):
             self.names.names.intern(due.free)
         return due._replace(change=change, free=self._freed(change))

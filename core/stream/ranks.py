@@ -121,7 +121,7 @@ class Ranks:
         return Change(*head)._replace(gone=gone, new=new, value=value)
 
     def alike(self) -> AbstractContextManager[None]:
-        """Return a context: an exception inside it on any process is raised on all at its end."""
+        """A context: an exception inside it on any process is raised on all at its end."""
         return nullcontext() if self._comm is None else self._comm.alike()
 
     def mute(self, refusals: Sequence[Refusals]) -> None:
@@ -141,7 +141,7 @@ def _memory_for(head: Any, dtype: np.dtype | None, xp: Any) -> tuple[Array, tupl
 
 
 def _write(lists: tuple[Array, Array, Array | None], change: Change, xp: Any) -> None:
-    """Copy the lists of a change."""
+    """Copy the arrays of edges of ``change`` to the arrays ``lists``."""
     (gone, new, value), parts = lists, (*change.gone, *change.new, change.value)
     for place, part in zip((gone[0], gone[1], new[0], new[1], value), parts, strict=True):
         if place is not None and place.size:

@@ -37,7 +37,7 @@ class Events(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many events there are."""
+        """Return the number of events."""
         return len(self.time)
 
     def taken(self, which: Any) -> Events:

@@ -73,7 +73,7 @@ def texts_at(data: np.ndarray, spans: np.ndarray, *, quotes: bool = False) -> np
 
 
 def numbers_of(texts: np.ndarray) -> np.ndarray | None:
-    """Return texts as ``int64``, or ``float64`` with NaN for empty ones; None if some are not numbers."""
+    """Return ``texts`` as ``int64``, or else as ``float64`` with NaN for empty ones; None if one is no number."""
     given = texts.astype("U")
     try:
         return given.astype(np.int64)

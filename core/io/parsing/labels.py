@@ -112,6 +112,6 @@ def _with_single_quotes(chunk: bytes, spans: np.ndarray) -> tuple[bytes, np.ndar
 
 
 def shifted(numbers: np.ndarray, first_id: int) -> np.ndarray:
-    """Return ``numbers + first_id`` of uint64 numbers as int64, or as uint64 if one does not fit."""
+    """Return ``numbers + first_id`` as int64, or as uint64 if a sum needs it; ``numbers`` is uint64."""
     labels = numbers + np.uint64(first_id)
     return labels if len(labels) and labels.max() >= 2**63 else labels.astype(np.int64)

@@ -129,7 +129,7 @@ class Tokenizer:
         return Rows(*(column[: end.rows] for column in self._rows))
 
     def _run(self, loop: Callable[..., tuple], chunk: bytes, rows: Rows) -> End:
-        """Parse ``chunk`` into ``rows`` with the loop, compiled or interpreted."""
+        """Parse ``chunk`` into ``rows`` with ``loop``: ``parse_lines``, compiled or interpreted."""
         layout = self.layout
         ids = TEXTS if layout.text_ids else SIGNED if layout.signed_ids else NUMBERS
         form = (

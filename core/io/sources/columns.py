@@ -40,7 +40,7 @@ def as_array(column: Any) -> np.ndarray:
 
 
 def distinct(column: Any) -> tuple[list[str], np.ndarray]:
-    """Return the distinct texts of a column, and for each row the index of its text."""
+    """Return the distinct texts of ``column``, and for each row the index of its text."""
     if isinstance(column, Texts):
         names = Names("text")
         at = names.intern_spans(column.data, column.spans)

@@ -25,7 +25,7 @@ class BadLine(NamedTuple):
 
 
 class Refusals:
-    """What is done with refused rows and events: they are counted, written to a CSV file, or raise an error.
+    """Refused rows and events: counts them, writes them to a CSV file, or raises an error, as an option says.
 
     Args:
         label: name of the option, for messages. choice: its value: ``"raise"``, ``silent``, or a file's name.
@@ -51,7 +51,7 @@ class Refusals:
         self._path = None
 
     def hold(self, path: Path, lines: Sequence[BadLine]) -> None:
-        """Keep the malformed lines of a chunk until the chunk is used."""
+        """Keep the malformed ``lines`` of a chunk of the file ``path`` until the chunk is used."""
         self.held += [[""] * 5 + [f"{path}:{number}: {why}: {text}"] for number, text, why in lines]
 
     def put(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
@@ -72,7 +72,7 @@ class Refusals:
 
 
 def with_held(chunks: Iterable[Any], refusals: Sequence[Refusals]) -> Iterator[tuple[Any, list[list[list[str]]]]]:
-    """Yield chunks, each with the rows that each of ``refusals`` holds by then, and clear these."""
+    """Yield each chunk with the malformed lines that each of ``refusals`` holds by then; these hold none afterwards."""
     for chunk in chunks:
         held = [each.held for each in refusals]
         for each in refusals:

@@ -59,7 +59,7 @@ class Scan(Source):
 
     @property
     def refusals(self) -> Sequence[Refusals]:
-        """What counts or writes the malformed rows of the files."""
+        """Return the :class:`Refusals` of the malformed rows of the files."""
         return (self._bad,)
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -227,7 +227,7 @@ def parse_pieces(parser: Tokenizer, chunk: bytes, lines: int, *, raises: bool = 
 
 
 def _copied(pieces: Parsed) -> Parsed:
-    """Return pieces whose rows stay valid."""
+    """Return ``pieces`` with copies of their rows, which stay valid when the next chunk is parsed."""
     return [(chunk, Rows(*(column.copy() for column in rows)), bad) for chunk, rows, bad in pieces]
 
 

@@ -52,7 +52,7 @@ class Source:
     attributes: Sequence[str] = ()  #: further columns that chunks must have
 
     def want(self, attributes: Sequence[str]) -> None:
-        """Add these attributes to the columns of chunks."""
+        """Have :meth:`read` include the columns ``attributes`` in its chunks."""
         self.attributes = attributes
 
     def read(self, position: Any = None) -> Iterator[tuple[Any, Chunk | _Mark]]:
@@ -156,7 +156,7 @@ class Several(Source):
         self.reads_ahead = bool(self._sources) and all(source.reads_ahead for source in self._sources)
 
     def want(self, attributes: Sequence[str]) -> None:
-        """Have the chunks of its parts bring these columns, too."""
+        """Have the chunks of all parts include the columns ``attributes``."""
         for source in self._sources:
             source.want(attributes)
 
@@ -263,7 +263,7 @@ class _Head:
         return True
 
     def use(self, count: int) -> None:
-        """Take the next ``count`` events away."""
+        """Remove the next ``count`` events of the chunk."""
         self.rest = {name: part_of(column, count) for name, column in self.rest.items()}
         self.ticks, self._used = self.ticks[count:], self._used + count
         if len(self.ticks) == 0:

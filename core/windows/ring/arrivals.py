@@ -90,7 +90,7 @@ class Arrivals:
         return None
 
     def are_valid(self) -> bool:
-        """Wait until what :meth:`take` returned last is checked; return whether all of it are ids of vertices."""
+        """Wait until the columns that :meth:`take` returned last are checked; return whether all ids are valid."""
         asked, self._asked = self._asked, False
         return not asked or self._given.found_valid()
 
@@ -139,7 +139,10 @@ class _Check:
         self._words = self._largest.data.ptr, self._done.data.ptr, self._answer.address
 
     def __call__(self, dtype: np.dtype, number: int, src: int, dst: int, ids: int = 0) -> _Check:
-        """Queue the check of ``number`` ids at the addresses ``src`` and ``dst``; ``ids``: address for copies, or 0."""
+        """Queue the check of ``number`` ids of type ``dtype`` at each of the addresses ``src`` and ``dst``.
+
+        ``ids`` is the address for ``uint32`` copies, first those of ``src``; 0: none are made.
+        """
         if dtype not in self._kernels:
             self._kernels[dtype] = WordKernel(program(dtype).kernel("check_ids"), _BLOCK, 8)
         launch = self._kernels[dtype]
@@ -187,11 +190,14 @@ class _Buffer:
             self._free.record()
 
     def columns(self, like: np.ndarray, stream: Any) -> tuple[Array, Array]:
-        """Return two arrays of the dtype and length of one, which ``stream`` may write behind what reads the memory."""
+        """Return two arrays in this memory with the dtype and length of ``like``.
+
+        ``stream`` waits until earlier work has read the memory, and may then write to them.
+        """
         stream.wait_event(self._free)
         array, memory = self._xp.ndarray, self._memory
         return array(like.shape, like.dtype, memory), array(like.shape, like.dtype, memory + _bytes_for(like))
 
     def used(self) -> None:
-        """Note that what reads the memory is queued in the current stream."""
+        """Record that all work that reads the memory is queued in the current stream."""
         self._free.record()

@@ -212,7 +212,7 @@ class DeviceRing:
             _launch("move_pairs", len(old), old, len(old) // 2, self._table, slots - 1)
 
     def _memory_for(self, pairs: int) -> Any:
-        """Return memory for the lists of a slide, the same in each slide unless they are long."""
+        """Return memory for the lists of a slide with ``pairs`` pairs in all; it is reused unless lists are long."""
         if pairs <= self._listed:
             return self._lists
         memory = self._xp.cuda.alloc(8 * pairs)
