@@ -37,7 +37,10 @@ PATH_BYTES = 8
 
 
 def paths_through(u, v, w, paths, level):
-    """Return the number of shortest paths that reach ``v`` by this edge: ``paths[u]``, 0 if ``v`` has a ``level``."""
+    """Return ``paths[u]``, the number of shortest paths that reach ``v`` by this edge; 0 if ``v`` was reached before.
+
+    ``level[v]`` is ``UNREACHED`` if not.
+    """
     return paths[u] if level[v] == UNREACHED else 0.0
 
 

@@ -36,7 +36,7 @@ LEAST = 1e-200  #: hubs below do not count as growing
 
 
 class HITSResult(NamedTuple):
-    """``hubs`` and ``authorities``, each ``float64[num_vertices]``."""
+    """Scores of all vertices: ``hubs`` and ``authorities``, each ``float64[num_vertices]``."""
 
     hubs: ReturnedArray
     authorities: ReturnedArray

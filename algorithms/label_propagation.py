@@ -47,7 +47,14 @@ MAX_ITERATIONS = 100
 
 
 class ArcTable(NamedTuple):
-    """All edges from both sides, with which the labels of a stable result are checked."""
+    """All edges from both sides, with which the labels of a stable result are checked.
+
+    Attributes:
+        neighbour: one end of each entry, whose label counts.
+        vertex: the other end, which takes a label.
+        num_vertices: the number of vertices.
+        live: the mask of live vertices; None: all are live.
+    """
 
     neighbour: np.ndarray
     vertex: np.ndarray
@@ -312,7 +319,8 @@ class LabelPropagation(Algorithm):
 def modes(arcs: ArcTable, label: np.ndarray, alone: np.ndarray, kept: np.ndarray | None = None) -> np.ndarray:
     """Return the most frequent label among each vertex's neighbours; without neighbours, its entry of ``alone``.
 
-    Of several most frequent labels it is ``kept[v]`` if that is one of them, else the smallest.
+    ``arcs`` are the edges, ``label`` the label of each vertex. Of several most frequent labels it is ``kept[v]`` if
+    that is one of them, else the smallest.
     """
     result = alone.copy()
     if len(arcs.vertex):

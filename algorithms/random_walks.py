@@ -62,17 +62,23 @@ def unit(bits):
 
 
 def factor_of(weight):
-    """Return the power of 2 that brings a weight, divided by p or q, into the range of float64."""
+    """Return the power of 2 that scales ``weight`` so that, divided by p or q, it is in the range of float64."""
     return 1.0 if 1 / MIDDLE <= weight <= MIDDLE else SHIFT if weight < 1 else 1 / SHIFT
 
 
 def exponent_of(weight):
-    """Return the number to add to an exponent so that times with different factors can be compared."""
+    """Return what is added to the exponent of a time, so that times with different factors can be compared.
+
+    :func:`factor_of` gives the factors.
+    """
     return 512 if 1 / MIDDLE <= weight <= MIDDLE else 1024 if weight < 1 else 0
 
 
 def ring(bits, rate):
-    """Return the random time at which a clock of ``rate`` rings: the upper 32 bits of a float64, in the same order."""
+    """Return the time at which an exponential clock of ``rate`` rings, drawn by 64 random ``bits``.
+
+    It is the upper 32 bits of a float64, which are in the same order.
+    """
     return np.uint64((-math.log(unit(bits)) / rate).view(np.uint64)) >> 32
 
 
@@ -263,7 +269,7 @@ class RandomWalks(Algorithm):
     def _race(
         self, graph: Graph, fn: Any, more: tuple[Any, ...], best: Array, at: Array, draw: Array, before: Array
     ) -> Array:
-        """Return the next vertex of every walk: each neighbour offers itself, and the best offer wins.
+        """Return the next vertex of every walk: each neighbour makes an offer by ``fn``, and the best one wins.
 
         Args:
             graph: the graph.

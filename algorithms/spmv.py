@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def product_out(u, v, w, x, y, weighted):
-    """Return what out-neighbour ``v`` adds to row ``u``: ``x[v]``, times the weight if there are weights."""
+    """Return what out-neighbour ``v`` adds to row ``u`` of ``y``: ``x[v]``, times ``w`` if ``weighted``."""
     return w * x[v] if weighted else x[v]
 
 
 def product_in(u, v, w, x, y, weighted):
-    """Return what in-neighbour ``u`` adds to row ``v``: ``x[u]``, times the weight if there are weights."""
+    """Return what in-neighbour ``u`` adds to row ``v`` of ``y``: ``x[u]``, times ``w`` if ``weighted``."""
     return w * x[u] if weighted else x[u]
 
 

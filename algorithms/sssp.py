@@ -107,7 +107,7 @@ def is_it(v, source):
 
 
 def is_one_of(v, sources):
-    """Return whether the mask of sources has ``v``."""
+    """Return whether ``sources``, the mask of the sources, has ``v``."""
     return sources[v] != 0
 
 
@@ -258,7 +258,7 @@ class SSSP(Algorithm):
             return forest.compute(graph, self._roots, order)
 
     def _ensure_valid(self) -> None:
-        """Compute from scratch, with wider words if necessary, if a step of an update did not increase the keys."""
+        """Compute from scratch, with 128-bit words if necessary, if a step of an update did not increase the keys."""
         assert self._graph is not None
         if self._forest is None or self._forest.violated[0]:
             self.recomputes("an edge does not increase the distance: words of 128 bits are needed")
@@ -348,7 +348,7 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
 
 
 def fitting_width(width: float, dtype: np.dtype) -> float:
-    """Return the width of a bucket as distances of ``dtype`` can have it: not beyond a quarter of the largest one."""
+    """Return ``width``, that of a bucket, limited to what distances of ``dtype`` allow: a quarter of the largest."""
     if dtype.kind == "f":
         return min(max(width, float(np.finfo(dtype).tiny)), float(np.finfo(dtype).max) / 4)
     return max(1, min(round(width), int(np.iinfo(dtype).max) // 4))

@@ -25,7 +25,7 @@ class StepExtrapolation:
         self.is_fast = False  #: the last answer of :meth:`quickens`
 
     def quickens(self, last: float) -> bool:
-        """Return whether to extrapolate the next step; ``last``: norm of the change by the one before."""
+        """Return whether to extrapolate the next step; ``last`` is the norm of the change that the last step made."""
         earlier, was_fast = self._pace, self.is_fast
         last = self._alpha * last if was_fast else last
         self.is_fast = last <= FAST * earlier if was_fast else last > SLOW * earlier

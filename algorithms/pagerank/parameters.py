@@ -85,9 +85,10 @@ class Jumps:
         return (uniform(graph).astype(dtype), 1) if graph.most_deleted else (xp.full(1, 1 / max(n, 1), dtype), 0)
 
     def _of_live(self, graph: Graph, name: str) -> Array:
-        """Return ``float64[num_vertices]`` that sum to 1, 0 at deleted vertices; all NaN if none that it names is live.
+        """Return the parameter ``name`` as ``float64[num_vertices]``, which sum to 1 over live vertices of ``graph``.
 
-        NaN makes all ranks NaN, which is noticed when they are read. Where the graph reserves vertices, 0 is right.
+        Deleted vertices have 0. If no vertex that the parameter names is live, all are NaN, or 0 where the graph
+        reserves vertices. NaN makes all ranks NaN, which is noticed when they are read.
         """
         xp, values = graph.device.xp, self._parts[name]
         if values is None:
@@ -172,7 +173,7 @@ def _check_fit(name: str, values: dict[int, float] | np.ndarray | None, num_vert
 
 
 def distribution(values: Any, num_vertices: int) -> np.ndarray:
-    """Return numbers by vertex as float64[num_vertices] that sum to 1; vertices that are not named have 0."""
+    """Return numbers by vertex, a dict or an array, as ``float64[num_vertices]`` that sum to 1; others have 0."""
     spread = np.zeros(num_vertices)
     if isinstance(values, Mapping):
         spread[list(values)] = list(values.values())

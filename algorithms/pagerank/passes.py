@@ -131,7 +131,7 @@ class WholePasses(VerifiedRanks):
         self._again.vertex_map(dangle, (*state, self._dangling))
 
     def _by_edges(self, graph: Graph) -> bool:
-        """Return whether a vertex's weight must be summed up over its edges, as it is not its degree."""
+        """Return whether weights of vertices must be summed up over their edges, as they are not degrees."""
         return self.self_loops or self.weighting.applies(graph)
 
     def _count_edges(self, graph: Graph, vertices: Any) -> Frontier:
@@ -215,7 +215,7 @@ class WholePasses(VerifiedRanks):
             self._again.vertex_map(undo_extrapolation, (self._share, self._after, self._next_pace, self._pace))
 
     def _continue(self, graph: Graph) -> None:
-        """Make passes over all vertices where a loop was cut short; waits for the device."""
+        """Make passes over all vertices after a loop that ended by its limit of steps; waits for the device."""
         progress, done = Progress(self.alpha, self.max_iter), 0
         self._owes_passes, self._stalled = True, False
         while self._owes_passes:
@@ -327,7 +327,7 @@ class WholePasses(VerifiedRanks):
         return self._steps + sum(loop.steps for loop in self._loops)
 
     def _look(self, graph: Graph) -> None:
-        """Raise ``WeightError`` if weights make the ranks unusable; without weights they are usable."""
+        """Raise ``WeightError`` if weights in ``graph`` make the ranks unusable; does nothing without weights."""
         if self.weighting.applies(graph) and not self._is_usable() and self.jumps.lost(graph) is None:
             raise self._why_unusable(graph)
 

@@ -72,7 +72,10 @@ def following(pace, total, alpha, is_fast):
 
 
 def extrapolated(rank, before, least, factor):
-    """Return the rank of an extrapolated step: ``factor`` times as far from ``before``, at least ``least``."""
+    """Return the rank after an extrapolated step from ``before`` to ``rank``.
+
+    The step is ``factor`` times as long, but ends at ``least`` or above.
+    """
     return max(least, factor * rank + (1 - factor) * before)
 
 
@@ -114,10 +117,16 @@ def pulling(weighted: bool, loops: bool) -> Callable[..., Any]:
 
 @cache
 def passes(weighted: bool, loops: bool, closed: bool, apart: bool, least: float, most: float) -> Passes:
-    """Return the functions of whole passes, see the module for ``loops`` and ``closed``.
+    """Return the functions of passes over all vertices.
 
-    Sums of out-weights from ``least`` to ``most`` are usable. ``apart``: ``jumps[v * spread + 1]`` is the share of
-    ``v`` in the rank of dangling vertices; if not, that is distributed like jumps.
+    Args:
+        weighted: whether edges have weights.
+        loops: whether every vertex has exactly one self-loop, see the module.
+        closed: whether its contribution is summed up as a geometric series, see the module.
+        apart: ``jumps[v * spread + 1]`` is the share of ``v`` in the rank of dangling vertices; if not, that is
+            distributed like jumps.
+        least: the least usable sum of out-weights.
+        most: the largest usable one; ranks become NaN beyond.
     """
     base, adds_loop = jump_and_dangling if apart else jump, loops and not closed
 
@@ -185,7 +194,7 @@ def undo_extrapolation(v, share, other, last_pace, pace):
 
 
 def inverse(count):
-    """Return one over the number of out-edges of a vertex, or -1 if it has none."""
+    """Return one over ``count``, the number of out-edges of a vertex, or -1 if it is 0."""
     return 1 / count if count > 0 else -1.0
 
 

@@ -245,7 +245,7 @@ def _upward(src: np.ndarray, dst: np.ndarray, degrees: np.ndarray) -> Any:
 
 
 def _parts(upward: Any) -> list[tuple[int, int]]:
-    """Return ranges of rows whose products with the matrix take about ``CHUNK`` steps each."""
+    """Return ranges of rows of ``upward`` whose products with that matrix take about ``CHUNK`` steps each."""
     steps = np.cumsum(upward @ np.diff(upward.indptr))
     count = int(steps[-1]) // CHUNK + 1 if len(steps) else 1
     ends = [*np.searchsorted(steps, np.arange(1, count) * CHUNK), len(steps)]

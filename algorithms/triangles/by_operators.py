@@ -34,7 +34,10 @@ def appear(u, v, x, new, triangles):
 
 
 def lose(u, v, x, triangles):
-    """Subtract the triangle of the deleted edge ``(u, v)`` whose other edges are still stored; none is a self-loop."""
+    """Subtract 1 from ``triangles`` at the corners of a triangle with the deleted edge ``(u, v)``.
+
+    Its other edges, to the common neighbour ``x``, are still stored; none is a self-loop.
+    """
     atomic.add(triangles, u, -1)
     atomic.add(triangles, v, -1)
     atomic.add(triangles, x, -1)

@@ -64,7 +64,7 @@ MEMORY_STRUCT = Struct("Memory", {  # what comes before ``heavy_base`` has all b
 
 @cache
 def prelude() -> str:
-    """Return the text between the cursor of the view and the kernel: structs and constants."""
+    """Return the CUDA text between the cursor of the view and the kernel: structs and constants."""
     sizes = enum("", {"CHANGE_BLOCK": BLOCK, "CHANGE_BLOCKS": BLOCKS})
     return "\n".join([DECLARATIONS, ARCS.declaration, MEMORY_STRUCT.declaration, sizes])
 

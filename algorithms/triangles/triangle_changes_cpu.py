@@ -70,7 +70,7 @@ def row_begin(arcs, u):
 
 @inner
 def in_row(arcs, i, u):
-    """Return whether place ``i`` of ``arcs`` has an arc from ``u``."""
+    """Return whether place ``i`` of ``arcs`` exists and has an arc from ``u``."""
     return i < len(arcs) and arcs[i] >> HALF == np.uint64(u)
 
 

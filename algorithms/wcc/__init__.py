@@ -163,14 +163,17 @@ class WCC(Algorithm):
             self._recomputations = COMPUTED_FIRST
 
     def _ends_comparison(self) -> bool:
-        """Return whether batches of this size will be updated once this computation was timed, and end its time."""
+        """Return whether the next batches of this size will be updates, as this computation is timed.
+
+        Ends the time of the computation then.
+        """
         if self.pace is None or not self.pace.comparing:
             return False
         self.pace.finish()
         return True
 
     def _build_forest(self, graph: Graph) -> None:
-        """Compute from scratch, and build the forest."""
+        """Compute from scratch, and build the forest of components, which later updates repair."""
         self._discard_pace()
         self.recomputes("a deletion needs the forest of components, which is built now")
         if not graph.device.is_cuda:
@@ -181,7 +184,7 @@ class WCC(Algorithm):
         self._forest.build(graph, self._sets.parent, self._largest)
 
     def _discard_pace(self) -> None:
-        """Ignore the time of this update, in which no forest was repaired."""
+        """Make the update policy ignore the time of this update, in which no forest was repaired."""
         if self.pace is not None:
             self.pace.discard()
 

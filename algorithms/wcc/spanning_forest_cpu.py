@@ -262,10 +262,10 @@ def remove(graph, state, u, v, counting):
 
 @inner
 def step(graph, state, change, u, v, w, counting):
-    """Update the forest ``state``, in place, for one changed edge of ``u`` and ``v``; return work and changed labels.
+    """Update the forest ``state``, in place, for one changed edge of ``u`` and ``v``.
 
-    ``change`` is ``INSERTED`` or ``DELETED`` (others change nothing). The results are two numbers, of which that of
-    labels is exact with ``counting``; see ``suricate.plugins.step``.
+    ``change`` is ``INSERTED`` or ``DELETED`` (others change nothing). Returns two numbers: the work in arcs, and how
+    many labels change, which is exact with ``counting``. ``suricate.plugins.step`` says how steps are used.
     """
     changed = np.int64(0)
     state.counts[WORK] = 1

@@ -69,7 +69,7 @@ def reroot(node, v, above):
 
 @inner
 def ask_for_child(node, v):
-    """Prefetch the row of the first child of ``v``."""
+    """Prefetch the row of the first child of ``v`` in ``node``, if it has one."""
     child = node[v, CHILD]
     if child != NO_VERTEX:
         prefetch(node, np.int64(child) * ROW)
@@ -125,9 +125,10 @@ def list_members(state, c):
 
 @inner
 def smallest_of(state, c):
-    """Return the smallest vertex of component ``c``; uses ``state.lower`` as scratch.
+    """Return the smallest vertex of component ``c``, and store it as its lower bound in ``state.part``.
 
-    It walks the members, or the vertices from the lower bound on, whichever are likely to be fewer.
+    It walks the members, or the vertices from the lower bound on, whichever are likely to be fewer. ``state.lower`` is
+    scratch.
     """
     v, size = state.part[c, SMALLEST], np.int64(state.part[c, SIZE])
     if state.node[v, COMPONENT] != c and size * size < len(state.node):
@@ -140,7 +141,7 @@ def smallest_of(state, c):
 
 @inner
 def renumber(state, x, number):
-    """Move ``x`` to component ``number``, and append it to ``state.changed`` unless that is full; count it."""
+    """Move ``x`` to component ``number``; append it to ``state.changed`` unless that is full, and count it anyway."""
     state.node[x, COMPONENT] = number
     count = state.counts[CHANGED]
     if count < len(state.changed):
@@ -150,7 +151,10 @@ def renumber(state, x, number):
 
 @inner
 def list_stale(state, c):
-    """List component ``c`` as stale (labels of its vertices are to be set), if the list is not full; at most once."""
+    """Append component ``c`` to ``state.stale``, unless it is there already or the list is full.
+
+    The labels of its vertices are written when labels are read.
+    """
     count = state.counts[STALE]
     if state.part[c, LISTED] == 0 and count < len(state.stale):
         state.part[c, LISTED] = 1
@@ -179,7 +183,10 @@ def write_all(state, n):
 
 @kernel
 def write_labels(state):
-    """Write the labels that may differ from those that are written: the smallest member of each component."""
+    """Write the labels that may have changed to ``state.label``: the smallest member of each component.
+
+    Those are the labels of listed vertices and of stale components; all labels if these are many. Empties both lists.
+    """
     node, part, counts, n = state.node, state.part, state.counts, len(state.node)
     work = counts[CHANGED]
     for i in range(counts[STALE]):
@@ -244,7 +251,10 @@ def join(state, u, v, counting):
 
 @inner
 def next_base(state):
-    """Return the least mark of the next cut; marks have 32 bits, and begin again when these are used up."""
+    """Return the least mark of the next cut; marks have 32 bits, and are cleared when these are used up.
+
+    A cut uses four marks from there on: for each side that of ancestors passed, and that of queued vertices.
+    """
     if state.counts[EPOCH] == LAST_CUT:
         state.counts[EPOCH] = 0
         for v in range(len(state.node)):
