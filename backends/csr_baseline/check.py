@@ -11,7 +11,10 @@ from suricate.primitives import bits_dtype
 
 
 def check(pool: CsrPool, num_vertices: int, bound: int) -> None:
-    """Verify the arrays of a store; ``bound`` is the host's bound of the number of edges. Raises ``CheckFailed``."""
+    """Verify the arrays ``pool`` of a store with ``num_vertices`` vertices; raises ``CheckFailed``.
+
+    ``bound`` is the host's upper bound of the number of edges.
+    """
     offsets, dst = (pool.device.to_numpy(pool[name]) for name in ("offsets", "dst"))
     require(len(offsets) == num_vertices + 1, "offsets has one entry per vertex and one more")
     require(offsets.dtype == np.int64 and dst.dtype == np.uint32, "offsets are int64, destinations uint32")
@@ -32,7 +35,10 @@ def check(pool: CsrPool, num_vertices: int, bound: int) -> None:
 
 
 def check_copy(pool: CsrPool, host: CsrPool, edges: int) -> None:
-    """Verify that a store holds the graph that its copy on the host holds; raises ``CheckFailed``."""
+    """Verify that the pools of a store and of its copy ``host`` hold the same graph of ``edges`` edges.
+
+    Raise ``CheckFailed`` if they do not.
+    """
     for name, stored in zip(Graph._fields, pool.graph, strict=True):
         length = len(stored) if name == "offsets" else min(edges, len(stored))
         same = np.array_equal(pool.device.to_numpy(stored[:length]), host[name][:length])

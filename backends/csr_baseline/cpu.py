@@ -17,13 +17,19 @@ from suricate.store.locating import locate_ascending
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """See :meth:`CpuKernels.locate`."""
+    """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch, and set ``batch.most``.
+
+    The slot is that of the first stored edge not below the entry. ``most`` becomes the number of entries of ``kind``.
+    """
     given = (graph.offsets[:-1], graph.offsets[1:], graph.dst, batch.keys, batch.kind, batch.slot, kind)
     batch.most = sum(threads.over(len(batch), locate_ascending, *given))
 
 
 def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """See :meth:`CsrKernels.insert`."""
+    """Merge ``graph`` and the absent entries of a batch into ``rebuild.target``, replace weights, and write ``report``.
+
+    ``rebuild`` is None if only weights change; ``weight`` has bits in the order of the batch.
+    """
     report_insertion(batch, graph.weight, weight, report)
     if rebuild is not None:
         given = (graph, rebuild.target, batch.keys, batch.order, batch.kind, batch.slot, weight)
@@ -31,7 +37,7 @@ def insert(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: A
 
 
 def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-    """See :meth:`CsrKernels.delete`."""
+    """Delete the present entries of a batch from ``graph`` in place, and write ``report``; ``rebuild`` is not used."""
     report_deletion(batch, graph.weight, report)
     if not batch.most:
         return
@@ -43,7 +49,10 @@ def delete(graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: R
 
 
 def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`CpuKernels.find`; many edges are sorted, so that the graph is read in order."""
+    """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored.
+
+    Many edges are sorted, so that the graph is read in order.
+    """
     if not can_sort(len(src), (len(graph.offsets) - 1).bit_length()):
         threads.over(len(src), loops.find_edges, *graph, src, dst, found, weight)
         return

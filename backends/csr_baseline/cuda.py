@@ -45,19 +45,28 @@ class CsrCuda:
         self._kernels: dict[bool, tuple[StructKernel, int]] = {}  # with the blocks of a launch
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """See :meth:`CsrKernels.insert`."""
+        """Launch the merge of ``graph`` and the absent entries of a batch into ``rebuild.target``.
+
+        The launch writes ``report``; ``weight`` has the weights of the batch as bits.
+        """
         assert rebuild is not None
         self._merge_batch(graph, rebuild, batch, weight, report, deleting=False)
 
     def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-        """See :meth:`CsrKernels.delete`."""
+        """Launch the copy of ``graph`` without the present entries of a batch to ``rebuild.target``.
+
+        The launch writes ``report``.
+        """
         assert rebuild is not None
         self._merge_batch(graph, rebuild, batch, report.before, report, deleting=True)
 
     def change(
         self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, deletes: int, weight: Array, report: Report
     ) -> None:
-        """Delete the first ``deletes`` edges of a batch and insert the others, of this ``weight``."""
+        """Delete the first ``deletes`` edges of a batch and insert the others, in one merge into ``rebuild.target``.
+
+        ``graph`` are the old arrays; ``weight`` has the weights of the inserted edges as bits; ``report`` is written.
+        """
         kernel, blocks = self._kernel(both=True)
         size = len(batch)
         scratch, _memory = self._scratch(
@@ -78,7 +87,7 @@ class CsrCuda:
         kernel.launch(blocks, CHANGE_BLOCK)
 
     def _kernel(self, *, both: bool) -> tuple[StructKernel, int]:
-        """Return a kernel, and of how many blocks a launch of it is."""
+        """Return a merge kernel (``both``: the one for changes of both kinds), and the blocks of its launches."""
         if both not in self._kernels:
             name, struct = ("merge_both", MERGE_BOTH) if both else ("merge_batch", MERGE)
             kernel = StructKernel(merge_program(self._bits, both=both), name, struct.size)
@@ -89,7 +98,18 @@ class CsrCuda:
         self, graph: Graph, rebuild: Rebuild, batch: LocatedBatch, weight: Array, report: Report,
         scratch: tuple[int, ...], blocks: int, *, deleting: bool,
     ) -> tuple[Any, ...]:  # fmt: skip
-        """Return the values of the struct ``Merge``."""
+        """Return the values of the struct ``Merge`` for one merge, in order.
+
+        Args:
+            graph: the old arrays.
+            rebuild: the new ones.
+            batch: the sorted batch.
+            weight: its weights as bits.
+            report: where status and old weights are written.
+            scratch: addresses of the scratch arrays.
+            blocks: blocks of the launch.
+            deleting: whether the batch is a deletion.
+        """
         new, offsets = rebuild.target, graph.offsets.data.ptr
         rows = offsets, offsets + 8, graph.dst.data.ptr, graph.weight.data.ptr
         return (

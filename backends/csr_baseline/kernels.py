@@ -17,17 +17,28 @@ class CsrKernels(Protocol):
     """
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:
-        """Merge ``graph`` and the absent entries into the target, replace weights, and report."""
+        """Merge ``graph`` and the absent entries of ``batch`` into ``rebuild.target``, replace weights, and report.
+
+        The outcome is written to ``report``. ``weight`` has the weights of the batch as bits. ``rebuild`` is None if
+        only weights change.
+        """
 
     def delete(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, report: Report) -> None:
-        """Copy ``graph`` without the entries that are present to the target, and report."""
+        """Copy ``graph`` without the present entries of ``batch`` to ``rebuild.target``, and write ``report``.
+
+        On the CPU ``rebuild`` is None, and ``graph`` is changed in place.
+        """
 
 
 class CpuKernels(CsrKernels, Protocol):
     """The loops of the CPU. On CUDA a merge locates its batch, and the cursor looks edges up."""
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` (of the first stored edge not below the entry); count a kind."""
+        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch, and set ``batch.most``.
+
+        The slot is that of the first stored edge not below the entry. ``most`` becomes the number of entries of
+        ``kind``.
+        """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """Look up edges in the order given; ``weight`` is written where they are stored."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored."""

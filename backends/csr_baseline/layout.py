@@ -47,7 +47,12 @@ MOST_BOTH = 1 << 28  #: entries of such a batch
 
 
 class Graph(NamedTuple):
-    """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none."""
+    """The arrays that kernels work on.
+
+    Attributes:
+        offsets: int64[n + 1]: the edges of ``u`` are in slots ``offsets[u]`` to ``offsets[u + 1]``, exclusive.
+        dst, weight: per slot; ``weight`` holds bit patterns, and has length 0 if there are none.
+    """
 
     offsets: Array
     dst: Array
@@ -55,7 +60,7 @@ class Graph(NamedTuple):
 
 
 class Rebuild(NamedTuple):
-    """What is reserved for a rebuild: the arrays of the new graph, and a bound of the edges of the old one."""
+    """What is reserved for a rebuild: the arrays of the new graph, and an upper bound of the edges of the old one."""
 
     target: Graph
     bound: int

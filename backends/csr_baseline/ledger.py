@@ -26,7 +26,10 @@ def rounded(edges: int) -> int:
 
 
 def rebuild_bytes(num_vertices: int, edges: int, edge_bytes: int) -> int:
-    """Return the bytes of the old and the new arrays while a graph of this size is rebuilt."""
+    """Return the bytes of the old and the new arrays while a graph is rebuilt.
+
+    It has ``num_vertices`` vertices and ``edges`` edges, ``edge_bytes`` bytes each.
+    """
     return 2 * (8 * (num_vertices + 1) + edges * edge_bytes)
 
 

@@ -13,7 +13,7 @@ from suricate.primitives.located import ABSENT, PRESENT
 def cut_merge(slot, places, cuts):
     """Write to ``cuts[i]`` how many entries of the batch are among the first ``places[i]`` of a merge with old edges.
 
-    ``slot`` (ascending): the number of old edges before each entry.
+    ``slot`` (ascending) is the number of old edges before each entry.
     """
     for i in range(len(places)):
         low, high = 0, len(slot)
@@ -40,8 +40,9 @@ def copy_slots(old, old_weight, new, new_weight, begin, end, shift):
 def merge(graph, target, keys, order, kind, slot, batch_weight, part):
     """Merge a part of the batch's absent edges with the rows of ``graph`` there, into the arrays ``target``.
 
-    The batch is located: ``keys``, ``order``, ``kind`` and ``slot``. The offsets of the part's vertices are written,
-    too.
+    ``keys``, ``order``, ``kind`` and ``slot`` are those of the located batch; ``batch_weight`` (bits) is in the order
+    before sorting. ``part`` is a tuple of :func:`~suricate.backends.csr_baseline.cpu._parts`. The offsets of the part's
+    vertices are written, too.
     """
     offsets, old, old_weight = graph
     new_offsets, new, new_weight = target
@@ -67,9 +68,11 @@ def merge(graph, target, keys, order, kind, slot, batch_weight, part):
 
 @kernel
 def remove(graph, keys, kind, slot, part):
-    """Delete a part of the located batch's present edges from their rows; later edges move down within the part.
+    """Delete a part of the batch's present edges from ``graph`` in place; return the number of edges left in the part.
 
-    The offsets of its vertices include the deletions of earlier parts. Returns the number of edges left in the part.
+    Later edges move down within the part; the offsets of its vertices include the deletions of earlier parts. ``keys``,
+    ``kind`` and ``slot`` are those of the located batch; ``part`` is a tuple of
+    :func:`~suricate.backends.csr_baseline.cpu._parts`.
     """
     offsets, dst, weight = graph
     first, last, begin, end, removed, vertex, last_vertex = part
@@ -95,7 +98,10 @@ def remove(graph, keys, kind, slot, part):
 
 @kernel
 def find_edges(offsets, dst, weight, query_src, query_dst, found, result, first, last):
-    """Look up the edges ``first`` to ``last``; copy the weight of those that are there."""
+    """Look up the edges ``[first, last)`` of ``query_src`` and ``query_dst`` by binary search; write ``found``.
+
+    The weights of stored edges are copied to ``result`` (bits). ``offsets``, ``dst`` and ``weight`` are the graph.
+    """
     for i in range(first, last):
         u, v = query_src[i], query_dst[i]
         end = offsets[u + 1]

@@ -31,7 +31,7 @@ class CsrPool(ArrayManager[Graph]):
         return Graph(self["offsets"], self["dst"], self["weight"])
 
     def kept_back(self) -> int:
-        """See :meth:`ArrayManager.kept_back`: what a rebuild needs besides what is allocated."""
+        """Return the bytes that a rebuild needs besides what is allocated; see :meth:`ArrayManager.kept_back`."""
         rebuild = rebuild_bytes(len(self["offsets"]) - 1, len(self["dst"]), self.entry_bytes("edges"))
         return max(0, rebuild + self["log"].nbytes - self.allocated)
 
@@ -61,7 +61,7 @@ class CsrPool(ArrayManager[Graph]):
         return Graph(offsets, arrays["dst"], arrays["weight"])
 
     def replace(self, graph: Graph) -> None:
-        """Make ``graph`` the current arrays; those before it are kept for the next rebuild if arrays are swapped."""
+        """Make ``graph`` the current arrays; the previous ones are reused by the next rebuild if memory is reserved."""
         if self._swaps:
             self.attach({"reserve_dst": self["dst"], "reserve_weight": self["weight"]})
         self.attach(graph._asdict())

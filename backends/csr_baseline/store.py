@@ -60,7 +60,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             self._host = CsrStore(num_vertices, weight_dtype=self.weight_dtype)
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`suricate.store.Store.options`."""
+        """Return the backend option ``rebuild`` as chosen."""
         return {"rebuild": self.rebuild}
 
     def make_pool(self) -> CsrPool:
@@ -92,7 +92,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return {"edges": self.num_edges, "reserve": 0}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`; slots are places in the order of all edges. On CUDA the merge locates."""
+        """Return a located batch for sorted ``keys``, ``order``, ``guard``; slots are places in the order of all edges.
+
+        The entries of ``kind`` are counted. On CUDA the merge locates the batch. See :meth:`BatchStore.locate`.
+        """
         if self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
@@ -100,7 +103,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return batch
 
     def _exactly(self, batch: LocatedBatch, kind: int) -> int:
-        """Return how many entries of a batch are of a kind; on CUDA waits for the device."""
+        """Return how many entries of a batch are of kind ``kind``; on CUDA waits for the device."""
         if not self.device.is_cuda:
             return batch.most
         return super().locate(batch.keys, batch.order, batch.guard, kind).count()
@@ -144,7 +147,11 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     # -- both kinds of changes at once, on CUDA ------------------------------------------------------------------------
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`BatchStore.apply`; a change of both kinds is one merge. Host batches and graphs are declined."""
+        """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
+
+        A change of both kinds is one merge. Host batches, and ``rebuild="upload"``, return None. See
+        :meth:`BatchStore.apply`.
+        """
         if self._host is not None or self.sorter is None:
             return None
         if not isinstance(delete, DeviceBatch) or not isinstance(insert, DeviceBatch):
@@ -162,14 +169,17 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return partial(self._merge_both, rebuild, batch, delete, insert)
 
     def _sorted_both(self, sorter: Sorter, delete: DeviceBatch, size: int) -> tuple[Array, Array]:
-        """Return keys and order of ``size`` edges, the deleted ones first: the others lie behind these."""
+        """Return sorted keys and their order for the ``size`` edges of a deletion and an insertion.
+
+        ``delete`` is the deletion; the insertion lies behind it in memory. ``sorter`` sorts them as one batch.
+        """
         if sorter.is_sorted_here(size, self.num_vertices):
             return sorter.sort_at(size, delete.src, delete.dst, self.num_vertices, "both")
         src, dst = (delete.change.array(ids, np.uint32, size) for ids in (delete.src, delete.dst))
         return sorter.sort(src, dst, self.num_vertices)
 
     def _rebuild_for(self, inserts: int) -> Rebuild | None:
-        """Reserve memory for both halves of a batch, by upper bounds; None if that would exceed the limit."""
+        """Reserve memory, by upper bounds, for a rebuild that inserts ``inserts`` edges; None if it is too much."""
         self.poll()
         bound = self.edge_bound()
         try:
@@ -181,7 +191,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return rebuild
 
     def _merge_both(self, rebuild: Rebuild, batch: LocatedBatch, delete: DeviceBatch, insert: DeviceBatch) -> None:
-        """Merge both parts of a change, sorted as one batch."""
+        """Merge a deletion and an insertion, sorted as one batch ``batch``, into ``rebuild.target``.
+
+        ``delete`` and ``insert`` are the two batches; their outcomes are written.
+        """
         report = Report(delete.status, delete.before)
         cast("CsrCuda", self.kernels).change(self.pool.graph, rebuild, batch, delete.size, insert.weight, report)
         self.pool.replace(rebuild.target)
@@ -192,7 +205,10 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             self.log.add(src, dst, insert.outcome().status)
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """See :meth:`suricate.store.Store.find`; a binary search per edge."""
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None; a binary search each.
+
+        See :meth:`suricate.store.Store.find`.
+        """
         if self.device.is_cuda:
             return super().find(src, dst)
         found, weight = self.new_answer(len(src))
@@ -230,7 +246,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return outcome
 
     def _upload(self, host: CsrStore, target: Graph) -> None:
-        """Copy the host's graph to ``target`` on the device, and make that the store's arrays."""
+        """Copy the graph of the store ``host`` to ``target`` on the device, and make ``target`` the store's arrays."""
         count = host.num_edges
         for mine, theirs in zip(target, host.pool.graph, strict=True):
             length = len(theirs) if mine is target.offsets else min(count, len(theirs))
@@ -249,7 +265,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def edge_bound(self) -> int:
-        """See :meth:`BatchStore.edge_bound`; waits if it is loose."""
+        """Return an upper bound of the number of edges; waits for the exact number if the bound is loose."""
         bound = ledger.edge_bound(int(self.counters.values[0]), int(self.counters.unseen[0]))
         return self.num_edges if bound is None else bound
 

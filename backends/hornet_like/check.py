@@ -24,7 +24,10 @@ from suricate.primitives.counters import Counters
 
 
 def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bool) -> None:
-    """Verify the arrays of a store, and that what the host knows bounds them; raises ``CheckFailed``."""
+    """Verify the arrays ``pool`` of a store with ``num_vertices`` vertices; raises ``CheckFailed``.
+
+    On CUDA the bounds from the counters ``known`` to the host are verified, too. ``ascending``: rows must be ordered.
+    """
     g = Graph(*(pool.device.to_numpy(part) for part in pool.graph))
     degree, counters = g.end - g.begin, g.counters
     require(len(g.begin) == len(g.end) == len(g.klass) == num_vertices, "there is one index entry per vertex")
@@ -51,7 +54,10 @@ def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bo
 
 
 def check_edges(g: Graph, degree: np.ndarray, num_vertices: int, *, ascending: bool) -> None:
-    """Check the destinations: each below ``num_vertices``, once per source, ascending if asked."""
+    """Check the destinations: each below ``num_vertices``, once per source, and ``ascending`` if set.
+
+    ``degree`` has an entry per vertex of ``g``.
+    """
     owner = np.repeat(np.arange(num_vertices), degree)
     ids = g.dst[np.arange(len(owner)) + (g.begin - (np.cumsum(degree) - degree))[owner]]
     require(not len(ids) or int(ids.max()) < num_vertices, "every destination is below num_vertices")
@@ -62,7 +68,11 @@ def check_edges(g: Graph, degree: np.ndarray, num_vertices: int, *, ascending: b
 
 
 def check_blocks(g: Graph, begin: np.ndarray, klass: np.ndarray, stack_limits: np.ndarray) -> None:
-    """Verify that the blocks in use (``begin``, ``klass``) and the free ones cover what was carved, each slot once."""
+    """Verify that the blocks in use and the free ones together cover the carved slots of ``g``, each slot once.
+
+    ``begin`` and ``klass`` are the first slot and the class of each block in use; ``stack_limits`` is the host's copy
+    of ``g.stack_begin``.
+    """
     counters = g.counters
     require(np.array_equal(g.stack_begin, stack_limits), "host and device agree on the places of the stacks")
     free = counters[FREE:GROW]

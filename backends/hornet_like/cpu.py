@@ -19,7 +19,10 @@ from suricate.store.locating import locate_ascending
 
 @dataclass(slots=True)
 class CpuPlan(Plan):
-    """The blocks of each class that migrations take and free, by parts; the loops find out who migrates."""
+    """The blocks of each class that the migrations of each part take and free; the loops find out who migrates.
+
+    ``taken`` and ``freed`` are int64[parts, CLASSES].
+    """
 
     parts: list[slice]
     taken: np.ndarray
@@ -29,18 +32,21 @@ class CpuPlan(Plan):
     unchecked: bool = False
 
     def need(self) -> np.ndarray:
-        """See :meth:`Plan.need`."""
+        """Return how many blocks of each class the migrations take, int64[CLASSES]."""
         return self.taken.sum(axis=0)
 
 
 class HornetCpu:
-    """The functions of :class:`HornetKernels`; ``ascending``: whether adjacencies are."""
+    """The functions of :class:`HornetKernels`; ``ascending``: whether rows are ordered by destination."""
 
     def __init__(self, *, ascending: bool) -> None:
         self._ascending = ascending
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """See :meth:`HornetKernels.locate`."""
+        """Fill in ``batch.kind`` and ``batch.slot`` in place; unless ``kind`` is ``LOOKUP`` rank the batch.
+
+        ``edges`` is not used.
+        """
         if self._ascending:
             given = (graph.begin, graph.end, graph.dst, batch.keys, batch.kind, batch.slot, kind)
             batch.most = sum(threads.over(len(batch), locate_ascending, *given))
@@ -51,21 +57,28 @@ class HornetCpu:
             rank(batch, kind)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, edges: int) -> CpuPlan:
-        """See :meth:`HornetKernels.plan_insertion`."""
+        """Return how many blocks of each class inserting a located batch takes and frees; ``edges`` is not used."""
         return _plan(graph, batch, ABSENT)
 
     def plan_deletion(self, graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CpuPlan:
-        """See :meth:`HornetKernels.plan_deletion`."""
+        """Return how many blocks of each class deleting a located batch takes and frees; ``edges`` is not used.
+
+        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        """
         return _plan(graph, batch, PRESENT, may_shrink)
 
     def insert(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """See :meth:`HornetKernels.insert`."""
+        """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
+
+        ``plan`` comes from :meth:`plan_insertion` (None: no edge is absent); ``weight`` has bits in the order of the
+        batch.
+        """
         report_insertion(batch, graph.weight, weight, report)
         _carry_out(graph, plan, loops.apply_insert, (batch.keys, batch.order, batch.kind), weight, self._ascending)
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """See :meth:`HornetKernels.delete`."""
+        """Delete the ``PRESENT`` entries of a batch, migrate as planned, and write ``report``; return True."""
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)
@@ -87,7 +100,11 @@ def _plan(graph: Graph, batch: LocatedBatch, changes: int, may_shrink: bool = Tr
 
 
 def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array, ...], *more: Any) -> None:
-    """Carry a plan out, if there is one, by a loop over each part of ``entries``; add up what they have counted."""
+    """Run ``loop`` over each part of a located batch as ``plan`` says; do nothing if it is None.
+
+    ``entries`` are arrays of the batch, of which each call gets its part; ``more`` are further arguments of the loop.
+    The edges and pressures counted by the parts are added to the counters of ``graph`` in place.
+    """
     if plan is None:
         return
     assert isinstance(plan, CpuPlan)
@@ -101,10 +118,11 @@ def _carry_out(graph: Graph, plan: Plan | None, loop: Any, entries: tuple[Array,
 
 
 def _shares(graph: Graph, plan: CpuPlan) -> list[tuple[Graph, Graph]]:
-    """Return, per part, the graphs to free blocks in and to take them from; their counters are final already.
+    """Return two graphs for each part: one to free blocks in, one to take them from.
 
-    A part takes copies of free blocks while there are some, then slots of the pool behind those of the parts before.
-    What it frees goes on the stacks behind what is left there and what the parts before it free.
+    The counters of ``graph`` are changed in place to what they are after all parts. A part takes copies of free blocks
+    while there are some, then slots of the pool behind those of earlier parts. It puts the blocks that it frees on the
+    stacks behind those that are left there and those that earlier parts free.
     """
     if len(plan.parts) == 1:
         return [(graph, graph)]

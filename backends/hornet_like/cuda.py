@@ -22,7 +22,7 @@ WORKERS = 132 * 8 * 256  #: threads of the kernels that walk a list whose length
 
 @dataclass(slots=True)
 class CudaPlan(Plan):
-    """What the kernels of an update keep between its launches.
+    """Memory that the kernels of an update share: migrations, long moves, and counts.
 
     ``counts``: the number of parts of long moves and, per class: blocks needed, stack heights, blocks taken, the first
     new block. Kernels get addresses into it, since array views would take longer than a launch.
@@ -36,11 +36,11 @@ class CudaPlan(Plan):
     unchecked: bool = False
 
     def need(self) -> np.ndarray:
-        """See :meth:`Plan.need`."""
+        """Return how many blocks of each class the migrations take, int64[CLASSES]; waits for the device."""
         return self.counts[1 : 1 + CLASSES].get()
 
     def address(self, row: int) -> np.uint64:
-        """Return the address of the counts per class in a row."""
+        """Return the address of the counts per class in row ``row`` (0 to 3) of ``counts``."""
         return np.uint64(self.counts.data.ptr + 8 * (1 + row * CLASSES))
 
     @property
@@ -50,7 +50,10 @@ class CudaPlan(Plan):
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
-    """See :meth:`HornetKernels.locate`."""
+    """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place; unless ``kind`` is ``LOOKUP`` rank it.
+
+    ``edges`` is an upper bound of the edges in ``graph``.
+    """
     import cupy
 
     code, data, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), packed_batch(batch)
@@ -62,12 +65,15 @@ def locate(graph: Graph, batch: LocatedBatch, kind: int, edges: int) -> None:
 
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, edges: int) -> CudaPlan:
-    """See :meth:`HornetKernels.plan_insertion`."""
+    """Return the plan of inserting ``batch``; ``edges`` is an upper bound of the edges in ``graph``."""
     return _plan(graph, batch, edges, 1, True)
 
 
 def plan_deletion(graph: Graph, batch: LocatedBatch, edges: int, may_shrink: bool) -> CudaPlan:
-    """See :meth:`HornetKernels.plan_deletion`."""
+    """Return the plan of deleting ``batch``; ``edges`` is an upper bound of the edges in ``graph``.
+
+    Unless it ``may_shrink``, blocks with edges stay as large as they are.
+    """
     import cupy
 
     plan = _plan(graph, batch, edges, -1, may_shrink)
@@ -90,7 +96,10 @@ def _plan(graph: Graph, batch: LocatedBatch, edges: int, sign: int, may_shrink: 
 
 
 def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-    """See :meth:`HornetKernels.insert`."""
+    """Insert the absent edges of a batch, replace weights of the present ones, and write ``report``; return True.
+
+    ``plan`` comes from :func:`plan_insertion`; ``weight`` has bits in the order of the batch.
+    """
     assert isinstance(plan, CudaPlan)
     data, bits = packed(GRAPH, *graph), bits_of(graph.weight)
     if bits:
@@ -101,7 +110,7 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-    """See :meth:`HornetKernels.delete`."""
+    """Delete the ``PRESENT`` entries of a batch, migrate as planned, and write ``report``; return True."""
     assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes
@@ -115,7 +124,10 @@ def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report)
 
 
 def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign: int) -> None:
-    """Carry the plan out: hand out blocks, move adjacencies, update the index."""
+    """Carry ``plan`` out: hand out blocks, move rows, and update the index of ``graph``.
+
+    ``data`` is the struct of the graph; ``sign`` is 1 for an insertion, -1 for a deletion.
+    """
     code, size, m, sign_arg = program(bits_of(graph.weight)), len(batch), packed_batch(batch), np.int64(sign)
     need, tops, taken, carved = map(plan.address, range(4))
     launch(code, "hand_out", 1, data, m, sign_arg, need, tops, taken, carved, block=32)
@@ -125,7 +137,7 @@ def _migrate(graph: Graph, data: Any, batch: LocatedBatch, plan: CudaPlan, sign:
 
 
 def free_vertices(graph: Graph, vertices: Array) -> None:
-    """See :meth:`HornetKernels.free_vertices`."""
+    """Free the blocks of distinct ``vertices`` (uint32[k])."""
     count = len(vertices)
     launch(
         program(bits_of(graph.weight)), "free_vertices", count, packed(GRAPH, *graph), np.uint32(count), vertices

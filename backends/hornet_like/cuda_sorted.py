@@ -30,7 +30,10 @@ ARGUMENTS = joined(UPDATE.packer, GRAPH.packer)
 
 @dataclass(slots=True)
 class SortedPlan(Plan):
-    """An upper bound of the edges to move. The kernel plans by itself; a second launch continues after the plan."""
+    """An update that has not been applied yet: its batch, an upper bound of the edges to move, and its scratch memory.
+
+    The kernel plans the migrations itself; a second launch continues after that plan.
+    """
 
     kernels: HornetSorted
     graph: PlacedGraph
@@ -42,12 +45,12 @@ class SortedPlan(Plan):
     scratch: tuple[tuple[int, ...], Any] | None = None  # addresses and memory, from the first launch on
 
     def need(self) -> np.ndarray:
-        """See :meth:`Plan.need`."""
+        """Return how many blocks of each class the migrations take, int64[CLASSES]; waits for the device."""
         return self.kernels.planned(self)
 
 
 class HornetSorted:
-    """The functions of :class:`HornetKernels` for one store."""
+    """The functions of :class:`HornetKernels` for one store with ascending rows."""
 
     def __init__(self, device: Device, weight_dtype: np.dtype | None) -> None:
         self._device, self._bits = device, weight_bits(weight_dtype)
@@ -59,38 +62,51 @@ class HornetSorted:
         self._status = device.xp.empty(0, np.uint8)
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """See :meth:`HornetKernels.locate`; an update does so itself."""
+        """Do nothing: the launch that applies the batch locates it."""
 
     def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> SortedPlan:
-        """See :meth:`HornetKernels.plan_insertion`."""
+        """Return the plan of inserting ``batch``, without a launch; ``edges`` bounds the edges in ``graph``."""
         return SortedPlan(self, graph, batch, edges, deleting=False, may_shrink=True)
 
     def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> SortedPlan:
-        """See :meth:`HornetKernels.plan_deletion`."""
+        """Return the plan of deleting ``batch``, without a launch; ``edges`` bounds the edges in ``graph``.
+
+        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        """
         return SortedPlan(self, graph, batch, edges, deleting=True, may_shrink=may_shrink)
 
     def planned(self, plan: SortedPlan) -> np.ndarray:
-        """Return how many blocks of each class an update takes of which only the plan was launched; waits."""
+        """Return how many blocks of each class the migrations of ``plan`` take, int64[CLASSES]; waits for the device.
+
+        If the kernel has not planned them yet, it is launched for that only.
+        """
         if plan.scratch is None:
             self._launch(plan.graph, plan, self._status, Report(self._status, self._status), only_plans=True)
         return self._planned.get()[NEED : NEED + CLASSES]
 
     def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
-        """See :meth:`HornetKernels.insert`."""
+        """Launch the insertion of a batch, which writes ``report``; return whether it was applied.
+
+        It is refused, with nothing changed, if ``plan.unchecked`` is set and the pool is too small.
+        """
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, weight, report)
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """See :meth:`HornetKernels.delete`."""
+        """Launch the deletion of a batch, which writes ``report``; return whether it was applied.
+
+        It is refused, with nothing changed, if ``plan.unchecked`` is set and the pool is too small.
+        """
         assert isinstance(plan, SortedPlan)
         return self._launch(graph, plan, report.before, report)
 
     def _launch(
         self, graph: PlacedGraph, plan: SortedPlan, weight: Array, report: Report, *, only_plans: bool = False
     ) -> bool:
-        """Launch an update; ``graph`` is the present one, which may have grown since the plan was made.
+        """Launch the update of ``plan``, or with ``only_plans`` its planning; return False if the kernel refused it.
 
-        Returns whether it was applied, as far as that is open.
+        Only an unchecked plan can be refused; the host waits for that answer. ``graph`` is the present one, which may
+        have grown since the plan was made. ``weight`` (bits) are the weights of the batch; ``report`` is written.
         """
         kernel, batch = self._kernel, plan.batch
         if kernel is None:
@@ -116,7 +132,11 @@ class HornetSorted:
         return not plan.unchecked or only_plans or self._was_applied()
 
     def _offsets(self, size: int, rows: int, chunks: int) -> tuple[int, ...]:
-        """Return the offsets of the scratch arrays, in the order of the struct, and the size of all."""
+        """Return the offsets of the scratch arrays in bytes, in the order of the struct, and the size of all.
+
+        The batch has ``size`` entries; there are at most ``rows`` vertices that move, and ``chunks`` chunks of their
+        edges.
+        """
         return scratch_offsets(
             size, self._blocks, 8 * size, *(4 * size,) * 3, *(8 * size,) * 3, *(4 * size,) * 4, size,
             8 * rows, 8 * rows, 8 * rows, 4 * rows, *(4 * chunks,) * 3, 8 * self._blocks, 4 * self._blocks,
@@ -124,7 +144,7 @@ class HornetSorted:
         )  # fmt: skip
 
     def _was_applied(self) -> bool:
-        """Return whether the kernel just launched has found the pool large enough."""
+        """Return whether the kernel just launched found the pool large enough; wait for its answer."""
         words, applied = self._answers.words, self._calls << 1 | 1
         for _ in range(POLLS):
             if words[0] | 1 == applied:

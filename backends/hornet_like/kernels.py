@@ -13,9 +13,9 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class Plan(ABC):
-    """Which vertices migrate to other blocks in an update; made before anything changes.
+    """Which vertices an update moves to other blocks; made before anything changes.
 
-    Each device has its own subclass, and takes no other.
+    Each device has its own subclass, and its kernels accept only that.
     """
 
     unchecked: bool  #: whether the pool may be too small for it: the kernel that carries it out may then refuse
@@ -33,13 +33,19 @@ class HornetKernels(Protocol):
     """
 
     def locate(self, graph: PlacedGraph, batch: LocatedBatch, kind: int, edges: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot``; unless ``kind`` is ``LOOKUP`` rank the batch."""
+        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place; unless ``kind`` is ``LOOKUP`` rank it.
+
+        ``edges`` is an upper bound of the edges in ``graph``.
+        """
 
     def plan_insertion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int) -> Plan:
-        """Return the :class:`Plan` of an insertion."""
+        """Return the :class:`Plan` of inserting ``batch``; ``edges`` is an upper bound of the edges in ``graph``."""
 
     def plan_deletion(self, graph: PlacedGraph, batch: LocatedBatch, edges: int, may_shrink: bool) -> Plan:
-        """Return the :class:`Plan` of a deletion; unless it ``may_shrink``, blocks stay as large as they are."""
+        """Return the :class:`Plan` of deleting ``batch``; ``edges`` is an upper bound of the edges in ``graph``.
+
+        Unless it ``may_shrink``, blocks with edges stay as large as they are.
+        """
 
     def insert(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, weight: Array, report: Report) -> bool:
         """Insert the absent edges of a batch, replace the weights of the present ones, and write the report.
@@ -56,7 +62,10 @@ class HornetKernels(Protocol):
         """
 
     def delete(self, graph: PlacedGraph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the ``PRESENT`` entries, move vertices to smaller blocks as planned; report. See :meth:`insert`."""
+        """Delete the ``PRESENT`` entries of ``batch``, move vertices to smaller blocks as planned, write ``report``.
+
+        Return False, with nothing changed, if ``plan.unchecked`` is set and the pool turns out too small; else True.
+        """
 
     def free_vertices(self, graph: PlacedGraph, vertices: Array) -> None:
         """Free the blocks of distinct ``vertices`` (uint32[k])."""

@@ -69,7 +69,16 @@ SORTED_CONSTANTS = {
 
 
 class Graph(NamedTuple):
-    """The arrays that kernels work on; ``weight`` holds bit patterns, and has length 0 if there are none."""
+    """The arrays that kernels work on.
+
+    Attributes:
+        begin, end: int64 per vertex: its edges are in slots ``begin[u]`` to ``end[u]``, exclusive.
+        klass: uint8 per vertex: the class of its block, ``NONE`` without edges.
+        dst, weight: per slot; ``weight`` holds bit patterns, and has length 0 if there are none.
+        counters: int64[COUNTERS], see the constants above.
+        stacks: the free blocks of all classes, each as its first slot divided by ``GRAIN``.
+        stack_begin: int64[CLASSES + 1]: where the stack of each class begins in ``stacks``.
+    """
 
     begin: Array
     end: Array
@@ -82,7 +91,7 @@ class Graph(NamedTuple):
 
 
 class PlacedGraph(Graph):
-    """The same with the addresses of the arrays, once requested."""
+    """The arrays that kernels work on, and on CUDA their addresses, once requested."""
 
     @cached_property
     def places(self) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ from suricate.backends.hornet_like.layout import (
 
 
 class Demand(NamedTuple):
-    """What must be allocated: slots of the pool, and space for free blocks per class (``int64[CLASSES]``)."""
+    """What must be allocated: slots of the pool, and space for free blocks of each class (``int64[CLASSES]``)."""
 
     slots: int
     blocks: np.ndarray
@@ -72,7 +72,11 @@ def most_carved(pressures: np.ndarray, edges: int) -> int:
 
 
 def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> int:
-    """Return an upper bound of the slots carved by the unseen updates and a batch, from counters seen before them."""
+    """Return an upper bound of the slots carved by updates that ``counters`` do not include yet, and by a batch.
+
+    Those updates are ``unseen`` (insertions and deletions, int64[2]); the batch has ``inserted`` and ``deleted`` edges.
+    The graph has ``num_vertices`` vertices.
+    """
     inserts, deletes = int(unseen[0]) + inserted, int(unseen[1]) + deleted
     bound = most_carved(counters[GROW:SHRINK], inserts) + most_carved(counters[SHRINK:COUNTERS], deletes)
     if unseen.any():  # a vertex may migrate again, after at least an eighth of its new block in updates
@@ -83,8 +87,9 @@ def carve_bound(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted
 def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_vertices: int) -> np.ndarray:
     """Return, per class, an upper bound of the free blocks after the unseen updates and a batch (int64[CLASSES]).
 
-    A new block is carved only if none of its class is free, so a class never has more blocks than there are vertices;
-    and every migration frees one block and takes an update.
+    ``counters`` do not include the ``unseen`` updates (insertions and deletions, int64[2]); the batch has ``updates``
+    edges. A new block is carved only if none of its class is free, so a class never has more blocks than there are
+    vertices; and every migration frees one block and takes an update.
     """
     blocks, free = counters[BLOCKS:FREE], counters[FREE:GROW]
     if not unseen.any():
@@ -94,13 +99,19 @@ def stack_bounds(counters: np.ndarray, unseen: np.ndarray, updates: int, num_ver
 
 
 def worst_demand(counters: np.ndarray, unseen: np.ndarray, inserted: int, deleted: int, num_vertices: int) -> Demand:
-    """Return the worst-case demand of a batch of this size, from counters read before the ``unseen`` updates."""
+    """Return the worst-case demand of a batch of ``inserted`` and ``deleted`` edges.
+
+    ``counters`` do not include the ``unseen`` updates (insertions and deletions, int64[2]).
+    """
     carved = carve_bound(counters, unseen, inserted, deleted, num_vertices)
     return Demand(int(counters[USED]) + carved, stack_bounds(counters, unseen, inserted + deleted, num_vertices))
 
 
 def exact_demand(counters: np.ndarray, need: np.ndarray, updates: int, num_vertices: int) -> Demand:
-    """Return the demand of a batch that takes ``need[k]`` blocks of each class ``k``; ``counters`` must be exact."""
+    """Return the demand of a batch of ``updates`` edges that takes ``need[k]`` blocks of each class ``k``.
+
+    ``counters`` must be exact.
+    """
     carved = np.maximum(0, need - counters[FREE:GROW])
     slots = int(counters[USED] + (carved << np.arange(CLASSES)).sum())
     return Demand(slots, stack_bounds(counters, np.zeros(2, np.int64), updates, num_vertices))
@@ -115,7 +126,10 @@ def reserve_demand(counters: np.ndarray, num_edges: int, num_vertices: int) -> D
 
 
 def scan_parts(edges: int) -> int:
-    """Return how many parts long adjacencies have at most: one of d edges has at most 2 d / LONG_DEGREE."""
+    """Return an upper bound of the parts of long adjacencies in a graph of ``edges`` edges.
+
+    An adjacency of d edges has at most 2 d / LONG_DEGREE parts.
+    """
     return 2 * (edges // CONSTANTS["LONG_DEGREE"])
 
 

@@ -90,14 +90,20 @@ def scan(g, u, v):
 
 @inner
 def match_row(g, u, keys, kind, slot, table):
-    """Match every edge of ``u`` with the entries in a table; see :func:`locate_runs`."""
+    """Match every edge of ``u`` with the batch entries of ``u`` in a hash table, and fill in kind and slot.
+
+    ``keys``, ``kind``, ``slot`` are those of the batch, ``table`` (int64) is the one of :func:`locate_runs`.
+    """
     for at in range(g.begin[u], g.end[u]):
         match(g.dst[at], at, keys, kind, slot, table)
 
 
 @allocating_kernel
 def locate(g, keys, kind, slot):
-    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, where rows do not ascend."""
+    """Fill in kind and slot (-1 if not stored) of the entries of a sorted batch, for rows that do not ascend.
+
+    ``keys`` (uint64) have the source in the upper half, the destination in the lower.
+    """
     locate_runs(g, keys, kind, slot, np.empty(table_size(keys), np.int64), degree, scan, match_row)
 
 
@@ -128,14 +134,14 @@ def plan(begin, end, klass, keys, kind, changes, may_shrink, need, freed):
 
 @inner
 def push(g, k, block):
-    """Put a free block on the stack of its size, class ``k``."""
+    """Put a free block of class ``k``, whose first slot is ``block``, on the stack of its class."""
     g.stacks[g.stack_begin[k] + g.counters[FREE + k]] = block // GRAIN
     g.counters[FREE + k] += 1
 
 
 @inner
 def new_block(g, k):
-    """Return a block of class ``k``: a free one, else one carved from the pool."""
+    """Return the first slot of an unused block of class ``k``: a free block, else one carved from the pool."""
     if g.counters[FREE + k]:
         g.counters[FREE + k] -= 1
         return np.int64(g.stacks[g.stack_begin[k] + g.counters[FREE + k]]) * GRAIN
@@ -147,9 +153,10 @@ def new_block(g, k):
 
 @inner
 def add_pressure(counters, degree, k, times):
-    """Add ``times`` (1 or -1) the contribution of a vertex of this degree and class to the pressures of ``ledger.py``.
+    """Add ``times`` (1 or -1) the contribution of a vertex of this degree and class ``k`` to ``counters`` in place.
 
-    Slots are a power of two, so the ratio of 2^n slots to ``cost`` updates has n - ceil(log2(cost)) + 1 bits.
+    The counters are the pressures of ``ledger.py``. Slots are a power of two, so the ratio of 2^n slots to ``cost``
+    updates has n - ceil(log2(cost)) + 1 bits.
     """
     if k != NONE:
         bits, stored = np.int64(k), np.int64(degree)
@@ -161,7 +168,10 @@ def add_pressure(counters, degree, k, times):
 
 @inner
 def migrate(g, free, u, target, degree):
-    """Move the first ``degree`` edges of ``u`` into a block of class ``target`` (``NONE``: it has no edges left)."""
+    """Move the first ``degree`` edges of ``u`` to a block of class ``target`` (``NONE``: it has no edges left).
+
+    The new block is taken from the graph ``free``; the old one is freed in ``g``, whose index is changed.
+    """
     old, k = g.begin[u], g.klass[u]
     fresh = np.int64(0) if target == NONE else new_block(free, target)
     for i in range(degree):
@@ -192,7 +202,12 @@ def put(g, at, key, weight, item):
 
 @kernel
 def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
-    """Move vertices that overflow to larger blocks; append the new edges by destination, or merge them from the end."""
+    """Insert the ``ABSENT`` entries of a located batch, moving vertices that overflow to larger blocks.
+
+    New edges are appended in order of destination, or, if rows are ``ascending``, merged into the row from its end. New
+    blocks are taken from the graph ``free``, which may be ``g``. ``keys``, ``order`` and ``kind`` are those of the
+    batch; ``batch_weight`` (bits) is in the order before sorting.
+    """
     first = 0
     while first < len(keys):
         last, u, fresh = run_end(keys, first), source(keys[first]), 0
@@ -219,7 +234,11 @@ def apply_insert(g, free, keys, order, kind, batch_weight, ascending):
 
 @inner
 def fill_holes(g, kind, slot, first, last, tail):
-    """Fill the slots below ``tail`` that entries ``first`` to ``last`` marked with the edges left from ``tail`` on."""
+    """Move the edges left in the slots from ``tail`` on to the deleted slots below ``tail``.
+
+    The deleted slots of the row are ``slot[i]`` of the ``PRESENT`` entries i of ``[first, last)``; they hold
+    tombstones.
+    """
     survivor = tail
     for i in range(first, last):
         if kind[i] == PRESENT and slot[i] < tail:
@@ -231,7 +250,7 @@ def fill_holes(g, kind, slot, first, last, tail):
 
 @inner
 def close_up(g, begin, end):
-    """Move the edges in ``[begin, end)`` that are not marked down to ``begin``."""
+    """Move the edges in slots ``[begin, end)``, but not the tombstones, down to ``begin``, in their order."""
     for read in range(begin, end):
         if g.dst[read] != np.uint32(TOMBSTONE):
             move(g, read, begin)
@@ -240,7 +259,12 @@ def close_up(g, begin, end):
 
 @kernel
 def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
-    """Delete the located edges; fill gaps from the end of the row, or in order; move vertices to smaller blocks."""
+    """Delete the ``PRESENT`` entries of a located batch, and move vertices to smaller blocks.
+
+    Gaps are filled with edges from the end of the row, or, if rows are ``ascending``, closed in order. New blocks are
+    taken from the graph ``free``, which may be ``g``. Unless it ``may_shrink``, only empty blocks are given up.
+    ``keys``, ``kind`` and ``slot`` are those of the batch.
+    """
     first = 0
     while first < len(keys):
         last, u, removed, lowest = run_end(keys, first), source(keys[first]), 0, np.int64(-1)
@@ -269,7 +293,7 @@ def apply_delete(g, free, keys, kind, slot, may_shrink, ascending):
 
 @kernel
 def free_vertices(g, vertices):
-    """Free the blocks of ``vertices``."""
+    """Free the blocks of ``vertices`` (array of ids), which have no edges afterwards."""
     for u in vertices:
         if g.klass[u] != NONE:
             push(g, g.klass[u], g.begin[u])

@@ -54,7 +54,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.tight = True  #: whether no block was left too large for want of memory
 
     def set_stack_limits(self, limits: np.ndarray) -> None:
-        """Set the host's copy of ``stack_begin``."""
+        """Set the host's copy of ``stack_begin`` (int64[CLASSES + 1]), and from it the sizes of the stacks."""
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     def new_graph(self) -> PlacedGraph:
@@ -67,7 +67,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         return EdgeList(self["dst"][:0], self["dst"], self["weight"])
 
     def kept_back(self) -> int:
-        """See :meth:`ArrayManager.kept_back`."""
+        """Return the bytes reserved for stacks that hold every block; see :meth:`ArrayManager.kept_back`."""
         return len(self["dst"])
 
     def ensure(self, *demands: Demand) -> int:
@@ -101,7 +101,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self._lay_out_stacks(sizes, held)
 
     def fit_all_blocks(self, blocks: np.ndarray) -> None:
-        """Give every stack space for all ``blocks`` of its class, from the memory that is kept back for it."""
+        """Give the stack of each class k space for ``blocks[k]`` blocks, from the memory reserved for that."""
         held = self.stack_sizes
         if (blocks > held).any():
             self._lay_out_stacks(blocks, np.minimum(held, blocks))
@@ -162,7 +162,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         return self.allocate("blocks", slots)
 
     def _lay_out_stacks(self, sizes: np.ndarray, held: np.ndarray) -> None:
-        """Give the stack of each class ``sizes`` places and copy the first ``held`` entries of the old ones."""
+        """Make new stacks for ``sizes`` blocks per class, and copy the first ``held`` entries of each old stack."""
         limits = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         with out_of_memory(self.backend):
             stacks, stack_begin = self.device.xp.empty(int(limits[-1]), np.uint32), self.device.xp.array(limits)

@@ -61,7 +61,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`suricate.store.Store.options`."""
+        """Return the backend option ``sorted_adjacencies`` as chosen."""
         return {"sorted_adjacencies": self.ascending}
 
     def make_pool(self) -> HornetPool:
@@ -90,11 +90,14 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return {"blocks": int(counters[EDGES]), "free stacks": int(counters[FREE:GROW].sum())}
 
     def extents(self) -> dict[str, int]:
-        """See :meth:`BatchStore.extents`: all carved slots."""
+        """Return how many entries of the group ``blocks`` are in use: carved slots. See :meth:`BatchStore.extents`."""
         return {"blocks": int(self.known()[USED])}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`; updates of ascending adjacencies on CUDA locate for themselves."""
+        """Return a located batch for sorted ``keys``, ``order`` and ``guard``; ``kind`` is what the caller looks for.
+
+        On CUDA an update of ascending rows locates its batch itself. See :meth:`BatchStore.locate`.
+        """
         if self.ascending and self.device.is_cuda:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
@@ -118,7 +121,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
             self._work_out(0, 0, self._aheads(num_edges)[1:])
 
     def reserve_insertion(self, batch: LocatedBatch) -> Plan | None:
-        """See :meth:`BatchStore.reserve_insertion`; returns the plan of the migrations."""
+        """Reserve memory for an insertion; return the plan of its migrations, None if there is nothing to do.
+
+        See :meth:`BatchStore.reserve_insertion`.
+        """
         if not batch.most:
             return None
         plan = self.kernels.plan_insertion(self.pool.graph, batch, self.edge_bound())
@@ -126,14 +132,21 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return plan
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """See :meth:`BatchStore.apply_insertion`; an unchecked plan may be refused, with nothing changed."""
+        """Apply an insertion; if the kernel refuses the plan ``reservation`` as too large, grow the pool and try again.
+
+        ``weight`` (bits) and ``report`` are in the order of the batch. See :meth:`BatchStore.apply_insertion`.
+        """
         if not self.kernels.insert(self.pool.graph, batch, reservation, weight, report):
             with out_of_memory(self.name):
                 self._grow_for(reservation, batch.most)
             self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Plan | None:
-        """See :meth:`BatchStore.reserve_deletion`; without memory to migrate down, blocks stay as large as they are."""
+        """Reserve memory for a deletion; return the plan of its migrations, None if there is nothing to do.
+
+        Without memory to move vertices to smaller blocks, blocks stay as large as they are. See
+        :meth:`BatchStore.reserve_deletion`.
+        """
         if not batch.most:
             return None
         graph, edges = self.pool.graph, self.edge_bound()
@@ -145,14 +158,17 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return plan
 
     def _stay(self, batch: LocatedBatch) -> Plan:
-        """Plan a deletion that leaves blocks as large as they are, for want of memory."""
+        """Return the plan of a deletion that leaves blocks as large as they are, for want of memory."""
         plan = self.kernels.plan_deletion(self.pool.graph, batch, self.edge_bound(), may_shrink=False)
         self.pool.fit_all_blocks(self.known()[BLOCKS:FREE])
         self.pool.tight = False
         return plan
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Plan | None, report: Report) -> None:
-        """See :meth:`BatchStore.apply_deletion`; as :meth:`apply_insertion`, but never refused in the end."""
+        """Apply a deletion; if the kernel refuses the plan ``reservation``, grow the pool, or leave blocks as they are.
+
+        The second launch is never refused. ``report`` is written. See :meth:`BatchStore.apply_deletion`.
+        """
         if self.kernels.delete(self.pool.graph, batch, reservation, report):
             return
         try:
@@ -162,10 +178,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.kernels.delete(self.pool.graph, batch, reservation, report)
 
     def _reserve(self, plan: Plan, inserted: int, deleted: int) -> None:
-        """Reserve for a planned batch: nothing if the host's bounds say that all fits.
+        """Reserve memory for a planned batch of ``inserted`` and ``deleted`` edges, unless by the bounds all fits.
 
-        If they do not, the kernel that applies the batch finds out (``plan.unchecked``), or, where it may not refuse a
-        batch any more, what is really needed is reserved.
+        If they do not say so, the kernel that applies the batch finds out (``plan.unchecked``), or, where it may not
+        refuse a batch any more, what is really needed is reserved.
         """
         updates = inserted + deleted
         if self.device.is_cuda:
@@ -178,15 +194,16 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._grow_for(plan, updates)
 
     def _grow_for(self, plan: Plan | None, updates: int) -> None:
-        """Reserve what a planned batch really needs; on CUDA waits for the device."""
+        """Reserve what a planned batch of ``updates`` edges really needs; on CUDA waits for the device."""
         assert plan is not None
         self.pool.ensure(ledger.exact_demand(self.known(), plan.need(), updates, self.num_vertices))
         plan.unchecked, self._stack_allowance = False, 0
 
     def _covers(self, inserted: int, deleted: int) -> bool:
-        """Return whether pool and stacks hold whatever a batch may need, by the host's bounds; see ``_allowance``.
+        """Return whether pool and stacks hold what ``inserted`` and ``deleted`` edges may need, by the host's bounds.
 
-        Where they do not, smaller batches are tried again only when newer counters have arrived.
+        The edges are first taken from the allowance: updates for which the bounds were worked out in advance. Where the
+        bounds do not suffice, smaller batches are tried again only when newer counters have arrived.
         """
         updates = inserted + deleted
         if updates <= self._allowance:
@@ -202,9 +219,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return covered
 
     def _work_out(self, inserted: int, deleted: int, aheads: tuple[int, ...]) -> bool:
-        """Return whether pool and stacks hold what a batch may need, with one of ``aheads`` updates behind it.
+        """Return whether pool and stacks hold what a batch and one of ``aheads`` more updates behind it may need.
 
-        The first that they hold is the new allowance.
+        The batch has ``inserted`` and ``deleted`` edges. The first of ``aheads`` for which they do is the new
+        allowance.
         """
         known, unseen = self.counters.values, self.counters.unseen
         for ahead in aheads:
@@ -219,12 +237,12 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return False
 
     def _aheads(self, updates: int) -> tuple[int, ...]:
-        """Return for how many updates to come bounds may be worked out as well: for none behind a large bulk load."""
+        """Return for how many later updates, as multiples of ``updates``, bounds are tried: none behind a bulk load."""
         most = max(self.edge_bound(), MANY)
         return tuple([times * updates for times in (AHEAD, FEW_AHEAD) if AHEAD * updates <= most])
 
     def _ensure_stacks(self, updates: int) -> None:
-        """Make space for the blocks that a batch may free, and for more batches like it if memory allows."""
+        """Make space for the blocks that a batch of ``updates`` edges may free, and for more if memory allows it."""
         if updates <= self._stack_allowance:
             self._stack_allowance -= updates
             return
@@ -240,7 +258,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
                 return
 
     def _forget_bounds(self) -> None:
-        """Forget what was worked out by bounds that hold no longer."""
+        """Forget the allowances, because the bounds behind them hold no longer."""
         self._allowance = self._stack_allowance = 0
         self._uncovered = 1 << 62
 
@@ -253,7 +271,11 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return True
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`BatchStore.apply`; once a batch was not for this store alone, none is refused after its launch."""
+        """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
+
+        Once a batch was not for this store alone, no batch may be refused after its launch. See
+        :meth:`BatchStore.apply`.
+        """
         for batch in (delete, insert):
             if isinstance(batch, DeviceBatch) and not batch.alone:
                 self._may_refuse = False
@@ -262,11 +284,15 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """See :meth:`suricate.store.Store.find`; a search, or sorted, so that a long adjacency is read once."""
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
+
+        Ascending rows are searched; otherwise the edges are sorted, so that a long row is read once. See
+        :meth:`suricate.store.Store.find`.
+        """
         return fallbacks.find(self.view(), self.device, src, dst) if self.ascending else self.find_sorted(src, dst)
 
     def rows(self) -> tuple[Array | int, ...] | None:
-        """See :meth:`BatchStore.rows`."""
+        """Return the arrays of ascending rows (begin, end, destinations, weights as bits); else None."""
         begin, end, _, dst, weight, *_ = self.pool.graph
         return (begin, end, dst, weight) if self.ascending else None
 
