@@ -348,7 +348,10 @@ def bucket_width(mean_weight: float, mean_degree: float, *, is_cuda: bool) -> fl
 
 
 def fitting_width(width: float, dtype: np.dtype) -> float:
-    """Return ``width``, that of a bucket, limited to what distances of ``dtype`` allow: a quarter of the largest."""
+    """Return ``width``, that of a bucket, as distances of ``dtype`` can have it: at most a quarter of the largest.
+
+    An integer width is rounded, and at least 1; a floating-point one is at least the smallest normal number.
+    """
     if dtype.kind == "f":
         return min(max(width, float(np.finfo(dtype).tiny)), float(np.finfo(dtype).max) / 4)
     return max(1, min(round(width), int(np.iinfo(dtype).max) // 4))
