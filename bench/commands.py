@@ -324,18 +324,18 @@ def run_session(
 
 
 def is_given(name: str) -> bool:
-    """Return whether an option is on the command line."""
+    """Return whether the option ``name`` was given on the command line."""
     return click.get_current_context().get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
 
 
 def shown(name: str) -> str:
-    """Return an option, or the files, as users write it."""
+    """Return the option ``name`` as users write it, or the name of the positional argument."""
     found = next(param for param in click.get_current_context().command.params if param.name == name)
     return found.opts[0] if isinstance(found, click.Option) else found.human_readable_name
 
 
 def check_suitable(mode: str) -> None:
-    """Raise a usage error if an option was given that ``--list`` or ``--report`` would ignore."""
+    """Raise a usage error if an option was given that ``mode``, "listing" or "report", would ignore."""
     for param in click.get_current_context().command.params:
         name = param.name or ""
         if name not in (mode, *SUITABLE[mode]) and is_given(name):
@@ -343,7 +343,7 @@ def check_suitable(mode: str) -> None:
 
 
 def check_fitting(suite: str) -> None:
-    """Raise a usage error if an option was given that the suite would ignore."""
+    """Raise a usage error if an option was given that ``suite`` would ignore."""
     from suricate.bench.suites import parts_of
 
     for name, fitting in FITTING.items():
@@ -358,7 +358,7 @@ def given(name: str, value: Any, suite: str) -> Any:
 
 
 def is_drawn(suite: str, size: int) -> bool:
-    """Return whether a suite draws a graph of this number of edges in pieces."""
+    """Return whether ``suite`` draws a graph of ``size`` edges in pieces on the device."""
     return suite != "all" and bool(SUITES[suite].drawn or (suite == "crossover" and size >= constants.DRAWN_FROM))
 
 
@@ -395,7 +395,7 @@ def usage_errors() -> Iterator[None]:
 
 
 def open_results(path: Path) -> ResultsFile:
-    """Open the results file; exit code 2 if that is not possible."""
+    """Return the results file at ``path``, open for appending; exit with code 2 if that is not possible."""
     from suricate.bench.reports.results import ResultsFile
 
     try:
@@ -415,7 +415,7 @@ def resolve(device: str) -> Device:
 
 
 def parse(options: tuple[str, ...]) -> dict[str, Any]:
-    """Return backend options: Python literals, true or false where they are such, else strings."""
+    """Return backend options by name from texts ``NAME=VALUE``: Python literals, true or false, else strings."""
     parsed: dict[str, Any] = {}
     for option in options:
         name, equals, text = option.partition("=")

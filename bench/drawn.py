@@ -40,7 +40,7 @@ class DrawnInput:
 
     @property
     def edges_given(self) -> int:
-        """Number of edges of the list, repeats included."""
+        """The number of edges of the list, repeats included."""
         return self.num_edges
 
     @property

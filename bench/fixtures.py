@@ -107,7 +107,7 @@ class Fixture:
         return self.data.model_of(weighted=self._is_weighted(weighted), directed=directed)
 
     def shuffled(self, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of all edges in a random order, the same for every backend."""
+        """Return sources and destinations of all edges in a random order, uint32, the same for every backend."""
         name, cache = ("shuffled", self.seed, directed), self.data.cache
         if name not in cache:
             model = self.model(weighted=False, directed=directed)

@@ -50,7 +50,7 @@ class Input:
 
     @property
     def edges_given(self) -> int:
-        """Number of edges of the list, repeats included."""
+        """The number of edges of the list, repeats included."""
         return len(self.src)
 
     @property
@@ -77,13 +77,13 @@ class Input:
 
     @cached_property
     def degrees(self) -> np.ndarray:
-        """Exact degrees of the undirected graph, int64[num_vertices]."""
+        """The exact degrees of the undirected graph, int64[num_vertices]."""
         src, _, _ = self.model_of(directed=False).arcs()
         return np.bincount(src, minlength=self.num_vertices)
 
     @cached_property
     def hub(self) -> int:
-        """Of the vertices of largest out-degree the middle one."""
+        """The vertex of largest out-degree; of several ones the middle one."""
         largest = np.flatnonzero(self.out_degrees == self.out_degrees.max())
         return int(largest[len(largest) // 2])
 
@@ -108,13 +108,13 @@ def data_folder() -> Path | None:
 
 
 def real_graphs() -> list[str]:
-    """Return the files of :func:`data_folder` that hold one graph each, by name; none if there is no such folder."""
+    """Return the paths of the files in :func:`data_folder` that have one graph each, sorted; [] without the folder."""
     folder = data_folder()
     return [] if folder is None else [str(path) for part in REAL for path in sorted((folder / part).glob("*.*"))]
 
 
 def temporal_graphs() -> list[str]:
-    """Return the temporal graphs of :func:`data_folder`, by name; without it the one that ships with the package."""
+    """Return the paths of the temporal graphs in :func:`data_folder`; without any, that of the bundled one."""
     folder = data_folder()
     found = [] if folder is None else sorted((folder / "temporal").glob("*.*"))
     return [str(path) for path in found] or [str(constants.COLLEGEMSG)]
@@ -154,7 +154,7 @@ def parse(text: str) -> Spec:
 
 
 def size_of(spec: Spec) -> int:
-    """Return how many edges a generator draws; 0 of a file, and of a grid."""
+    """Return how many edges the generator of ``spec`` draws; 0 for a file or a grid."""
     if spec.kind == "rmat":
         scale, factor = (*spec.numbers, constants.EDGE_FACTOR)[:2]
         return factor << scale

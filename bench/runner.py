@@ -26,11 +26,11 @@ from suricate.cuda.compiler import POOL
 
 
 class Skipped(Exception):  # noqa: N818 - reads as what it is
-    """A row cannot be measured; the message says why."""
+    """Raised if a row cannot be measured; the message says why."""
 
 
 class Over(Exception):  # noqa: N818 - reads as what it is
-    """A row is known to be over the limit of its task; the message says why."""
+    """Raised if a row is known to be over the limit of its task; the message says why."""
 
 
 class Task:
@@ -107,7 +107,7 @@ class Task:
         """Record that a repeat was over the limit, so that tasks with larger batches can be left out."""
 
     def traffic(self) -> int | None:
-        """Return the least number of bytes one action has to move, where it is known."""
+        """Return the least number of bytes that one action has to move; None if unknown."""
         return None
 
     def extra(self) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class Timing:
 
     @classmethod
     def of(cls, samples: list[float]) -> Timing:
-        """Return the statistics of one or more samples.
+        """Return the statistics of one or more samples, in seconds.
 
         The deviation equals the standard deviation for normal noise: the larger of 1.4826 x the median absolute
         deviation and the distance of the quartiles / 1.349.
@@ -175,12 +175,12 @@ class Timing:
 
     @property
     def noise(self) -> float:
-        """Deviation as a share of the median."""
+        """The deviation as a share of the median."""
         return self.deviation / self.median if self.median else 0.0
 
     @property
     def error(self) -> float:
-        """Standard error of the median (1.2533 x deviation / sqrt(repeats)) as a share of it."""
+        """The standard error of the median (1.2533 x deviation / sqrt(repeats)) as a share of the median."""
         return 1.2533 * self.noise / self.repeats**0.5
 
 
@@ -209,7 +209,7 @@ class Measurement:
 
     @property
     def failed(self) -> bool:
-        """Whether this makes the whole run fail."""
+        """Whether this row makes the whole run fail."""
         return self.status in ("FAIL", "ERROR")
 
 
@@ -319,5 +319,5 @@ def timed(task: Task, prepared: Any, clock: Callable[[], float] = time.perf_coun
 
 
 def _waiter(device: Device) -> Callable[[], Any]:
-    """Return ``device.synchronize``, with the stream looked up already on CUDA."""
+    """Return a function that waits for ``device``; on CUDA it is bound to the current stream already."""
     return device.xp.cuda.get_current_stream().synchronize if device.is_cuda else device.synchronize

@@ -54,7 +54,7 @@ class Scenario:
         return self.fixture.cache["edges"]
 
     def arrange(self) -> None:
-        """Bring the freshly built graph into the condition of the scenario."""
+        """Bring the freshly built graph into the condition of this scenario, in place."""
 
     def warm_size(self, batch: int) -> int:
         """Return how many edges a warm call has before the timed call with ``batch`` edges."""
@@ -103,7 +103,7 @@ class Scenario:
             self.reserve(batch)
 
     def facts(self) -> dict[str, Any]:
-        """Return bytes per edge used and allocated, as measured before memory was reserved for batches."""
+        """Return bytes per edge used and allocated, by name, as measured before memory was reserved for batches."""
         return {} if self.fixture.silent else self.sizes
 
     def measure(self) -> dict[str, Any]:
@@ -173,7 +173,7 @@ class Full(Scenario):
         return super().drifted() or fill_of(self.graph) < self.reached
 
     def measure(self) -> dict[str, Any]:
-        """Return the bytes per edge, and how full the largest part is."""
+        """Return the bytes per edge, and the used share of the store's largest part, by name."""
         return {**super().measure(), "fill": fill_of(self.graph)}
 
 
@@ -207,7 +207,7 @@ def _edges_at(fixture: Fixture, model: EdgeModel, at: np.ndarray) -> EdgeList:
 
 
 def largest_part(graph: Any) -> tuple[int, int]:
-    """Return the bytes used and allocated of that part of the out-store which has the most allocated."""
+    """Return ``(bytes used, bytes allocated)`` of that part of the out-store which has the most allocated."""
     return max(graph.store("out").memory().values(), key=lambda part: part[1])
 
 
@@ -218,7 +218,10 @@ def fill_of(graph: Any) -> float:
 
 
 def bytes_per_edge(graph: Any) -> dict[str, Any]:
-    """Return the bytes per out-edge that a graph uses and has allocated, and the share that ids and weights take."""
+    """Return the bytes per out-edge that a graph uses and has allocated, by name.
+
+    "utilisation" is the share of the used bytes that ids and weights take.
+    """
     parts, edges = graph.store("out").memory().values(), max(1, graph.num_edges)
     used, allocated = (sum(part[k] for part in parts) / edges for k in (0, 1))
     payload = ID_BYTES + (0 if graph.weight_dtype is None else graph.weight_dtype.itemsize)

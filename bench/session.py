@@ -125,10 +125,11 @@ def run_tasks(
 def report(
     files: Sequence[Path], outputs: dict[str, Path | None], console: Console, table_format: str = "table"
 ) -> None:
-    """Print the tables of results files, and write the files that ``outputs`` names, by kind.
+    """Print the tables of the results ``files``, and write files: ``outputs`` has their paths by kind, or None.
 
     Kinds are: ``plot``: pictures; ``html``: a page with tables and pictures; ``page``: the crossover map as Markdown
-    with pictures; ``save_map``: the data of ``suricate advise``.
+    with pictures; ``save_map``: the data of ``suricate advise``. Tables go to ``console`` or, in another format than
+    ``"table"``, to stdout.
 
     Raises:
         ValueError: a line of a file is neither a header nor a row, or there is nothing to draw.
@@ -165,7 +166,7 @@ def _write_html(path: Path, headers: Rows, rows: Rows) -> list[Path]:
 
 
 def _peaks(headers: Rows) -> dict[str, float]:
-    """Return the measured bandwidth of each run that has one, in bytes per second."""
+    """Return the measured bandwidth, in bytes per second, by run id; runs without one are left out."""
     return {header["run"]: header["peak_bytes_per_s"] for header in headers if header.get("peak_bytes_per_s")}
 
 
@@ -185,13 +186,13 @@ def _print_report(console: Console, headers: list[dict[str, Any]], rows: list[di
 
 
 def print_tables(console: Console, rows: list[dict[str, Any]]) -> None:
-    """Print all tables that the rows give."""
+    """Print all tables that ``rows`` have measurements for."""
     for table in tables_of(rows):
         show_rich(console, table)
 
 
 def tables_of(rows: list[dict[str, Any]]) -> list[Table]:
-    """Return all tables that the rows give."""
+    """Return all tables that ``rows`` have measurements for."""
     compared = [row for row in rows if row.get("suite") not in tables.SUITES]
     makers = comparison.matrix(compared), comparison.ratios(compared), dynamic.of(compared), tables.of(rows)
     shares = comparison.bandwidths(compared)

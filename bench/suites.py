@@ -99,7 +99,7 @@ class Selection:
         )  # fmt: skip
 
     def dummy_fixture(self, data: Input) -> Fixture:
-        """Return the fixture of the store that does nothing."""
+        """Return a fixture on ``data`` of the store that does nothing."""
         return Fixture(references.DummyStore, data, self.device, silent=True, hints=self.hints, **self.shared)
 
     @property
@@ -108,7 +108,7 @@ class Selection:
         return {"seed": self.seed, "weighted": self.weighted, "checks": self.checks}
 
     def algorithms_of(self, suite: str) -> tuple[str, ...]:
-        """Return the algorithms that were asked for, or those that join the suite."""
+        """Return the names of the selected algorithms, or of those that join ``suite`` if none are selected."""
         return self.algorithms or tuple(name for name, kind in algorithms().items() if suite in kind.suites)
 
     def update_sizes(self, data: Input) -> tuple[int, ...]:
@@ -137,19 +137,23 @@ class Selection:
         return default if default in self.backends else self.backends[0]
 
     def sweep_sizes(self) -> tuple[int, ...]:
-        """Return the batch sizes of the sweep."""
+        """Return the batch sizes of the sweep: those selected, else the usual ones."""
         return constants.SWEEP_BATCHES if self.updates is None else self.updates
 
 
 def backend_names(chosen: tuple[str, ...], device: Device) -> tuple[str, ...]:
-    """Return the ``chosen`` backends, or all that run on ``device``; raises ``UnknownNameError`` for an unknown one."""
+    """Return the names of the ``chosen`` backends; if none are chosen, of all that run on ``device``.
+
+    Raises:
+        UnknownNameError: there is no backend of a chosen name.
+    """
     if chosen:
         return tuple(backend(name).name for name in chosen)
     return tuple(name for name, cls in backends().items() if device.kind in cls.devices)
 
 
 def algorithm_names(chosen: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the ``chosen`` algorithms; raises ``UnknownNameError`` for an unknown one."""
+    """Return the names of the ``chosen`` algorithms; raises ``UnknownNameError`` for an unknown one."""
     return tuple(algorithm(name).name for name in chosen)
 
 
@@ -177,7 +181,7 @@ def demo_tasks(selection: Selection, data: Input) -> list[Task]:
 
 
 def bench_tasks(suite: str, selection: Selection, data: Any) -> list[Task]:
-    """Return the tasks of a suite, backend by backend, so that one is freed before the next.
+    """Return the tasks of ``suite``, backend by backend, so that the graphs of one are freed before the next.
 
     Those of the crossover map are grouped by form of the graph first. Each suite starts with its own graph. ``data``
     is an ``Input``, or a ``DrawnInput`` for suites that draw their graphs in pieces.

@@ -49,7 +49,7 @@ def ratios(rows: Rows) -> list[Table]:
 
 
 def bandwidths(rows: Rows) -> Table | None:
-    """Return a table of the achieved share of the measured peak bandwidth, or None if no row has one."""
+    """Return a table of each row's memory traffic as a share of the measured bandwidth; None if no row has one."""
     shares = [row for row in rows if row["bandwidth_share"]]
     if not shares:
         return None

@@ -69,13 +69,13 @@ def cells(rows: Iterable[dict[str, Any]]) -> list[Cell]:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    """Return the sort key of a cell: uses without an algorithm come first."""
+    """Return the sort key of a cell, in which uses without an algorithm come first."""
     use = USES.index(cell.use) if cell.use in USES else len(USES)
     return cell.device, cell.family, use, cell.use, cell.num_edges, cell.batch
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return a table per device, family of graphs and use, and one of how much slower each backend is than the best."""
+    """Return a table of winners per device, family of graphs and use, and one of wins and losses per device."""
     found = cells(rows)
     tables = [_winners(place, group) for place, group in _groups(found).items()]
     return [*tables, *_losses(found)]
@@ -95,7 +95,7 @@ def _winners(place: tuple[str, str, str], group: list[Cell]) -> Table:
 
 
 def entry(cell: Cell | None) -> str:
-    """Return the winner of a cell, its time, and its lead over the next."""
+    """Return the fastest backend of a cell, its time and its lead over the next as text; "" for None."""
     if cell is None:
         return ""
     if not cell.times:

@@ -19,7 +19,7 @@ SIGNS = {INSERTIONS: "+", DELETIONS: "-"}  #: of batches in the heads of columns
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return all tables of this module that ``rows`` give."""
+    """Return the tables of updating against computing from scratch, those that ``rows`` have measurements for."""
     timed = [row for row in rows if row["algorithm"] and row["status"] == "ok"]
     methods = [row for row in timed if row["workload"] in (Method.workload, StreamedMethod.workload)]
     current = [row for row in timed if row["workload"] == KeptCurrent.workload]

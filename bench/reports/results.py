@@ -174,7 +174,7 @@ def place(graph: str, task: Task) -> tuple[Any, ...]:
 
 
 def measured(path: Path) -> set[tuple[Any, ...]]:
-    """Return the places (see :func:`place`) of the rows of a results file that need not be measured again."""
+    """Return the places (see :func:`place`) of the rows in the file ``path`` that need not be measured again."""
     _, rows = read([path])
     names = ("graph", "device", "backend", "workload", "algorithm", "detail", "batch")
     return {tuple(row[name] for name in names) for row in rows if row["status"] in ("ok", "over", "skip")}
@@ -201,5 +201,5 @@ def latest_of_files(paths: Sequence[Path]) -> tuple[list[dict[str, Any]], list[d
 
 
 def latest(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per graph, device, backend, workload and batch: the last measured."""
+    """Return the last of the rows with the same graph, device, backend, workload (in words) and batch."""
     return list({(row["graph"], row["device"], row["backend"], what(row), row["batch"]): row for row in rows}.values())

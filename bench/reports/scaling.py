@@ -23,7 +23,7 @@ PANELS = {
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return the tables of collectives, and of each graph, by strong and by weak scaling."""
+    """Return a table of collectives per device, and one per graph and device for strong and for weak scaling."""
     groups: dict[str, Rows] = {}
     for row in rows:
         title = f"{row['graph']}, {_kind(row)} scaling" if row["graph"] else "collectives"
@@ -34,7 +34,7 @@ def of(rows: Rows) -> list[Table]:
 
 
 def picture(rows: Rows) -> Any:
-    """Return the speedups of strong scaling over one rank: panels per graph and device; None if there is nothing."""
+    """Return a figure of the speedups of strong scaling over one rank, a row of panels per graph; None without any."""
     runs = _speedups(rows)
     if not runs:
         return None
@@ -50,7 +50,10 @@ def picture(rows: Rows) -> Any:
 
 
 def _speedups(rows: Rows) -> dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]]:
-    """Return the speedup by number of ranks, of each workload, by graph and device."""
+    """Return the speedups of strong scaling over one rank, which has 1.
+
+    They are dicts, one inside the other: by (graph, device), by (workload, algorithm, batch), and by number of ranks.
+    """
     found: dict[tuple[str, str], dict[tuple[str, str, int], dict[int, float]]] = {}
     for row in rows:
         if row.get("suite") == "scaling" and row["status"] == "ok" and row["graph"] and _kind(row) == "strong":
@@ -111,7 +114,10 @@ def _alone(row: Row, rows: Rows) -> float | None:
 
 
 def _model(row: Row, before: float | None, rows: Rows) -> float | None:
-    """Return the seconds that the model expects: from the row itself, else from the rates of other runs."""
+    """Return the seconds that the model expects of ``row``: as the row says, else from collectives in ``rows``.
+
+    ``before``: the seconds on one rank. None if they, or the times of collectives, are unknown.
+    """
     extra = row["extra"]
     if extra.get("model_s") is not None or before is None or extra["ranks"] == 1:
         return extra.get("model_s")
@@ -126,7 +132,7 @@ def _model(row: Row, before: float | None, rows: Rows) -> float | None:
 
 
 def _kind(row: Row) -> str:
-    """Return "strong" or "weak"."""
+    """Return the kind of scaling of a row, "strong" or "weak"."""
     return str(row["detail"].partition(",")[0])
 
 

@@ -25,13 +25,13 @@ Rows = list[dict[str, Any]]
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return all tables that the rows of the suite give."""
+    """Return all tables of the suite on streams that ``rows`` have measurements for."""
     whole = [row for row in rows if row["workload"] not in (*SLIDES, CURVE, *LONG)]
     return [*slides(rows), *curves(rows), *jobs(whole), *memory([row for row in rows if row["workload"] in LONG])]
 
 
 def slides(rows: Rows) -> list[Table]:
-    """Return, per graph and device, the times of slides by backend."""
+    """Return a table per graph and device: quantiles of the times of slides, and rates, by backend."""
     tables = []
     for (graph, device), group in _groups([row for row in rows if row["workload"] in SLIDES], "graph", "device"):
         columns = backends_of(group)
@@ -49,13 +49,13 @@ def slides(rows: Rows) -> list[Table]:
 
 
 def times(row: dict[str, Any]) -> str:
-    """Return the quantiles that are known, and the rate."""
+    """Return median, 99th and 99.9th percentile of a row as text ("-" if unknown), and its rate."""
     known = (row.get(name) for name in ("median_s", "p99_s", "p999_s"))
     return f"{' / '.join('-' if value is None else seconds(value) for value in known)}, {rate(row['edges_per_s'])}"
 
 
 def curves(rows: Rows) -> list[Table]:
-    """Return, per graph, device and algorithm, the milliseconds per slide over the share that changes."""
+    """Return a table per graph, device and algorithm: milliseconds per slide by share of the edges that change."""
     tables = []
     for (graph, algorithm, device), lines in curves_of(rows).items():
         table = new_table(f"{graph} on {device}: {algorithm}, ms per slide", "share of the edges", [
@@ -92,7 +92,7 @@ def curves_of(rows: Rows) -> dict[tuple[str, str, str], dict[str, list[tuple[flo
 
 
 def picture(rows: Rows) -> Any:
-    """Return the curve: a row of panels per graph and device, a panel per algorithm; None if there is nothing."""
+    """Return a figure of the curves: a line of panels per graph and device, one per algorithm; None without any."""
     found = curves_of(rows)
     if not found:
         return None
@@ -122,7 +122,7 @@ def picture(rows: Rows) -> Any:
 
 
 def jobs(rows: Rows) -> list[Table]:
-    """Return whole files and jobs beside batches: rates and times of slides."""
+    """Return a table of whole files and of jobs beside batches, with rates and times of slides; [] without rows."""
     if not rows:
         return []
     columns = "graph", "device", "events per slide", "rate", "of the processor", "slides, 50 / 99 %"
@@ -141,7 +141,7 @@ def jobs(rows: Rows) -> list[Table]:
 
 
 def memory(rows: Rows) -> list[Table]:
-    """Return rate and bytes of long jobs over time."""
+    """Return a table per long job: its rate and bytes over time."""
     tables = []
     for row in rows:
         extra = row["extra"]
@@ -158,7 +158,7 @@ def memory(rows: Rows) -> list[Table]:
 
 
 def memory_picture(rows: Rows) -> Any:
-    """Return the bytes of long jobs over their events, a panel for each job; None if there is none."""
+    """Return a figure of the bytes of long jobs over their events, a panel per job; None without any."""
     found = [row for row in rows if row["workload"] in LONG and row["status"] == "ok"]
     if not found:
         return None

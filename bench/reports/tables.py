@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 def of(rows: Rows) -> list[Table]:
-    """Return all tables that ``rows`` give."""
+    """Return all tables of this module that ``rows`` have measurements for; only rows that are ok count."""
     good = [row for row in rows if row["status"] == "ok"]
     groups: dict[str, Rows] = {}
     for row in good:

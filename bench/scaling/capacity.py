@@ -85,7 +85,7 @@ class Capacity(Workload):
         self._graph.delete_edges(edges.src[low:high], edges.dst[low:high])
 
     def check(self) -> None:
-        """Check the full graph, change it, compute on it, and check it again."""
+        """Verify the full graph, change it, compute the algorithms on it, and verify it again."""
         self._check_graph()
         self._extra = {"num_edges": int(self._graph.num_edges), "full": self._full}
         self._extra |= {"memory": {part: int(size[1]) for part, size in self._graph.memory_usage().parts.items()}}
@@ -94,7 +94,7 @@ class Capacity(Workload):
         self._check_graph()
 
     def extra(self) -> dict[str, Any]:
-        """Return the size of the graph, bytes allocated by part, and the seconds of each step."""
+        """Return the number of edges, bytes allocated by part, and the seconds of each step, by name."""
         return self._extra
 
     def _check_graph(self) -> None:

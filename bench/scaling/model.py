@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Model:
-    """What collectives take: ``latency`` seconds each, and ``seconds_per_byte`` that is received."""
+    """The time of collectives: ``latency`` seconds for each, and ``seconds_per_byte`` for what is received."""
 
     latency: float = 0.0
     seconds_per_byte: float = 0.0

@@ -68,7 +68,7 @@ class Plan:
         return self.workloads == ("capacity",)
 
     def of(self, job: Job) -> Iterator[Workload]:
-        """Yield the workloads on a graph; the build comes first, as the others need its graph.
+        """Yield the workloads on the graph of ``job``; the build comes first, as the others need its graph.
 
         The capacity is measured without others, and only if it was named.
         """
@@ -179,7 +179,7 @@ class Session:
         return max(self.comm.inner.allgather(seconds))
 
     def _spent_by(self, workload: Workload) -> Spent:
-        """Return the communication costs of one more run, each number the largest of all ranks."""
+        """Run a workload once more; return its communication costs, each the largest of all ranks."""
         workload.prepare()
         self.comm.spent, self.comm.is_timing = Spent(), True
         workload.run()
@@ -216,7 +216,7 @@ class Session:
         self.say(f"{job.data.name} {detail}, {ranks} ranks: {named}: {median:.5g} s{share}{beside}")
 
     def _alone(self, row: Row, detail: str) -> float | None:
-        """Return the seconds of the same row on one rank, if the results file has it: of strong scaling only."""
+        """Return the seconds of the same row on one rank, for strong scaling; None if the results file lacks it."""
         if self.results is None or detail != "strong" or self.comm.size == 1:
             return None
         return _seconds_alone(self.results.path, row)

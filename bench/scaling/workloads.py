@@ -76,11 +76,11 @@ class Workload:
 
     @property
     def items(self) -> int:
-        """How many edges a run processes."""
+        """The number of edges that a run processes."""
         return self.batch or self.job.data.num_edges
 
     def prepare(self) -> None:
-        """Prepare a run, untimed."""
+        """Make what a run needs, untimed."""
 
     def run(self) -> None:
         """Do the timed work."""
@@ -92,7 +92,7 @@ class Workload:
         """Raise ``Mismatch`` if a result is wrong."""
 
     def extra(self) -> dict[str, Any]:
-        """Return further facts for the row, once it is verified."""
+        """Return further facts for the row by name, once it is verified."""
         return {}
 
 
@@ -164,28 +164,28 @@ class Insert(Workload):
 
 
 class Delete(Insert):
-    """The deletion of a batch that was just inserted."""
+    """Delete a batch that was just inserted."""
 
     workload = "scaling delete"
     does = "deletes what was new of a batch that was inserted, untimed"
 
     def prepare(self) -> None:
-        """Insert a batch, and keep the edges that were new."""
+        """Insert a batch, untimed; keep this rank's part of the edges that were new."""
         super().prepare()
         super().run()
         new, (begin, end) = self.delta.inserted, self.job.part(self.delta.num_inserted)
         self.gone = new.src[begin:end], new.dst[begin:end]
 
     def run(self) -> None:
-        """Delete the batch."""
+        """Delete the edges that were new in the batch."""
         self.job.built.delete_edges(*self.gone)
 
     def restore(self) -> None:
-        """Nothing is left to undo."""
+        """Do nothing: the graph is as it was before the batch."""
 
 
 class Compute(Workload):
-    """An algorithm from scratch."""
+    """Compute an algorithm from scratch."""
 
     workload = "scaling compute"
     does = "computes an algorithm from scratch, on the graph divided among the ranks"
@@ -225,7 +225,7 @@ class Compute(Workload):
 
 
 class Update(Insert):
-    """A batch with an algorithm that is kept current."""
+    """Insert a batch while a tracker keeps an algorithm current."""
 
     workload, verified = "scaling update", "computed from scratch"
     does = "inserts a batch and brings an algorithm up to date; then, untimed, deletes what was new"

@@ -45,7 +45,7 @@ class CurveSlide(Slide):
 
 
 class Rebuilt(Task):
-    """Another library, on the CPU, after a slide: it builds its graph of the window's events, then computes."""
+    """A row of another library, on the CPU: after a slide it builds its graph of the window's events, then computes."""
 
     workload = CURVE
     detail = "graph built from scratch"
@@ -83,7 +83,7 @@ class Rebuilt(Task):
 
 
 class ScipyRebuilt(Rebuilt):
-    """SciPy: COO to CSR, then the algorithm's ``peer()``."""
+    """SciPy builds a CSR matrix of the window's events, then runs the algorithm's ``peer()``."""
 
     backend = SCIPY
 
@@ -96,7 +96,7 @@ class ScipyRebuilt(Rebuilt):
 
 
 class IgraphRebuilt(Rebuilt):
-    """igraph: a graph of the events, several ones of an edge made one, then the algorithm's ``igraph_peer()``."""
+    """igraph builds a graph of the window's events, without repeats, then runs the algorithm's ``igraph_peer()``."""
 
     backend = IGRAPH
 

@@ -47,7 +47,7 @@ class EventStream:
         return self.data.src[numbers], self.data.dst[numbers]
 
     def model(self) -> EdgeModel:
-        """Return the set of edges of the window, made from its events."""
+        """Return the set of edges of the window, made from its events, without weights."""
         return EdgeModel(*self.events(), directed=self.directed)
 
     def slide(self, size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ def pairs_of(data: Input, *, directed: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shares(quick: bool) -> tuple[float, ...]:
-    """Return the shares of the edges that a slide moves the window by."""
+    """Return the shares of the edges by which slides move the window; ``quick``: those of a short run."""
     return constants.QUICK_SLIDE_SHARES if quick else constants.SLIDE_SHARES
 
 

@@ -36,7 +36,7 @@ def quantiles(seconds: Any) -> dict[str, float]:
 
 
 def seconds_of_slides(job: st.Window, *, on_cuda: bool) -> Iterator[float]:
-    """Run a job; yield the seconds of each slide: of the processor or, on CUDA, of the clock."""
+    """Run a job; yield the seconds of each slide: processor time, but on CUDA wall-clock time."""
     clock = time.perf_counter if on_cuda else time.process_time
     begin = clock()
     for _ in job:
@@ -124,7 +124,7 @@ class FromCsv(FromFile):
         return job_of(self.fixture, source, self.stream.window, self.size, names=True)
 
     def ends_in(self, job: st.Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return the edges of the job's graph as vertices of the input, by their names."""
+        """Return sources and destinations of the edges of the job's graph, as vertices of the input, by names."""
         number = np.zeros(job.graph.num_vertices, np.int64)
         assert job.names is not None
         number[job.names.ids] = [int(str(name).removeprefix(PREFIX)) for name in job.names]
@@ -133,7 +133,7 @@ class FromCsv(FromFile):
 
 
 class FromParquet(FromFile):
-    """A Parquet file of integers that are vertices."""
+    """A Parquet file whose vertices are integers."""
 
     workload = "from Parquet"
     does = "a Parquet file with integers as vertices through a window of half of its events, slide by slide"
@@ -191,7 +191,10 @@ class JobAlone(FixtureTask):
         self.graphs, self.stream = (graph, job.graph), stream
 
     def events_of(self, stream: EventStream, begin: int, number: int | None = None) -> Events:
-        """Return ``number`` events from position ``begin`` on, by default a slide; their times are their positions."""
+        """Return ``number`` events of ``stream`` from position ``begin`` on; None: as many as a slide has.
+
+        Their times are their positions.
+        """
         numbers = stream.numbers(begin, begin + (number or self.size))
         src, dst = self.fixture.data.src[numbers], self.fixture.data.dst[numbers]
         return Events(np.arange(begin, begin + len(numbers)), src, dst, None, None)
@@ -221,7 +224,7 @@ class JobAlone(FixtureTask):
 
 
 class LongJob(FixtureTask):
-    """A long stream through a window, with names that appear and are forgotten: its rate and bytes over time."""
+    """A long stream with names that appear and are forgotten, through a window: its rate and bytes over time."""
 
     workload = "long job"
     does = "many events with names that come and go through a window of a job; rate and bytes over time"

@@ -39,8 +39,11 @@ class Sliding(FixtureTask):
     """A window that slides, and an answer after each slide.
 
     Args:
-        fixture: backend and input. size: number of events that enter with a slide; as many leave.
-        algorithm: the algorithm that answers, or None. way: how its answer is obtained.
+        fixture: backend and input.
+        size: number of events that enter with a slide; as many leave.
+        algorithm: the algorithm that answers, or None.
+        way: how the answer is obtained: ``STORE`` (there is none), ``CURRENT``, ``SCRATCH`` or ``SEARCH``.
+        words: further texts for the detail of the row.
     """
 
     def __init__(self, fixture: Fixture, size: int, algorithm: str | None, way: str, *words: str) -> None:
@@ -139,7 +142,7 @@ class Slide(Sliding):
         self.verify(self.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify graph and answer after the last repeat."""
+        """Verify the edges of the graph and the tracker's answer after the last repeat."""
         self.verify(self.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.graph = None
 
@@ -179,7 +182,7 @@ class JobSlide(Sliding):
         self.verify(self.slide.graph, result, self.stream)
 
     def finish(self) -> None:
-        """Verify graph and answer after the last repeat."""
+        """Verify the edges of the job's graph and the tracker's answer after the last repeat."""
         self.verify(self.slide.graph, None if self.tracker is None else self.tracker.result, self.stream)
         self.parts = parts_of(self.job)
         self.job = self.slide = None

@@ -50,7 +50,7 @@ def join(u, v, w, sets):
 
 
 class Ablation(FixtureTask):
-    """One algorithm by one scheme."""
+    """Base of the workloads: one algorithm by one of ``schemes``."""
 
     schemes: tuple[str, ...] = ()
     limit = constants.ABLATION_LIMIT

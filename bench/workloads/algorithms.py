@@ -57,7 +57,7 @@ class Subject:
         self.new()
 
     def new(self) -> Algorithm:
-        """Return an instance, not yet computed."""
+        """Return a new instance of the algorithm; raise ``Skipped`` if its sample parameters are invalid."""
         try:
             return self.kind.create(self.params)
         except ParameterError as error:
@@ -73,7 +73,7 @@ class Subject:
 
 
 class FromScratch(FixtureTask):
-    """An algorithm from scratch, on a graph with in-edges."""
+    """Compute an algorithm from scratch, on a graph with in-edges."""
 
     workload = "from scratch"
     does = "computes the algorithm on the whole graph"
@@ -306,7 +306,7 @@ class TenBatches(KeptCurrent):
         self.verify(self.model)
 
     def restore(self, batch: tuple[HostBatch, HostBatch], result: Any) -> None:
-        """Leave the graph as it is: there is one repeat."""
+        """Do nothing: there is one repeat."""
 
     def finish(self) -> None:
         """Do nothing: the result was verified after the last batch."""
@@ -316,7 +316,7 @@ class TenBatches(KeptCurrent):
         return self.instance.result
 
     def extra(self) -> dict[str, Any]:
-        """Return the seconds of all batches, and the median and the quartiles of the speed-ups of the batches."""
+        """Return total seconds of both ways, and the median and the quartiles of the speed-ups, by name."""
         ratios = np.array(self.scratch_s) / np.array(self.update_s)
         low, speedup, high = np.quantile(ratios, (0.25, 0.5, 0.75)).tolist()
         sums = {"update_s": sum(self.update_s), "scratch_s": sum(self.scratch_s)}

@@ -31,7 +31,7 @@ def ordered(fixture: Fixture, order: str) -> tuple[np.ndarray, np.ndarray, np.nd
 
 
 class Build(FixtureTask):
-    """All edges of the input into an empty graph, in one batch."""
+    """Insert all edges of the input into an empty graph, in one batch."""
 
     workload = "bulk build"
     does = "makes a graph and inserts all edges of the input, as one batch: in the order of the file, sorted, shuffled"
@@ -67,13 +67,13 @@ class Build(FixtureTask):
 
 
 class Growth(FixtureTask):
-    """All edges of the input, shuffled, batch after batch into an empty graph."""
+    """Insert all edges of the input, shuffled, batch after batch into an empty graph."""
 
     workload = "growth"
     does = "inserts all edges of the input, shuffled, batch after batch into an empty graph, waiting after each"
 
     def setup(self) -> None:
-        """Put the batches on the device."""
+        """Put the batches on the device; raise ``Skipped`` if one has more edges than the input."""
         assert self.batch is not None
         self.host = ordered(self.fixture, "shuffled")
         self.items = len(self.host[0])

@@ -27,7 +27,7 @@ class Method(UpdateAlone):
 
 
 class StreamedMethod(Stream):
-    """One variant, store and answer along a temporal graph: 90 % loaded, then many batches in order of time."""
+    """One variant of an algorithm, kept current along a temporal graph: 90 % is loaded, then come many batches."""
 
     workload = "method on a stream"
 
@@ -37,10 +37,10 @@ class StreamedMethod(Stream):
         self.label_row(variant)
 
     def extra(self) -> dict[str, Any]:
-        """Return the error at the end of the stream."""
+        """Return the error at the end of the stream, if the algorithm has one."""
         return {} if self.error is None else {"error": self.error}
 
 
 def sizes(num_edges: int) -> tuple[int, ...]:
-    """Return the batch sizes: shares of the number of edges."""
+    """Return the batch sizes, shares of ``num_edges``, ascending."""
     return tuple(sorted({max(1, round(share * num_edges)) for share in constants.METHOD_SHARES}))

@@ -62,7 +62,7 @@ class Operation(FixtureTask):
         return self.batches.draw(self.pairs)
 
     def finish(self) -> None:
-        """Verify the last repeat, as the first one was; undo it, and verify the edges of the graph."""
+        """Verify the last repeat, as the first one was; undo its batch, and verify the edges of the graph."""
         if self.last is not None:
             self.check(*self.last)
             self.undo()
@@ -186,7 +186,7 @@ class Delete(Operation):
 
 
 class Query(Operation):
-    """Look a batch of edges up."""
+    """Look up a batch of edges."""
 
     workload = "query"
     does = "asks whether the edges of a fresh batch are there; half of them are"

@@ -27,7 +27,7 @@ def value(u, v, w, x):
 
 
 def deeper(u, v, w, level):
-    """Return the level of ``v`` if ``u`` discovers it."""
+    """Return the level that ``u`` offers to ``v``: one more than its own."""
     return level[u] + 1
 
 
@@ -78,7 +78,7 @@ class Reduce(FixtureTask):
 
 
 class Propagate(FixtureTask):
-    """Levels from one source, as one ``propagate``."""
+    """Compute the levels from one source by one ``propagate``."""
 
     workload = "propagate"
     detail = "levels"

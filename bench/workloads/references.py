@@ -43,7 +43,7 @@ class ScipyBuild(ScipyTask):
     workload = "bulk build"
 
     def setup(self) -> None:
-        """Count the edges."""
+        """Set the number of edges."""
         self.items = len(self.data.src)
 
     def action(self, prepared: Any) -> Any:
@@ -54,7 +54,7 @@ class ScipyBuild(ScipyTask):
 
 
 class Peer(ScipyTask):
-    """An algorithm as SciPy does it, by the ``peer()`` that the algorithm brings; with the parameters of its rows."""
+    """Compute an algorithm by SciPy: the ``peer()`` that it brings, with the parameters of the other rows."""
 
     workload = "from scratch"
 

@@ -47,7 +47,10 @@ def own(u, v, w, x):
 
 
 class Pass(NamedTuple):
-    """The input of one repeat: a frontier or None, its vertices on the host, and the edges to expect."""
+    """The input of one repeat.
+
+    ``frontier``: on the device, or None; ``vertices``: the same on the host; ``new``: keys of edges since the mark.
+    """
 
     frontier: Any = None
     vertices: np.ndarray | None = None
@@ -55,7 +58,7 @@ class Pass(NamedTuple):
 
 
 class SchemeTask(FixtureTask):
-    """One operator by one scheme from one start."""
+    """Base of the workloads: one operator by one scheme from one start."""
 
     def __init__(self, fixture: Fixture, scheme: str, start: Start) -> None:
         super().__init__(fixture, start.size if start.kind == "marked" else None)
@@ -147,7 +150,7 @@ class SchemeTask(FixtureTask):
             check_content(self.graph, self.model)
 
     def extra(self) -> dict[str, Any]:
-        """Return start and scheme, for the tables."""
+        """Return start and scheme by name, for the tables."""
         return {"start": str(self.start), "scheme": self.scheme}
 
 

@@ -44,7 +44,7 @@ class Stream(FixtureTask):
             self.oracle = f"{FixtureTask.oracle}; {self.subject.oracle}"
 
     def setup(self) -> None:
-        """Check that the input has an order of time."""
+        """Raise ``Skipped`` if the input has no times, is too small, or the algorithm cannot be verified."""
         if not self.fixture.data.temporal:
             raise Skipped("the graph has no time stamps")
         if not self.verified_repeats:

@@ -94,13 +94,13 @@ class ReadsAndWrites(FixtureTask):
         check_content(self.subject.graph, ExpectedChange(model, new[:0], new), "reads and writes: content")
 
     def restore(self, rounds: list[Round], answers: list[Any]) -> None:
-        """Delete what the last round inserted."""
+        """Delete the edges that the last round inserted."""
         last = rounds[-1].insert.edges
         self.subject.graph.delete_edges(last.src, last.dst)
         self.subject.tidy(self.size)
 
     def finish(self) -> None:
-        """Verify the content after the last repeat."""
+        """Verify the edges of the graph after the last repeat."""
         check_content(self.subject.graph, self.subject.model)
 
     def extra(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Peak(FixtureTask):
         graph.synchronize()
 
     def action(self, batch: HostBatch | None) -> None:
-        """Build the graph, update it, and measure the peak."""
+        """Build a graph, apply the update, and record the peak of the bytes allocated."""
         with metering(self.device) as peak_of:
             self.graph = self._start()
             self.at_rest = {} if self.kind == "bulk build" else bytes_per_edge(self.graph)

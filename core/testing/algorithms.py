@@ -40,7 +40,7 @@ WRONG_VALUES: dict[type, tuple[Any, ...]] = {  #: of parameters, by the type of 
 
 
 class Variant(NamedTuple):
-    """How the graph of a test is built."""
+    """A kind of graph: how the graph of a test is built, as keyword arguments of ``Graph``."""
 
     directed: bool = True
     in_edges: bool = False
@@ -70,7 +70,7 @@ OTHER_WEIGHTS = (  #: kinds with the other weight dtypes: tried on one backend, 
 
 
 def _checking_indices(test: Callable[..., None]) -> Callable[..., None]:
-    """Run a test of the kit with indices checked: one out of range is an error, and does not end the process."""
+    """Return ``test`` such that it runs with indices checked: one out of range raises, and does not end the process."""
 
     @wraps(test)
     def checked(*args: Any, **options: Any) -> None:
@@ -152,14 +152,14 @@ class AlgorithmConformance:
             metafunc.parametrize("params", self.params, ids=lambda params: str(dict(params)))
 
     def backend_classes(self) -> list[type[Store]]:
-        """Return the backends to test on."""
+        """Return the backends, as classes, to test on."""
         installed = backends()
         return [installed[which] if isinstance(which, str) else which for which in self.backends or installed]
 
     def pairs(self) -> list[tuple[type[Store], Variant]]:
-        """Return each backend with the kinds of graphs to test it on.
+        """Return ``(backend, kind of graph)`` for each combination to test.
 
-        The backend of highest priority gets all kinds; the others two each, in turn, since kinds matter to the
+        The backend of highest priority gets all kinds; each other one gets two, by turns, since kinds matter to the
         algorithm more than to the backend.
         """
         kinds, pairs = self.variants(), []
@@ -169,7 +169,7 @@ class AlgorithmConformance:
         return pairs
 
     def variants(self) -> list[Variant]:
-        """Return the kinds of graphs to test on."""
+        """Return the kinds of graphs that the algorithm takes; if it ignores weights, only the last weighted one."""
         able = [variant for variant in VARIANTS if self.lacks(variant) is None]
         if self.reads_weights:
             return able
@@ -177,7 +177,7 @@ class AlgorithmConformance:
         return [variant for variant in able if variant.weight_dtype is None or variant == weighted[-1]]
 
     def lacks(self, variant: Variant) -> str | None:
-        """Return what graphs of this kind lack for the algorithm, or None."""
+        """Return what graphs of kind ``variant`` lack for the algorithm, as text; None if they lack nothing."""
         directed, in_edges, weight_dtype = variant
         facts = SimpleNamespace(directed=directed, has_in_edges=in_edges or not directed, weight_dtype=weight_dtype)
         return self.algorithm.requires.missing(cast("Graph", facts))

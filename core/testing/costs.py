@@ -44,12 +44,12 @@ class Costs:
 
     @property
     def launches(self) -> int:
-        """Number of launches of kernels of this package."""
+        """The number of launches of this package's kernels."""
         return self.kernels.total()
 
 
 def measure(action: Callable[[], Any], device: Device) -> Costs:
-    """Run ``action`` and return what it cost."""
+    """Run ``action`` once and return what it cost on ``device``."""
     costs = Costs()
     with ExitStack() as stack:
         visits = stack.enter_context(_visits(device))

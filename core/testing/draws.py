@@ -19,7 +19,7 @@ STRIDES = (1, 32)  # distance of these ids: 32 collides in tables and aligns wit
 
 
 def no_cuda() -> str | None:
-    """Return why nothing can run on CUDA here, or None."""
+    """Return why this machine cannot run CUDA, as text; None if it can."""
     if cuda_device_count() == 0:
         return "the CUDA driver offers no device"
     return None if importlib.util.find_spec("cupy") else "CuPy is not installed"

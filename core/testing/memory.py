@@ -34,7 +34,7 @@ Build = Callable[[int | None], ModelledStore]  # memory limit -> an empty store 
 
 
 def held(store: Store) -> int:
-    """Return how many bytes the store says that it has allocated."""
+    """Return the number of bytes that ``store.memory()`` says are allocated."""
     return sum(allocated for _, allocated in store.memory().values())
 
 
@@ -253,9 +253,10 @@ def peak_is_below_the_limit(make: Callable[[], Store]) -> None:
 
 
 def traced_steps(make: Callable[[], Store]) -> Iterator[tuple[Store, Step, int, int]]:
-    """Do :func:`steps` on an empty CPU store, and yield ``(store, step, bytes held after it, peak bytes during it)``.
+    """Do :func:`steps` on a store of ``make()``, empty and on the CPU; yield after each what it took.
 
-    A step that fails with ``CapacityError`` is yielded as well.
+    Yields ``(store, step, bytes allocated after it, peak of allocated bytes during it)``, also if the step failed with
+    ``CapacityError``.
     """
     dtype = make().weight_dtype
     for step in steps(warm := make(), batches := inputs(np.random.default_rng(34), dtype)):

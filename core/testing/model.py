@@ -134,7 +134,7 @@ class ModelledStore:
         self.at_mark, self.deleted_since_mark = self.table.keys.copy(), np.zeros(0, np.uint64)
 
     def reserve(self, num_edges: int) -> None:
-        """Have the store set memory aside for ``num_edges`` edges."""
+        """Call ``reserve(num_edges)`` of the store; the table does not change."""
         with self.calling():
             self.store.reserve(num_edges)
         self.forget_results()
@@ -146,7 +146,7 @@ class ModelledStore:
         self.forget_results()
 
     def copy_to(self, device: Device) -> ModelledStore:
-        """Return a copy of the store on ``device``, beside a copy of the model; it must have the same settings."""
+        """Return a copy of the store on ``device`` with a copy of the table; compare the settings of both stores."""
         with self.calling():
             store = self.store.copy_to(device)
         copy = ModelledStore(store, walks=self.walks and not device.is_cuda)
@@ -197,7 +197,7 @@ class ModelledStore:
                 self._results.append((what, part, self.device.to_numpy(part).copy()))
 
     def forget_results(self) -> None:
-        """Make sure that the kept results are what they were, then overwrite them."""
+        """Assert that the kept results have not changed, then overwrite them in place and drop them."""
         for what, part, before in self._results:
             same = np.array_equal(bits(self.device.to_numpy(part)), bits(before))
             assert same, f"a later call changed arrays that {what} had returned"
@@ -246,7 +246,7 @@ class ModelledStore:
             assert 0 <= used <= allocated, f"memory(): {part} uses {used} of {allocated} bytes"
 
     def verify_degrees(self) -> None:
-        """Compare degrees() and num_edges."""
+        """Compare degrees() and num_edges of the store with the table."""
         degrees = self.store.degrees()
         self.keep("degrees()", (degrees,))
         host = self.device.to_numpy(degrees)
@@ -258,7 +258,7 @@ class ModelledStore:
         assert count == len(self.table), f"num_edges is {count}, there are {len(self.table)} edges"
 
     def sample(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Return all edges and as many other pairs, at least 20 if there are vertices, shuffled (uint32)."""
+        """Return sources and destinations (uint32) of all edges and as many random pairs, at least 20, shuffled."""
         n, count = self.store.num_vertices, max(20, len(self.table))
         others = rng.integers(0, n, (2, count if n else 0)).astype(np.uint32) if n else np.zeros((2, 0), np.uint32)
         pairs = np.concatenate([np.stack(ends_of(self.table.keys)), others], axis=1)
@@ -290,7 +290,7 @@ class ModelledStore:
             self.compare_adjacency(some_of)
 
     def compare_adjacency(self, vertices: np.ndarray) -> None:
-        """Compare adjacency() of ``vertices`` (uint32)."""
+        """Compare adjacency() of ``vertices`` (``uint32[k]``, repeats allowed) with the table."""
         part = self.store.adjacency(self.to_device(vertices))
         self.keep("adjacency()", part)
         offsets = self.device.to_numpy(part.offsets)
@@ -305,7 +305,7 @@ class ModelledStore:
         self.compare("adjacency()", EdgeList(self.to_device(owner), part.dst, part.weight), table)
 
     def verify_updated(self) -> None:
-        """Compare updated(), and what the updated-edges iterator of the cursor yields, if there is one."""
+        """Compare updated(), and what the cursor's iterator over inserted edges yields, with the table."""
         assert self.store.has_mark == (self.at_mark is not None), f"has_mark is {self.store.has_mark}"
         updated = self.store.updated()
         self.compare_updated("updated()", updated)
@@ -327,7 +327,7 @@ class ModelledStore:
         self.compare(what, updated, self.table.select(~np.isin(self.table.keys, left_out)))
 
     def verify_view(self, rng: np.random.Generator) -> None:
-        """Walk the view of a CPU store through its cursor functions."""
+        """Verify the properties of the store's view; walk it by its cursor functions if ``walks`` is set."""
         view = self.store.view()
         assert view.num_vertices == self.store.num_vertices, f"the view has {view.num_vertices} vertices"
         assert view.weight_dtype == self.store.weight_dtype, f"the view has weights of {view.weight_dtype}"

@@ -12,7 +12,7 @@ from suricate.cuda.structs import view_prelude
 
 
 def no_nvrtc() -> str | None:
-    """Return why nothing can be compiled here, or None."""
+    """Return why this machine cannot compile CUDA programs, as text; None if it can."""
     return None if _folder() else "NVRTC is missing: pip install nvidia-cuda-nvrtc-cu12"
 
 

@@ -24,7 +24,7 @@ class OwnKernelsConformance(AlgorithmConformance):
     """
 
     def scripts(self, variant: Variant) -> list[Script]:
-        """Return the scripts of changes that are followed on a kind of graph."""
+        """Return the scripts of changes to run on graphs of kind ``variant``."""
         scripts: list[Script] = [self.every_change, changes.self_loops, changes.mixed_batches]
         if self.takes_live():
             scripts.append(partial(changes.deleted_vertices, chosen=[0, self.num_vertices // 2]))

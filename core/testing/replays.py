@@ -28,7 +28,7 @@ class Snapshot(NamedTuple):
     live: np.ndarray
 
     def changed(self, before: Snapshot) -> np.ndarray:
-        """Return the ends of the arcs that are in one of the two snapshots only, ascending."""
+        """Return the ends of the arcs that are in only one of this snapshot and ``before``, ascending, int64."""
         keys, old = (part.src.astype(np.int64) << 32 | part.dst for part in (self, before))
         different = np.setxor1d(keys, old)
         return np.unique(np.concatenate((different >> 32, different & 0xFFFFFFFF)))
@@ -70,7 +70,10 @@ class ReplayedConformance(AlgorithmConformance):
         raise NotImplementedError("define begin()")
 
     def follow_on(self, state: Any, before: Snapshot, after: Snapshot, **params: Any) -> Any:
-        """Return the state after the update for one change of the graph; ``state`` may be changed."""
+        """Return the state after the update for one change of the graph, from ``before`` to ``after``.
+
+        ``state`` is that before the change, and may be changed in place; ``params`` are the algorithm's.
+        """
         raise NotImplementedError("define follow_on()")
 
     def answer(self, state: Any, **params: Any) -> np.ndarray:

@@ -35,12 +35,12 @@ class Syncs:
 
     @property
     def total(self) -> int:
-        """How many calls waited for the device."""
+        """The number of calls that waited for the device."""
         return self.calls.total()
 
 
 def count_syncs(action: Callable[[], Any]) -> Syncs:
-    """Run ``action``; return which calls of it made the host wait for a CUDA device. Needs CuPy."""
+    """Run ``action``; return the counts of calls that made the host wait for a CUDA device. Needs CuPy."""
     syncs = Syncs()
     with ExitStack() as stack:
         for owner, name, waits in _waiting_functions():

@@ -57,7 +57,7 @@ class EdgeTable:
         return len(self.keys)
 
     def copy(self) -> EdgeTable:
-        """Return an independent copy."""
+        """Return a new table with the same edges; the two share no arrays."""
         return self.select(np.arange(len(self.keys)))
 
     def select(self, which: np.ndarray) -> EdgeTable:
@@ -76,7 +76,7 @@ class EdgeTable:
         return np.bincount((self.keys >> np.uint64(32)).astype(np.int64), minlength=num_vertices)
 
     def locate(self, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the position of each key, or where it would be inserted, and a mask of the keys in the table."""
+        """Return each key's position, or where to insert it, int64[n], and which keys are in the table, bool[n]."""
         at = np.searchsorted(self.keys, keys)
         here = np.zeros(len(keys), bool)
         inside = at < len(self.keys)
@@ -127,7 +127,11 @@ class EdgeTable:
         return self.keys[np.isin(self.keys >> np.uint64(32), vertices)]
 
     def slices(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the adjacencies of ``vertices`` (repeats allowed): offsets ``int64[k + 1]``, positions in ``keys``."""
+        """Return the adjacencies of ``vertices`` (``uint32[k]``, repeats allowed) in the table.
+
+        They are offsets, ``int64[k + 1]``, and positions in ``keys``: those of vertex i from ``offsets[i]`` to
+        ``offsets[i + 1]``.
+        """
         first = np.searchsorted(self.keys, vertices.astype(np.uint64) << np.uint64(32))
         end = np.searchsorted(self.keys, (vertices.astype(np.uint64) + np.uint64(1)) << np.uint64(32))
         offsets = np.concatenate([[0], np.cumsum(end - first)]).astype(np.int64)

@@ -89,7 +89,7 @@ class Crossing(Batched):
         self.update_s = cache.get(self.graph_form, {}).get(self.batch)
 
     def begin(self) -> None:
-        """Make the objects of this cell alone; raise ``Over`` if a smaller batch was over the limit."""
+        """Make the objects of this cell; raise ``Over`` if a smaller batch was over the limit, or ``Skipped``."""
         smaller = self.fixture.cache.get(("over", self.backend, self.use))
         if smaller is not None:
             raise Over(f"batches of {smaller} edges are over the limit")
@@ -102,7 +102,7 @@ class Crossing(Batched):
             self.x, self.out = self.placed.values, self.device.xp.zeros(self.fixture.data.num_vertices, np.float32)
 
     def draw_from(self) -> None:
-        """Make the generator of batches."""
+        """Make the generator of batches; raise ``Skipped`` if the batch is larger than the graph."""
         assert self.batch is not None
         if self.batch > power_near(self.fixture.data.edges_given):
             raise Skipped("the batch is larger than the graph")
@@ -110,11 +110,11 @@ class Crossing(Batched):
         self.batches = Batches(self.placed, self.batch, int(self.batch * DELETION_SHARES[self.kind]))
 
     def exceeded(self) -> None:
-        """Leave out larger batches of this use."""
+        """Record that this size is over the limit: larger batches of the use are left out."""
         self.fixture.cache["over", self.backend, self.use] = self.batch
 
     def abandon(self) -> None:
-        """Have the next cell build a new graph."""
+        """Drop the shared graph after a failure, so that the next cell builds a new one."""
         self.graph = None
         if DeviceInput.current is not None:
             DeviceInput.current.graph = None
@@ -207,7 +207,7 @@ class Crossing(Batched):
 
 
 class Rebuilding(Crossing):
-    """The same with a graph that is rebuilt for every batch, and an algorithm that is computed from scratch on it.
+    """A cell of the crossover map whose graph is rebuilt for every batch, with the answer computed from scratch.
 
     Programs over static structures do that. Listing the edges after the batch is not timed; all repeats have the same
     batch.
@@ -220,7 +220,7 @@ class Rebuilding(Crossing):
             self.needs_in_edges = self.subject.kind.requires.in_edges
 
     def setup(self) -> None:
-        """Draw the batch, and list the edges after it."""
+        """Draw the batch, and list the edges after it on the device."""
         self.begin()
         if self.placed.graph is not None:
             self.placed.clear()
@@ -251,7 +251,7 @@ class Rebuilding(Crossing):
         return instance.result
 
     def answer(self, result: Any) -> Any:
-        """Return the result of the action unchanged."""
+        """Return ``result``, which is the answer."""
         return result
 
     def restore(self, batch: Any, result: Any) -> None:

@@ -26,7 +26,7 @@ from suricate.intake.arrays import sorted_distinct
 
 
 class Edges(NamedTuple):
-    """Edges on the device."""
+    """Edges on the device, and their keys."""
 
     edges: EdgeList
 

@@ -39,7 +39,7 @@ class LongWindow(FixtureTask):
         super().__init__(fixture, self.slide)
 
     def setup(self) -> None:
-        """Check that the stream repeats nothing, and fill the window."""
+        """Raise ``Skipped`` if the stream repeats edges or is too short; fill the window."""
         if not isinstance(self.input.stream, UniformStream):
             raise Skipped("the stream repeats edges, so what a window holds would not be known; use uniform:N:M")
         self.stream, xp = self.input.stream, self.device.xp
@@ -53,7 +53,7 @@ class LongWindow(FixtureTask):
         self.seconds, self.moments = 0.0, [self._moment(0, 0.0)]
 
     def action(self, prepared: Any) -> None:
-        """Slide to the end of the stream; verify a few times on the way."""
+        """Move the window to the end of the stream; verify it a few times on the way."""
         seconds, since = 0.0, 0
         for number in range(self.slides):
             seconds, since = seconds + self._advance(number * self.slide), since + 1
@@ -83,7 +83,10 @@ class LongWindow(FixtureTask):
         }  # fmt: skip
 
     def verify(self, begin: int) -> None:
-        """Compare the graph with the window that begins at edge number ``begin``: digest, number, sampled questions."""
+        """Compare the graph with the window that begins at edge number ``begin``.
+
+        Number and digest of the edges are compared, and the answers to some queries of edges near the window.
+        """
         edges, end = self.graph.edges(), begin + self.window
         expect(len(edges.src) == self.window == self.graph.num_edges, "long window: the number of edges is wrong")
         drawn = sum(digest(edge_keys(*piece[:2])) for piece in self.input.pieces(begin, end, self.device.xp)) % 2**64
@@ -100,7 +103,7 @@ class LongWindow(FixtureTask):
             self.graph.store("out").check()
 
     def extra(self) -> dict[str, Any]:
-        """Return sizes, the rate of the whole, the bytes per edge at the end, and all of that over time."""
+        """Return sizes, the mean rate, the bytes per edge at the end, and rate and bytes over time, by name."""
         sizes = {"window": self.window, "slide": self.slide, "edges": self.moments[-1]["edges"]}
         overall = {"updates_per_s": 2 * self.slides * self.slide / self.seconds}
         return {**sizes, **overall, **bytes_per_edge(self.graph), "moments": self.moments}

@@ -12,7 +12,7 @@ from suricate.testing.programs.pushes import call_by_distance, call_by_hops
 
 
 def programs(view: StoreView) -> list[Program]:
-    """Return one program of every kind over ``view``."""
+    """Return programs of dependence forests over ``view`` in several forms, to be compiled without a GPU."""
     walk, by_distance, by_hops = Walk(view), call_by_distance(view), call_by_hops(view)
     return [
         program(walk, by_hops, Form(from_scratch=False, has_back=False, ordered=False)),
