@@ -91,7 +91,7 @@ def one_of(label: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def choice(label: str, value: Any, choices: Sequence[Any]) -> Any:
-    """Return which of ``choices``, numbers, texts and None, ``value`` is; a bool is no number."""
+    """Return ``value`` as a plain number, text or None if it is one of ``choices``; a bool is no number."""
     plain = value.item() if isinstance(value, np.generic) else value
     if type(plain) not in set(map(type, choices)) or plain not in choices:
         *others, last = map(repr, choices)

@@ -160,7 +160,10 @@ class StoreView:
 
 
 class Change(NamedTuple):
-    """One half of a batch as the store saw it: its edges (twice, as arcs, if ``mirrored``) and the outcome."""
+    """The insertions or the deletions of a batch as the store saw them: edges, and the outcome for each.
+
+    With ``mirrored`` every edge is there twice, as its two arcs.
+    """
 
     edges: EdgeList
     outcome: Outcome

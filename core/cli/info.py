@@ -55,7 +55,7 @@ def show_plugins(ctx: click.Context, table_format: str) -> None:
 
 
 def update_row(algorithm: type[Algorithm]) -> tuple[str, str, str, str]:
-    """Return the name of an algorithm, its kind of update, that in words, and what several processes do otherwise."""
+    """Return the name of an algorithm, its update kind, the kind in words, and what differs on several processes."""
     kind = algorithm.update_kind
     return algorithm.name, kind, UPDATE_KINDS[kind], algorithm.divided or "the same"
 

@@ -75,7 +75,7 @@ class Compilation:
         POOL.add(self._make_beside)
 
     def ready(self) -> bytes | None:
-        """Return the final build if this process or the disk has it."""
+        """Return the final build if this process or the disk has it, else None."""
         if self._final is None:
             self._final = cache.get(self.entry)
         return self._final

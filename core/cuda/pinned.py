@@ -129,7 +129,7 @@ class Answer(PinnedCounters):
 
 
 class Arriving(PinnedCounters):
-    """Counters, ``uint64``, that the host reads between launches for one graph: a state of its workspace."""
+    """Pinned counters, ``uint64``, of the workspace of one graph, which the host reads between launches."""
 
     __slots__ = ()
     MOST = 1 << 14  # of 5000 ranks

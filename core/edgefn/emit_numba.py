@@ -79,7 +79,7 @@ def _numba_effect(effect: Effect) -> str:
 
 
 def _vertex(node: Node) -> str:
-    """Return a vertex id, as cursors and structures take it."""
+    """Return a vertex id as a Python expression of the type that cursors take, ``uint32``."""
     return node.value if node.op == "parameter" else f"np.uint32({_numba(node)})"
 
 
@@ -181,7 +181,10 @@ def _numba_question(node: Node) -> str:
 
 
 def _index(index: Node, array: Reference) -> str:
-    """Return an index; a vertex id stays unsigned, so that no sign is tested."""
+    """Return an index into ``array`` as a Python expression, with a check if indices are checked.
+
+    A vertex id stays unsigned, so that no sign is tested.
+    """
     text = index.value if index.op == "parameter" else _numba(index)
     return f"inside_{array.position}({text}, len(a{array.position}))" if bounds.CHECKED else text
 

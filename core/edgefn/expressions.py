@@ -128,7 +128,10 @@ class Expressions:
         self.fail(node, f"{construct(node)} cannot be used in an edge function")
 
     def encoded(self, node: ast.expr, layout: Layout, values: list[Node]) -> Node:
-        """Return the node of a word made of the values of all its fields, one each."""
+        """Return the node of a word with these ``values``, one per field; raise ``EdgeFunctionError`` at ``node``.
+
+        It is raised if there are more or fewer values, or if one does not fit its field.
+        """
         names = ", ".join(field.name for field in layout.fields)
         if len(values) != len(layout.fields):
             self.fail(node, f"the function returns {len(values)} values: return one per field, ({names})")

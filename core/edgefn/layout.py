@@ -172,17 +172,17 @@ def layout_of(keys: tuple[tuple[str, str], ...], payload: tuple[tuple[str, str],
 
 
 def cuda_decoded(field: Field, word: str) -> str:
-    """Return the value of a field of ``word`` in C++."""
+    """Return the C++ expression of the number in a ``field`` of ``word``, an expression."""
     return f"words::decode<{c_type(field.dtype)}>(words::get<{field.shift}, {field.bits}>({word}))"
 
 
 def cuda_put(field: Field, word: str, value: str) -> str:
-    """Return ``word`` with another value of a field, in C++."""
+    """Return a C++ expression: ``word`` with the number ``value`` in the ``field``; both are expressions."""
     return f"words::put<{field.shift}, {field.bits}>({word}, words::encode(({c_type(field.dtype)})({value})))"
 
 
 def cuda_encoded(layout: Layout, values: list[str]) -> str:
-    """Return the word of these values in C++."""
+    """Return the C++ expression of a word with these ``values`` (expressions), one per field."""
     word = f"words::Word{layout.bits}{{}}"
     for field, value in zip(layout.fields, values, strict=True):
         word = cuda_put(field, word, value)
@@ -190,7 +190,7 @@ def cuda_encoded(layout: Layout, values: list[str]) -> str:
 
 
 def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
-    """Return the value of a field of ``word`` in Python."""
+    """Return the Python expression of the number in a ``field`` of ``word``, a word of ``layout_bits`` bits."""
     parts = []
     for half, shift in field.parts():
         part = f"{word}[{half}]" if layout_bits > HALF else word
@@ -203,7 +203,7 @@ def numba_decoded(layout_bits: int, field: Field, word: str) -> str:
 
 
 def numba_encoded(layout: Layout, values: list[str]) -> str:
-    """Return the word of these values in Python."""
+    """Return the Python expression of a word with these ``values`` (expressions), one per field."""
     raws = [f"encode_{field.dtype}({value})" for field, value in zip(layout.fields, values, strict=True)]
     halves: list[list[str]] = [[] for _ in range(layout.bits // HALF)]
     for field, raw in zip(layout.fields, raws, strict=True):
@@ -214,7 +214,7 @@ def numba_encoded(layout: Layout, values: list[str]) -> str:
 
 
 def numba_put(layout_bits: int, field: Field, word: str, value: str) -> str:
-    """Return ``word`` (a name) with another value of a field, in Python."""
+    """Return a Python expression: ``word`` (a name) with the number ``value`` (an expression) in the ``field``."""
     halves = [word] if layout_bits == HALF else [f"{word}[0]", f"{word}[1]"]
     for half, shifted in _shifted(field, f"encode_{field.dtype}({value})"):
         kept = ~(field.mask >> half * HALF) & _LOW

@@ -15,55 +15,58 @@ _TOP32, _TOP64 = np.uint32(1 << 31), np.uint64(1 << 63)
 
 @inner
 def encode_uint32(x):
-    """Return the bits of a ``uint32``."""
+    """Return the number ``x``, a ``uint32``, as ``uint64``."""
     return np.uint64(np.uint32(x))
 
 
 @inner
 def decode_uint32(raw):
-    """Return the ``uint32`` of these bits."""
+    """Return the ``uint32`` number that ``encode_uint32`` encodes as ``raw``."""
     return np.uint32(raw)
 
 
 @inner
 def encode_uint64(x):
-    """Return the bits of a ``uint64``."""
+    """Return the number ``x`` as ``uint64``."""
     return np.uint64(x)
 
 
 @inner
 def decode_uint64(raw):
-    """Return the ``uint64`` of these bits."""
+    """Return the ``uint64`` number that ``encode_uint64`` encodes as ``raw``."""
     return np.uint64(raw)
 
 
 @inner
 def encode_int32(x):
-    """Return the bits of an ``int32``, the sign flipped."""
+    """Return a ``uint64`` that orders as the ``int32`` numbers ``x`` do: the bits with the sign flipped."""
     return np.uint64(np.int32(x).view(np.uint32) ^ _TOP32)
 
 
 @inner
 def decode_int32(raw):
-    """Return the ``int32`` of these bits."""
+    """Return the ``int32`` number that ``encode_int32`` encodes as ``raw``."""
     return np.uint32(np.uint32(raw) ^ _TOP32).view(np.int32)
 
 
 @inner
 def encode_int64(x):
-    """Return the bits of an ``int64``, the sign flipped."""
+    """Return a ``uint64`` that orders as the ``int64`` numbers ``x`` do: the bits with the sign flipped."""
     return np.int64(x).view(np.uint64) ^ _TOP64
 
 
 @inner
 def decode_int64(raw):
-    """Return the ``int64`` of these bits."""
+    """Return the ``int64`` number that ``encode_int64`` encodes as ``raw``."""
     return np.uint64(raw ^ _TOP64).view(np.int64)
 
 
 @inner
 def encode_float32(x):
-    """Return the bits of a ``float32``: the sign flipped, all bits of a negative number; -0 is 0, NaN the largest."""
+    """Return a ``uint64`` that orders as the ``float32`` numbers ``x`` do.
+
+    Of a negative number all bits are flipped, else only the sign; -0 counts as 0, NaN as the largest.
+    """
     y = np.float32(x)
     if y != y:
         return np.uint64(0xFFFFFFFF)
@@ -73,14 +76,14 @@ def encode_float32(x):
 
 @inner
 def decode_float32(raw):
-    """Return the ``float32`` of these bits."""
+    """Return the ``float32`` number that ``encode_float32`` encodes as ``raw``."""
     bits = np.uint32(raw)
     return np.uint32(bits ^ _TOP32 if bits & _TOP32 else ~bits).view(np.float32)
 
 
 @inner
 def encode_float64(x):
-    """Return the bits of a ``float64``: see ``encode_float32``."""
+    """Return a ``uint64`` that orders as the ``float64`` numbers ``x`` do; see ``encode_float32``."""
     y = np.float64(x)
     if y != y:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -90,7 +93,7 @@ def encode_float64(x):
 
 @inner
 def decode_float64(raw):
-    """Return the ``float64`` of these bits."""
+    """Return the ``float64`` number that ``encode_float64`` encodes as ``raw``."""
     return np.uint64(raw ^ _TOP64 if raw & _TOP64 else ~raw).view(np.float64)
 
 

@@ -136,7 +136,7 @@ class TypedFunction:
         }
 
     def _numbering(self) -> list[str]:
-        """Return the statements that tell arguments their numbers, for the errors of checked indices."""
+        """Return the C++ statements that give each checked array its number among the arguments, for error messages."""
         if not self.signature.checked:
             return []
         indexed = (i for i, argument in enumerate(self.arguments) if argument.kind in CHECKED_KINDS)

@@ -112,7 +112,7 @@ def lines_of(head: bytes) -> Iterator[Line]:
 
 
 def _body(head: bytes, comment: str) -> Iterator[Line]:
-    """Yield the lines that are neither blank nor comments, by a regular expression for the start of a comment."""
+    """Yield the lines of ``head`` that are neither blank nor comments; ``comment`` matches the start of a comment."""
     pattern = re.compile(comment.encode())
     return (line for line in lines_of(head) if line.text and not pattern.match(line.text))
 

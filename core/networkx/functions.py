@@ -98,7 +98,7 @@ def served(
 
 
 def named(weight: Any) -> str | None:
-    """Return why weights given by a function are not served; None for the name of an edge attribute, which is."""
+    """Return None unless ``weight`` is a function, else the reason why weights from a function are not served."""
     return "weights that a function returns are not served" if callable(weight) else None
 
 

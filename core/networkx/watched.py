@@ -36,7 +36,7 @@ class Watch:
         return not self.stale
 
     def bind_row(self, node: Any, row: Any) -> None:
-        """Watch the row of a node."""
+        """Watch ``row``, the edges of ``node``; if it cannot be watched, set ``stale``."""
         if not isinstance(row, Row):
             self.stale = True
             return
@@ -97,7 +97,7 @@ class NodeTable(Part):
 
 
 def _then(name: str, note: Callable[[Any], None]) -> Callable[..., Any]:
-    """Return the method ``name`` of dictionaries, which notes that it was called."""
+    """Return a version of the method ``name`` of dictionaries that calls ``note`` with the dictionary first."""
     plain = getattr(dict, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

@@ -172,7 +172,7 @@ def advise(
 
 
 def _nearest_families(cells: list[dict], families: Sequence[str], edges: int) -> tuple[str, ...]:
-    """Return the families whose measured sizes are nearest to ``edges``, or around it."""
+    """Return the families whose measured sizes include ``edges`` or are nearest to it."""
     gaps = {}
     for family in families:
         sizes = [cell["num_edges"] for cell in cells if cell["family"] == family]

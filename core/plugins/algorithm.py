@@ -351,7 +351,7 @@ class Algorithm(ABC):
 
 
 def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None]:
-    """Return ``compute`` with a note of each call for trackers."""
+    """Return a version of ``compute`` that first calls :meth:`Algorithm.recomputes`: trackers count the calls."""
 
     @wraps(compute)
     def noting(self: Any, graph: Graph) -> None:

@@ -66,10 +66,10 @@ def scratch_offsets(size: int, blocks: int, *more: int) -> tuple[int, ...]:
 def values(
     batch: LocatedBatch, rows: tuple[int, int, int, int], weight: Array | int, report: Report, scratch: tuple[int, ...]
 ) -> tuple[Any, ...]:
-    """Return the values of the struct ``Changing`` up to ``kind``, for a located batch.
+    """Return the values of the struct ``Changing`` up to its field ``kind``, for a located batch.
 
-    ``rows``: the addresses of begin, end, dst and weight; ``weight``: bit patterns of the batch; ``scratch``: the
-    addresses of the scratch arrays.
+    ``rows``: the addresses of begin, end, dst and weight of the store; ``weight``: bit patterns of the batch, or their
+    address; ``scratch``: the addresses of the scratch arrays.
     """
     return (
         batch.keys.data.ptr, batch.order.data.ptr, address(batch.guard), len(batch), *rows,

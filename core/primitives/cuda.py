@@ -24,7 +24,7 @@ WEIGHT_BITS = {1: 0, 4: 32, 8: 64}  #: the macro by the bytes of a bit pattern; 
 
 
 def weight_bits(weight_dtype: np.dtype | None) -> int:
-    """Return the macro ``WEIGHT_BITS``: 0 where there are no weights."""
+    """Return the value of the macro ``WEIGHT_BITS`` for a dtype of weights: their bits, 0 without weights."""
     return 0 if weight_dtype is None else 8 * weight_dtype.itemsize
 
 
@@ -163,5 +163,5 @@ def log_new(src: Array, dst: Array, status: Array, count: Array, log: Array) -> 
 
 
 def bits_of(weight: Array) -> int:
-    """Return ``WEIGHT_BITS`` for an array of bit patterns."""
+    """Return the value of the macro ``WEIGHT_BITS`` for ``weight``, an array of bit patterns: 0, 32 or 64."""
     return WEIGHT_BITS[weight.itemsize]

@@ -98,12 +98,12 @@ class Answers:
         return {name: part.copy() for name, part in found.items()}
 
     def put(self, i: int, found: Any) -> None:
-        """Write the answer after event ``i``."""
+        """Write the answer ``found`` after event ``i``."""
         for name, part in frames.fields_of(found).items():
             self.parts[name][i] = part
 
     def put_many(self, begin: int, found: Any) -> None:
-        """Write the answers after the events from ``begin`` on; the arrays have a first dimension for events."""
+        """Write the answers ``found`` after the events from ``begin`` on; the first dimension is that of events."""
         for name, part in frames.fields_of(found).items():
             self.parts[name][begin : begin + len(part)] = part
 

@@ -30,7 +30,7 @@ class Before:
                 self.weight = {name: graph.edge_columns.at(name, *self.given) for name in graph.edge_columns}
 
     def restore(self, graph: Graph, error: BaseException) -> None:
-        """Undo the event after ``error``, if the graph has changed; vertices and names that were added stay."""
+        """Undo an event that raised ``error``, if it has changed the graph; added vertices and names stay."""
         if graph.version == self.version:
             return
         try:

@@ -50,7 +50,10 @@ class Events:
         return len(self.src)
 
     def weight_at(self, i: int) -> Any:
-        """Return the weight of an event, in an array of length 1, or the values of the columns of its edge."""
+        """Return the weight of event ``i``, in an array of length 1; None without weights.
+
+        If the graph has columns of edges, return the values of these by name.
+        """
         if self.columns is not None:
             return {name: part[i : i + 1] if part.ndim else part for name, part in self.columns.items()}
         return None if self.weight is None else self.weight[i : i + 1]

@@ -91,7 +91,7 @@ class Pieces:
         return kept.algorithm.event_step(self.graph)
 
     def _live_until(self, begin: int, end: int) -> int:
-        """Return the first event of a range whose insertion revives a deleted vertex, or ``end``."""
+        """Return the first event from ``begin`` to ``end`` whose insertion revives a deleted vertex, else ``end``."""
         live = self.graph._updater.live
         if not live.most_deleted:
             return end
@@ -135,7 +135,10 @@ class _Piece:
                 self._finish(arrays, made)
 
     def _arrays(self, unit: Any) -> Piece:
-        """Return the events of the piece, and new arrays for the report of the loop."""
+        """Return the events of the piece, and new arrays for what the loop writes.
+
+        ``unit`` is the dtype in which the store takes weights (:attr:`SingleEdges.unit`).
+        """
         part, size, dtype = slice(self.begin, self.begin + self.size), self.size, self.graph.weight_dtype
         events, at, changed = self.events, self.answers.at, self.answers.changed
         old = np.empty(0 if dtype is None else size, dtype or np.uint8)
@@ -151,7 +154,10 @@ class _Piece:
         )  # fmt: skip
 
     def _prepared(self, made: int) -> Prepared | str:
-        """Reserve memory for the rest of the piece; return the arguments of the loop, or why it cannot run."""
+        """Reserve memory for the events of the piece after the first ``made``.
+
+        Return the arguments of the loop, or why it cannot run.
+        """
         from suricate.replaying.loops import loop_over
 
         graph, stores = self.graph, self.graph._stores

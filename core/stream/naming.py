@@ -138,7 +138,7 @@ class VertexNames:
         return kept if known.all() else kept.taken(known), cancelled, unmatched
 
     def _survivors(self, events: Events) -> tuple[np.ndarray, np.ndarray]:
-        """Return which events insert something that no later event of the slide takes, and :func:`cancel`'s misses."""
+        """Return :func:`cancel`'s ``lives`` and ``misses``, ``uint8[n]``; without kinds every event is live."""
         if events.kind is None:
             return np.ones(events.number, np.uint8), np.zeros(events.number, np.uint8)
         first, second = events.src.astype(np.uint64), events.dst.astype(np.uint64)
@@ -151,7 +151,7 @@ class VertexNames:
         return lives, misses
 
     def news(self) -> Values:
-        """Return the names that got an id in the slide that :meth:`close_slide` has closed, in the order of that."""
+        """Return the names that got an id in the slide that :meth:`close_slide` closed last, in order of events."""
         return self.names.values_of(self._live[self.names.since(self._live) == self.names.version - 1])
 
     def close_slide(self, change: Change) -> np.ndarray:
@@ -211,7 +211,7 @@ class VertexNames:
 
 
 def vertex_names(names: Names | bool | None, *, directed: bool) -> VertexNames | None:
-    """Return the names of a window, None if it has none."""
+    """Return the :class:`VertexNames` that the option ``names`` asks for; None if vertices have no names."""
     if names is None or names is False:
         return None
     if names is not True and not isinstance(names, Names):

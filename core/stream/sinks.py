@@ -25,7 +25,8 @@ class Sink:
     """Takes tables (dicts of columns, or frames), and passes their columns to a function; base of other sinks.
 
     Args:
-        job: whose slides the tables are of. call: gets the end of the window and the columns; without it they go.
+        job: whose slides the tables are of.
+        call: called with the end of the window and the columns; by default nothing is done with them.
 
     Attributes:
         target: the name of its file or folder; empty for a function.

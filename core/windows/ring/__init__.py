@@ -244,14 +244,14 @@ class Ring:
 
 
 def _rows(count: int) -> np.ndarray:
-    """Return ``int64[count, 8]``, a cache line per row."""
+    """Return an unset array ``int64[count, 8]`` whose rows are aligned to lines of the cache."""
     memory = np.empty(8 * (count + 1), np.int64)
     begin = -(memory.ctypes.data // 8) % _ROW
     return memory[begin : begin + _ROW * count].reshape(count, _ROW)
 
 
 def _table(places: int) -> np.ndarray:
-    """Return an empty table, lines of the cache with eight places each, of which half are to stay free."""
+    """Return an empty hash table with ``places`` places, eight per line of the cache; half are to stay free."""
     table = _rows(places // loops.TAGS).reshape(-1).view(np.uint32)
     table.fill(loops.FREE)
     return table

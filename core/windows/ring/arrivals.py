@@ -125,7 +125,7 @@ class Arrivals:
         return ids
 
     def _new_ids(self, number: int) -> tuple[int, tuple[Array, Array]]:
-        """Return the address of memory for two columns of ids, and these."""
+        """Return the address of new memory for two columns of ``number`` ids, and the columns, ``uint32`` arrays."""
         array, memory = self._xp.ndarray, self._xp.cuda.alloc(8 * number)
         return memory.ptr, (array(number, np.uint32, memory), array(number, np.uint32, memory + 4 * number))
 
