@@ -105,7 +105,10 @@ _HALF, _WHOLE = ir.IntType(64), ir.IntType(128)
 
 @intrinsic_or(lambda array, index: (array[index, 0], array[index, 1]))
 def load_pair(typing_context, array, index):
-    """``load_pair(array, index)``: both halves of a word of 128 bits (a row of ``uint64[n, 2]``), of one moment."""
+    """``load_pair(array, index)``: return row ``index`` of ``uint64[n, 2]`` as a pair, the low half first.
+
+    Both halves are read at one moment, as one word of 128 bits.
+    """
 
     def codegen(context, builder, signature, arguments):
         place = builder.bitcast(_place(context, builder, array, arguments[0], index, arguments[1]), _WHOLE.as_pointer())

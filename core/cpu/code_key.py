@@ -104,7 +104,7 @@ class _Walk:
         self.digest.update("".join(f"{len(part)}:{part}" for part in parts).encode("utf-8", "surrogatepass"))
 
     def value(self, value: Any, names: _Names | None = None) -> None:
-        """Add a value that a function with these names refers to."""
+        """Add ``value``, which a function refers to; of a module only the attributes in ``names`` (None: all)."""
         if type(value) in _PLAIN:
             self.add(type(value).__name__, repr(value))
             return
@@ -163,7 +163,7 @@ class _Walk:
             self._unknown(value)
 
     def _module(self, module: types.ModuleType, names: _Names | None) -> None:
-        """Add a module's name, and the attributes of it that a function which uses ``names`` can read (None: all)."""
+        """Add a module's name, and those of its attributes that are in ``names`` (None: all)."""
         self.add("module", module.__name__)
         if module.__name__.partition(".")[0] in STABLE:
             return
@@ -186,7 +186,7 @@ class _Walk:
             self._code(function.__code__, function)
 
     def _code(self, code: types.CodeType, function: types.FunctionType | None) -> None:
-        """Add a code object, and the globals that it takes from those of a function."""
+        """Add the byte code ``code``, and the values of the globals that it uses in the module of ``function``."""
         self.add(code.co_code.hex(), *code.co_varnames, *code.co_freevars, *code.co_cellvars, *code.co_names)
         self.add(str(code.co_flags), str(code.co_argcount), str(code.co_kwonlyargcount), str(code.co_posonlyargcount))
         if config.DEBUGINFO_DEFAULT or config.BOUNDSCHECK:  # machine code says then where it comes from
@@ -235,13 +235,13 @@ class _Walk:
             raise NoKeyError(repr(kind)) from error
 
     def _file(self, module: str) -> None:
-        """Add the source file of a module as a whole."""
+        """Add the content of the source file of the module named ``module``."""
         file = getattr(sys.modules.get(module), "__file__", None)
         if file is not None and Path(file).is_file():
             self.digest.update(hashlib.sha256(Path(file).read_bytes()).digest())
 
     def signature(self, given: Any) -> None:
-        """Add the types of arguments."""
+        """Add the types of arguments, and of the result if it is known, of the signature ``given``."""
         returned = getattr(given, "return_type", None)
         for each in (*getattr(given, "args", given), *([] if returned is None else [returned])):
             self._type(each)
@@ -262,12 +262,15 @@ class _Walk:
                 self._file(type(kind).__module__)
 
     def _overloads(self, function: Any) -> None:
-        """Add what others than Numba registered for a function."""
+        """Add the ``@overload`` bodies, and the like, that packages other than Numba registered for ``function``."""
         for template in _REGISTERED.of(function):
             self._template(template)
 
     def operators(self) -> None:
-        """Add what others than Numba registered for operators, attributes and methods, which have no global name."""
+        """Add what packages other than Numba registered for operators, attributes and methods.
+
+        These have no global name by which a function would refer to them.
+        """
         for template in _REGISTERED.nameless():
             self._template(template)
 
@@ -280,13 +283,13 @@ class _Walk:
 
 
 def _is_stable(value: Any) -> bool:
-    """Return whether the versions cover a value: it comes from NumPy, Numba, llvmlite or Python itself."""
+    """Return whether ``value`` comes from NumPy, Numba, llvmlite or Python, whose versions are in the digest."""
     module = getattr(value, "__module__", None) or type(value).__module__
     return isinstance(module, str) and module.partition(".")[0] in STABLE
 
 
 def attributes_of(function: Any) -> frozenset[str]:
-    """Return the names of the attributes that a function uses, and the functions that it calls."""
+    """Return the names of the attributes that ``function``, and all functions that it calls, use."""
     left, seen, found = [function], set[int](), set[str]()
     while left:
         one = left.pop()
@@ -304,7 +307,7 @@ _by_code: dict[int, tuple[types.CodeType, _Names]] = {}
 
 
 def _names(code: types.CodeType) -> _Names:
-    """Return the names that a code object uses."""
+    """Return the names of globals and of attributes that a code object uses."""
     held = _by_code.get(id(code))
     if held is None:
         used, attributes = set(), set()
@@ -318,7 +321,7 @@ def _names(code: types.CodeType) -> _Names:
 
 
 class _Registered:
-    """The bodies of ``@overload`` and the like that others than Numba gave it."""
+    """The bodies of ``@overload`` and the like that packages other than Numba registered."""
 
     def __init__(self) -> None:
         self._by_function: dict[int, list[Any]] = {}
@@ -326,12 +329,12 @@ class _Registered:
         self._functions = self._attributes = 0  # of Numba's registry, read so far
 
     def of(self, function: Any) -> list[Any]:
-        """Return the attributes and calls of a function."""
+        """Return the bodies registered for ``function``."""
         self._read()
         return self._by_function.get(id(function), [])
 
     def nameless(self) -> list[Any]:
-        """Return those of operators, attributes and methods."""
+        """Return the bodies registered for operators, attributes and methods."""
         self._read()
         return self._nameless
 

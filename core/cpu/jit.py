@@ -82,7 +82,7 @@ def inner(function: Function) -> Function:
 
 
 class _Implementations(dict[Any, Any]):
-    """What Numba made of an inner function, by types of arguments and the options that it takes over from its caller.
+    """The code that Numba made of an inner function, by types of arguments and inherited options of the caller.
 
     Numba would also tell callers apart by the other options, and compile an inner function once for the kernels that
     call it and once more for the inner functions that do.
@@ -104,7 +104,7 @@ def _with_inherited(context: Any, args: Any, kws: Any, flags: Any) -> tuple[Any,
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The code of an inner function: linked into kernels, and optimised and made machine code there only.
+    """The code of an inner function, which is linked into kernels; it becomes machine code there only.
 
     Single functions are simplified once, before they are linked into several kernels.
     """
@@ -122,12 +122,15 @@ class _InnerLibrary(JITCodeLibrary):
 
     @property
     def codegen(self) -> Any:
-        """What Numba gives the function's environment to; :func:`_set_environments` gives it to the kernels."""
+        """The object to which Numba passes the function's environment, which is ignored.
+
+        :func:`_set_environments` passes it to the kernels.
+        """
         return _NowhereYet
 
 
 class _KernelLibrary(JITCodeLibrary):
-    """The code of a kernel, and of a wrapper that unpacks its arguments, which is optimised once, in the end."""
+    """The code of a kernel and of the wrapper that unpacks its arguments; both are optimised once, together."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
         if ll_module.name == "wrapper":
@@ -137,9 +140,10 @@ class _KernelLibrary(JITCodeLibrary):
 
 
 class _LoadedLibrary(JITCodeLibrary):
-    """The code of a kernel from disk, of which ``bitcode`` is what others inline, parsed when one does: few do.
+    """The code of a kernel that was read from disk.
 
-    Parsed at once it would be half of the memory of each kernel, and a quarter of the time that it takes to load one.
+    ``bitcode``, which other kernels inline, is parsed only when one does, which is rare. Parsed at once it would be
+    half of the memory of each kernel, and a quarter of the time that it takes to load one.
     """
 
     bitcode: bytes
@@ -147,7 +151,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
     @classmethod
     def of(cls, codegen: Any, saved: tuple[Any, ...], symbols: set[str]) -> _LoadedLibrary:
-        """Return what Numba saved of a library, which defines these symbols."""
+        """Return the library that Numba saved as ``saved``; ``symbols`` are the names that it defines."""
         name, _, (machine_code, bitcode) = saved
         library = cls(codegen, name)
         library.bitcode = bitcode
@@ -163,7 +167,7 @@ class _LoadedLibrary(JITCodeLibrary):
 
 
 class _NowhereYet:
-    """Takes the environment of a function that has no machine code."""
+    """Stands in for the code generator of a function without machine code: it ignores the environment."""
 
     @staticmethod
     def set_env(name: str, environment: Any) -> None:
@@ -182,7 +186,7 @@ class _KernelCompiler(Compiler):
         super().__init__(typing, target, library, *given)
 
     def define_pipelines(self) -> Any:
-        """Return Numba's passes but for those that such a function does not need."""
+        """Return Numba's passes, without those that a function needs only for closures, ``with`` or literals."""
         pipelines = super().define_pipelines()
         if _is_plain(self.state.func_id.code):
             for one in pipelines:
@@ -204,7 +208,7 @@ def _is_plain(code: CodeType) -> bool:
 
 
 def _set_environments(compiled: Any) -> None:
-    """Tell the machine code of a function the environments of the inner functions that were linked into it."""
+    """Pass the environments of the inner functions in a compiled kernel to its machine code."""
     if not isinstance(compiled.library, _InnerLibrary):
         for environment in compiled._find_referenced_environments():
             compiled.library.codegen.set_env(environment.env_name, environment)
@@ -263,7 +267,7 @@ class MachineCode(caching._Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Nothing to do: an entry is never out of date."""
+        """Do nothing: an entry is never out of date."""
 
 
 def _symbols(module: Any) -> set[str]:
@@ -297,7 +301,7 @@ def _rebuilt(
 
 
 class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator):
-    """Where plain ``@njit(cache=True)`` keeps machine code if Numba finds no folder itself: in our private one."""
+    """The private folder in which plain ``@njit(cache=True)`` keeps machine code if Numba finds no other one."""
 
     def __init__(self, function: Any, file: str) -> None:
         self._py_file, self._lineno = file, function.__code__.co_firstlineno
@@ -309,7 +313,7 @@ class _LastLocator(caching._SourceFileBackedLocatorMixin, caching._CacheLocator)
 
     @classmethod
     def from_function(cls, function: Any, file: str) -> Any:
-        """Return the place for a function of a file, None if there is none."""
+        """Return the locator for a function of a file, None if there is no private folder."""
         return None if cache.private_folder() is None else super().from_function(function, file)
 
 
@@ -356,7 +360,10 @@ def _free_pass_managers() -> None:
 
 
 def _acquire_compiler(_: float) -> bool:
-    """Wait until no other thread compiles: a child could not go on with what is half compiled."""
+    """Wait until no other thread compiles, before a fork; return True.
+
+    A child process could not go on with what is half compiled.
+    """
     global_compiler_lock.acquire()
     return True
 

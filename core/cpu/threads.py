@@ -71,7 +71,7 @@ def checked(threads: Any) -> int | None:
 
 
 class _Local(threading.local):
-    """A thread's own: how many threads its calls may use, None for the default."""
+    """The most threads that calls of the current thread may use, as ``limit``; None: the default."""
 
     limit: int | None = None
 
@@ -119,7 +119,8 @@ def ranges(size: int, number: int) -> list[Range]:
 def over(size: int, function: Callable[..., Any], *arguments: Any, unit: float = 1) -> list[Any]:
     """Return the results of ``function(*arguments, begin, end)`` for ranges that divide ``[0, size)``, in threads.
 
-    One range if that is little work. ``unit`` is the work per entry: less than 1 for vector instructions, or NumPy.
+    There is one range if that is little work. ``unit`` is the work per entry: less than 1 for vector instructions, or
+    NumPy.
     """
     if size * unit < 2 * GRAIN:
         return [function(*arguments, 0, size)]
@@ -157,9 +158,10 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
 
 
 def _wait(tickets: list[_Ticket]) -> None:
-    """Wait until those that have begun are through, even if there is an exception (KeyboardInterrupt) meanwhile.
+    """Wait until helpers that have begun a job have ended, even if an exception is raised meanwhile.
 
-    An interrupt may come right after a step as well as instead of it, so that each step may be made again.
+    Helpers that have not begun lose their tickets. An interrupt (KeyboardInterrupt) may come right after a step as well
+    as instead of it, so that each step may be made again.
     """
     interrupt = None
     for ticket in tickets:
@@ -177,7 +179,10 @@ def _wait(tickets: list[_Ticket]) -> None:
 
 
 def compacted(queue: Any, ranges: Sequence[Range], lasts: Sequence[int]) -> int:
-    """Move what each part has written from the start of its range to ``last`` to the front; return how much it is."""
+    """Move the results of all parts in ``queue`` to its front, in their order; return their number.
+
+    Part ``i`` has written ``queue[ranges[i][0] : lasts[i]]``.
+    """
     count = 0
     for (begin, _), last in zip(ranges, lasts, strict=True):
         if begin != count:
@@ -190,7 +195,7 @@ shared = 0  #: how many calls of :func:`run` were for several threads
 
 
 class _Job:
-    """The calls of one :func:`run`: whoever is free takes the next."""
+    """The calls of one :func:`run`: each thread that is free makes the next one."""
 
     def __init__(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> None:
         self._function, self._calls, self._next = function, calls, count()
@@ -212,12 +217,12 @@ class _Job:
                 self._open = False
 
     def close(self) -> None:
-        """Let no further call be made, and forget what the calls were given."""
+        """Let no further call be made, and release the arguments of all calls."""
         self._open, self._calls = False, ()
 
 
 class _Ticket:
-    """The part of a helper in a job: whoever takes the ticket first decides whether the helper takes part at all."""
+    """One helper's part in a job: its owner, the first to take it, is the helper, or the caller that needs no help."""
 
     __slots__ = ("_owner", "done", "ended", "job")
 
@@ -228,7 +233,7 @@ class _Ticket:
         self.done.acquire()
 
     def takes(self, who: str) -> bool:
-        """Return whether the ticket is ``who``'s, the first to ask; asking again gives the same answer."""
+        """Return whether ``who`` (``"helper"`` or ``"caller"``) was the first to ask; the answer stays the same."""
         return self._owner.setdefault("owner", who) == who
 
 
@@ -243,7 +248,7 @@ class _Helper:
         threading.Thread(target=self._serve, name="suricate", daemon=True).start()
 
     def start(self, ticket: _Ticket) -> None:
-        """Let it work on the job of ``ticket``."""
+        """Wake the thread to work on the job of ``ticket``."""
         self._ticket = ticket
         self._go.release()
 
@@ -273,7 +278,7 @@ class _Pool:
         self._lock = threading.Lock()  # of making threads
 
     def take(self, number: int, taken: list[_Helper]) -> None:
-        """Move free threads to ``taken``, up to ``number``; new ones are made up to the largest number asked for."""
+        """Move free threads to ``taken`` until it has ``number``; start new ones if there are fewer in all."""
         while len(taken) < number:
             try:
                 taken.append(self._free.pop())
@@ -282,7 +287,7 @@ class _Pool:
                     break
 
     def give_back(self, helper: _Helper) -> None:
-        """Note that a thread is free."""
+        """Add ``helper`` to the free threads."""
         self._free.append(helper)
 
     def _add(self) -> bool:

@@ -42,7 +42,7 @@ class Workers:
         self.forget()
 
     def forget(self) -> None:
-        """Forget the processes, which are those of a parent after a ``fork``."""
+        """Forget the processes: after a ``fork`` they belong to the parent."""
         self._processes: list[subprocess.Popen[bytes]] = []
         self._asked, self._turn, self._left = set[str](), 0, MOST_ASKED
 

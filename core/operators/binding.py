@@ -29,7 +29,7 @@ def one(u: int, v: int, x: int) -> int:
 
 
 def arguments_of(graph: Graph, args: Any) -> tuple[tuple[Argument, ...], tuple[Any, ...]]:
-    """Return the description of each argument, and the checked values; a text names a column of the graph."""
+    """Return the description of each of ``args``, and the checked values; a string names a column of the graph."""
     if not isinstance(args, tuple):
         raise ParameterError(f"args must be a tuple, not {type(args).__name__}: write args=(x,)")
     arguments: list[Argument] = []

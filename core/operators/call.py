@@ -86,7 +86,7 @@ UNLIMITED = 2**62  #: vertices and edges
 
 
 class Call(NamedTuple):
-    """A validated call.
+    """A validated call of an operator.
 
     Attributes:
         function: the edge function (predicate, effect) for the types of its arguments.
@@ -140,13 +140,13 @@ Swap = tuple[tuple[int, int], ...]  #: positions in ``Call.values`` of arrays th
 
 
 class Until(NamedTuple):
-    """When a loop ends: after the round in which the total of ``scalar`` is not above ``bound``; a NaN ends it, too."""
+    """The condition that ends a loop: after a round the total of ``scalar`` is not above ``bound``, or is NaN."""
 
     scalar: Any
     bound: float
 
     def ends_loop(self) -> bool:
-        """Return whether the loop ends after the round that was made last; waits for the device."""
+        """Return whether the condition holds after the last round; waits for the device."""
         return not self.scalar.read() > self.bound
 
 

@@ -120,7 +120,7 @@ def belongs(graph: Graph, held: Any, name: str) -> None:
 
 
 def until_of(until: Any) -> Until:
-    """Return the condition on which a loop ends, given as a ``Scalar`` or ``(Scalar, bound)``."""
+    """Return the condition that ends a loop, from ``until``: a ``Scalar``, whose bound is 0, or ``(Scalar, bound)``."""
     scalar, bound = until if isinstance(until, tuple) and len(until) == 2 else (until, 0)
     if not hasattr(scalar, "read") or not isinstance(getattr(scalar, "device", None), Device):
         raise ParameterError(f"until must be a Scalar or (Scalar, bound), got {type(scalar).__name__}")
@@ -130,7 +130,7 @@ def until_of(until: Any) -> Until:
 
 
 def until_on(graph: Graph, until: Any) -> Until | None:
-    """Return the condition on which a loop over ``graph`` ends, or None."""
+    """Return the condition ``until`` that ends a loop over ``graph``, checked; None if there is none."""
     if until is None:
         return None
     found = until_of(until)
@@ -205,7 +205,7 @@ def lies_on(device: Device, array: Array) -> bool:
 
 
 def misplaced(device: Device, array: Array, label: str) -> DeviceError:
-    """Return the error of an array that is not on ``device``."""
+    """Return the error for ``array``, named ``label``, which is not on ``device``."""
     if isinstance(array, device.xp.ndarray):
         return DeviceError(f"{label} is on cuda:{array.data.device_id}, the graph on {device}")
     kind = "a CuPy array" if device.is_cuda else "a NumPy array"
@@ -228,7 +228,10 @@ def vertex_words(graph: Graph, given: Any, label: str) -> None:
 
 
 def layout_of_values(graph: Graph, out: Any, dtype: Any) -> Layout:
-    """Return the fields of the words that a pull reduces: those of ``out``, or of ``dtype``, which is a ``Words``."""
+    """Return the fields of the words that a pull reduces: those of ``out``, or of ``dtype`` if ``out`` is None.
+
+    Both are ``Words``.
+    """
     given, label = (dtype, "dtype") if out is None else (out, "out")
     if not isinstance(given, Words):
         raise DTypeError(f"reduce='argmin' takes a Words as out, or as dtype to say the fields, not {given!r:.40}")
@@ -255,7 +258,7 @@ def _target(graph: Graph, array: Array, label: str, length: int) -> None:
 
 
 def result_array(graph: Graph, call: Call, out: Array | None, length: int, *, aliased: bool = False) -> Array:
-    """Return ``out``, checked, or a new array of ``length`` values.
+    """Return ``out``, checked, or a new array of ``length`` values of the type of ``call``.
 
     ``aliased``: ``out`` may share memory with arguments.
     """

@@ -108,10 +108,10 @@ def _intersect(
 
 
 class EdgeSetScope:
-    """Stands in for the graph if both operands are edge sets; one scratch memory per device.
+    """Stands in for the graph if both operands are edge sets; scratch memory is shared by all on a device.
 
     Args:
-        edges: gives the device and the range of ids.
+        edges: the edge set whose device and range of ids it takes.
     """
 
     checks, weight_dtype = "eager", None

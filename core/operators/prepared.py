@@ -112,7 +112,7 @@ def keep(graph: Graph, key: Key | None, fn: Any, given: Any, call: Call, out: An
 
 
 def _is_plain(key: Key, call: Call) -> bool:
-    """Return whether there is one function, of arrays and of numbers of which ``key`` has the types."""
+    """Return whether ``call`` has one function, whose arguments are arrays, and numbers whose types are in ``key``."""
     if call.then is not None or call.layout is not None:
         return False
     arguments = call.function.arguments

@@ -72,7 +72,10 @@ def of_pull(scheme: str, graph: Graph, view: StoreView, *, everything: bool) -> 
 
 
 def scans_by_owner(view: StoreView) -> bool:
-    """Return whether a scan reduces segment by segment; if each slot has an owner of its own, it goes edge by edge."""
+    """Return whether a scan of ``view`` reduces segment by segment: it can scan, and a segment has one owner.
+
+    If each slot has an owner of its own, a scan goes edge by edge.
+    """
     return view.can_scan and view.owner_per == "segment"
 
 
@@ -86,12 +89,15 @@ def passes_scan(graph: Graph, view: StoreView, rows: int | None = None) -> bool:
 
 
 def all_passes_scan(graph: Graph, over: str) -> bool:
-    """Return :func:`passes_scan` of the edges ``over``; False for a graph of several processes, which has no view."""
+    """Return :func:`passes_scan` for the view of the edges ``over``; False for a graph of several processes."""
     return graph.partition is None and passes_scan(graph, graph.view(over))
 
 
 def _scan_pays(view: StoreView) -> bool:
-    """Return whether to add to sums at random takes less than to walk each vertex, where segments have owners."""
+    """Return whether a scan, which adds to sums at random, takes less time than to walk the row of each vertex.
+
+    The segments of ``view`` have owners.
+    """
     return view.chained or view.num_vertices <= SCAN_VERTICES
 
 

@@ -141,7 +141,7 @@ class Forest:
         return done
 
     def _repairs_on(self, graph: Graph) -> Any:
-        """Return what runs the functions on ``graph``."""
+        """Return the object that computes and repairs this forest on ``graph``, made once per graph."""
         if len(self.words) < graph.num_vertices:
             reason = f"the forest has {len(self.words)} words, but there are {graph.num_vertices} vertices"
             raise ShapeError(f"{reason}: call words.resize(graph.num_vertices)")

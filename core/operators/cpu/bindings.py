@@ -44,7 +44,10 @@ in_any_order = True  #: whether the second phase lets no vertex join a queue
 
 @inner
 def edge(u, v, w, *args):
-    """Return the value of the edge from ``u``, the owner, to ``v``: the user's edge function."""
+    """Return the value of the edge from ``u``, the owner of the row, to ``v``: the user's edge function.
+
+    ``w`` is the weight of the edge.
+    """
     return w
 
 
@@ -104,7 +107,7 @@ def value(i, u, v, x, *args):
 
 @inner
 def store(out, v, value):
-    """Reduce ``value`` into ``out[v]``; return whether that altered it (of words: their keys)."""
+    """Reduce ``value`` into ``out[v]``, in place; return whether that altered it (of words: their keys)."""
     old = out[v]
     new = combine(old, cast(value))
     out[v] = new
@@ -113,7 +116,7 @@ def store(out, v, value):
 
 @inner
 def put(out, i, value):
-    """Write the reduced value of entry ``i`` to ``out``."""
+    """Write the reduced ``value`` to ``out[i]``."""
     out[i] = value
 
 

@@ -122,7 +122,10 @@ _instances = Once[tuple, ModuleType]()
 
 
 class Traversal(NamedTuple):
-    """How a template walks: over one view or two, and whether the neighbour is ``u`` of the functions."""
+    """How a template walks: over ``view``, and with ``both`` over a second one.
+
+    ``swapped``: the neighbour is the parameter ``u`` of edge functions, and the owner of the row is ``v``.
+    """
 
     view: StoreView | None
     both: bool = False
@@ -217,7 +220,10 @@ def _asking(read: dict[int, int]) -> Iterator[str]:
 
 
 def _turned(function: TypedFunction, given: tuple[str, ...], taken: tuple[str, ...], name: str) -> Iterator[str]:
-    """Yield a function ``name`` that templates call with ``given``, and that calls the user's one with ``taken``."""
+    """Yield the source of ``name``, which templates call with the parameters ``given``.
+
+    It calls the user's ``function`` with ``taken``, the same parameters in another order or fewer of them.
+    """
     if given == taken:
         yield _function_text(function, name)
         return
@@ -258,7 +264,7 @@ def _reduction(call: Call, wanted: set[str], *, shared: bool) -> Iterator[str]:
 
 
 def _ends_early(call: Call) -> bool:
-    """Return whether one edge may tell the value of a pull, so that the others need not be looked at."""
+    """Return whether one edge may decide the value of a pull, so that the others need not be visited."""
     counts = any(argument.kind == "accumulator" for argument in call.function.arguments)
     return call.reduce == "or" and call.function.result == "bool" and not counts
 

@@ -70,7 +70,10 @@ def largest_degree(g, h, num_vertices, vertices, everything, count):
 
 @inner
 def edges_of_rest(g, h, begin, end, stamp, step):
-    """Return the number of edges of the vertices from ``begin`` to ``end`` whose stamps are below ``step``."""
+    """Return the number of edges of the vertices ``begin`` to ``end`` (exclusive) whose stamps are below ``step``.
+
+    ``g`` and, if both directions are walked, ``h`` are views.
+    """
     edges = np.int64(0)
     for v in range(begin, end):
         if stamp[v] < step:

@@ -104,7 +104,7 @@ def run_shared(call: Call, values: Values, function: Any, parts: list[tuple[Any,
 
 
 class Shares:
-    """The arguments of each part of a call: each part has its own totals of accumulators."""
+    """The arguments of each part of a call, as ``of``: each part adds to totals of its own."""
 
     def __init__(self, call: Call, values: Values, number: int) -> None:
         self._places = [i for i, one in enumerate(call.function.arguments) if one.kind == "accumulator"]
@@ -120,7 +120,7 @@ class Shares:
         return tuple(own)
 
     def fold(self) -> None:
-        """Reduce the totals of all parts into those of the call."""
+        """Reduce the totals of all parts into those of the call, in place."""
         for place, fold in zip(self._places, self._folds, strict=True):
             total = self._values[place][1]
             for share in self.of:

@@ -44,7 +44,7 @@ class Listed(NamedTuple):
 
 
 def listed(frontier: Frontier) -> Listed:
-    """Return the vertices of a frontier as loops take them; all of them are not listed."""
+    """Return the vertices of ``frontier`` as loops take them; if it is all vertices, without a list of ids."""
     if frontier.is_all:
         return Listed(NO_VERTICES, True, len(frontier))
     return Listed(frontier.buffer, False, len(frontier))

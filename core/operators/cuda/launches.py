@@ -100,7 +100,7 @@ class SplitMemory:
 
 
 class WideArray:
-    """The scratch array of eight bytes per vertex, and its known content; see :func:`wide_array`."""
+    """What the scratch array of eight bytes per vertex is known to contain; see :func:`wide_array`."""
 
     def __init__(self, device: Device) -> None:
         self.holds: Any = None
@@ -109,7 +109,7 @@ class WideArray:
 def wide_array(graph: Graph, content: Any, dtype: np.dtype, value: Any) -> Array:
     """Return scratch ``dtype[num_vertices]`` filled with ``value``, in the memory that pushes use for heavy vertices.
 
-    The caller must leave it filled with ``value``; it is then not filled again for the same ``content``.
+    The caller must leave it filled with ``value``: a later call with the same key ``content`` does not fill it again.
     """
     size = graph.num_vertices
     memory = graph.workspace.array("operators.heavy_base", size, np.int64)
@@ -148,7 +148,7 @@ def _frontier_list(frontier: Frontier, capacity: int) -> tuple[np.void, int]:
 
 
 def _arcs_list(arcs: ArcList) -> tuple[np.void, int]:
-    """Return both ends of arcs as ``merge_vertices`` takes them, and how many there are."""
+    """Return both ends of ``arcs`` as ``merge_vertices`` takes them, and the number of arcs."""
     if not arcs.size:
         return NO_LIST
     status = address(arcs.status)
@@ -200,7 +200,7 @@ class _Zeros:
         self._xp, self._dtype, self._next = device.xp, dtype, self.SIZE
 
     def take(self) -> tuple[Array, int, np.uint64]:
-        """Return an array, the place of a zero in it, and its address."""
+        """Return an array, the index of a zero in it, and the address of that zero."""
         if self._next == self.SIZE:
             self._array, self._next = self._xp.zeros(self.SIZE, self._dtype), 0
             places = np.uint64(self._array.itemsize) * np.arange(self.SIZE, dtype=np.uint64)

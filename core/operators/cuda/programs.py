@@ -101,7 +101,10 @@ def array_of(out: Any) -> Array:
 
 
 def skip_scalars(call: Call) -> None:
-    """Note in the accumulators of ``call`` that it launches nothing; called instead of :func:`launch_values`."""
+    """Give the accumulators of ``call`` the neutral total, if it launches nothing.
+
+    Called instead of :func:`launch_values`.
+    """
     for argument, value in zip(call.function.arguments, call.values, strict=True):
         if argument.kind == "accumulator":
             value.skip()

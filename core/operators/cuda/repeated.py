@@ -107,7 +107,10 @@ class Passes:
         return self._over != "both" and schemes.passes_scan(self._graph, self._graph.view(self._over))
 
     def fits(self) -> bool:
-        """Pass the current views to the launch; return whether it still fits the graph, as for :class:`MapOfAll`."""
+        """Pass the current views to the launch; return whether it still fits the graph.
+
+        It does while the kind of view, the number of vertices, and whether passes scan the storage are the same.
+        """
         walks = walks_of(self._graph, self._over)
         for place, (walk, held) in enumerate(zip(walks, self._walks, strict=True)):
             if walk is not held:
@@ -118,7 +121,10 @@ class Passes:
         return self._graph.num_vertices == self._size and self._scans_now() == self._scans
 
     def run(self, max_steps: int, bound: float, after: Propagated | None) -> Propagated:
-        """Launch at most ``max_steps`` passes, until the total of the scalar is at most ``bound``."""
+        """Launch at most ``max_steps`` passes, until the total of the scalar is at most ``bound``; return the outcome.
+
+        ``after``: the result of the loop that this one continues, or None.
+        """
         outcome, turns, put = self._outcomes.take(), self._rounds.take(), self._launch.put
         given = self._memory.of(self._graph), split_memory(self._graph)[0], max_steps, bound
         if any(new is not old for new, old in zip(given, self._given, strict=True)):

@@ -21,7 +21,7 @@ REFUSAL = "an offer does not grow, or the graph keeps no in-edges to repair a de
 
 
 class State(NamedTuple):
-    """What the template ``forest_events`` works on.
+    """The data that the template ``forest_events`` works on.
 
     Attributes:
         tree: the words.

@@ -239,11 +239,12 @@ def push_from(g, tree, u, stamp, step, queue, queued, violated, *args):
 
 @kernel
 def propagate(g, num_vertices, everything, count, max_steps, share, tree, stamp, step, queue, buffer, violated, *args):
-    """Make offers from ``queue``, or from all vertices below ``count``, until nothing changes or for ``max_steps``.
+    """Make offers from ``queue[:count]``, or from all vertices below ``count``, until nothing changes.
 
-    A step with more than ``share`` edges is left to several threads, unless that is ``MANY``. Returns the number of
-    steps, of vertices that made offers and of vertices left, and the next unused stamp. The vertices left are in
-    ``buffer`` after an odd number of steps, else in ``queue``.
+    It ends after ``max_steps`` steps, and before a step with more than ``share`` edges (``MANY``: no limit), which is
+    left to several threads. ``tree`` changes in place; each step has a stamp of its own, from ``step`` on. Returns the
+    number of steps, of vertices that made offers and of vertices left, and the next unused stamp. The vertices left are
+    in ``buffer`` after an odd number of steps, else in ``queue``.
     """
     steps, pushed = 0, 0
     while count > 0 and steps < max_steps:

@@ -70,7 +70,7 @@ def rise(state, place):
 
 @inner
 def put(state, v):
-    """Put ``v``, whose word has become smaller, into the heap, or at its new place in it."""
+    """Put ``v``, whose word has become smaller, into the heap, or move it up if it is there."""
     place = np.int64(state.place[v]) - 1
     if place < 0:
         place = state.counts[HEAP]
@@ -224,7 +224,7 @@ def follow(graph, state, change, u, v, w, *args):
 
 @kernel
 def restore(state):
-    """Restore the words from before the event, and empty the heap."""
+    """Restore the words from before the event in ``state.tree``, and empty the heap."""
     for t in range(state.counts[TOUCHED]):
         store_word(state.tree, state.touched[t], load_word(state.before, t))
     for i in range(state.counts[HEAP]):

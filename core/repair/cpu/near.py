@@ -78,9 +78,9 @@ class Near(NamedTuple):
         return rounds, pushed, self._gather(math.inf)[0] if left else 0
 
     def _gather(self, limit: float) -> tuple[int, int, float]:
-        """Write the pending vertices with keys up to ``limit`` to ``queue``.
+        """Write the pending vertices with first keys up to ``limit`` to ``queue``.
 
-        Returns their number, the number of pending vertices left, and the least key of those.
+        Returns their number, the number of pending vertices left, and the least key of those left.
         """
         size = len(self.tree)
         ranges = threads.ranges(size, threads.parts(int(size * SCAN)))

@@ -46,7 +46,15 @@ Changes = tuple[ArcList | None, ArcList | None, ArcList | None]  #: deleted, rep
 
 
 class Repairs:
-    """The runs of one forest on one graph; see the class of the same name for CUDA."""
+    """The computations and repairs of one forest on one graph.
+
+    Args:
+        graph: the graph.
+        call: offer, restart (as ``commit``) and their arguments.
+        words: the words of the forest.
+        violated: ``uint32[1]``, becomes 1 if the keys of an offer do not grow.
+        uniform: whether an offer depends on its maker only.
+    """
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: np.ndarray, uniform: bool) -> None:
         self.graph, self.call, self._words, self.violated, self.uniform = graph, call, words, violated, uniform
@@ -68,7 +76,7 @@ class Repairs:
         return tree
 
     def event_step(self, result: Callable[[Any], Any]) -> Step:
-        """See :meth:`Algorithm.event_step`; ``result`` turns words into the algorithm's result."""
+        """Return the step for ``Algorithm.event_step``; ``result`` turns words into the algorithm's result."""
         self._bind()
         module = _module_of(self.graph.view("out"), self.call, self.uniform, "forest_events")
         return self._events.step(self.graph, module, self._words, self.violated, self.values, result)
@@ -102,7 +110,7 @@ class _Repair:
         self.step = self.stamps.steps(2**31 - 1)
 
     def run(self, roots: Frontier | None, changes: Changes, order: tuple[float, float] | None) -> Propagated:
-        """See :meth:`Repairs.run`."""
+        """Propagate from ``roots``, or repair after ``changes``, as :meth:`Repairs.run` with its parameters."""
         deleted, replaced, inserted = changes
         count = self._suspects(deleted, 0, exists=False)
         count = self._suspects(replaced, count, exists=True)

@@ -40,7 +40,7 @@ class Waiting(NamedTuple):
 
 
 def chunks_for(num_vertices: int) -> int:
-    """Return how many chunks suffice for all vertices, and for the entries that one vertex may add."""
+    """Return the number of chunks that suffice for all vertices, and for the entries that one vertex may add."""
     return 2 * (num_vertices // CHUNK + WINDOW + 2)
 
 
@@ -92,7 +92,7 @@ def put_off(w, v, j):
 
 @inner
 def detach(w, j):
-    """Make bucket ``j`` empty; return its first chunk and the place behind its last entry."""
+    """Take the list of bucket ``j`` out of ``w``; return its first chunk and the place behind its last entry."""
     first, stop = w.firsts[j], w.ends[j]
     w.firsts[j], w.ends[j] = -1, 0
     return first, stop
@@ -100,7 +100,7 @@ def detach(w, j):
 
 @inner
 def give_back(w, c):
-    """Add chunk ``c`` to the free ones."""
+    """Add chunk ``c`` to the free chunks of ``w``."""
     w.rest[c], w.supply[FREED] = w.supply[FREED], c
     w.supply[LEFT] += 1
 

@@ -61,7 +61,10 @@ ID = 4  #: bytes
 
 
 def program(walk: Walk, call: Call) -> Program:
-    """Return the program for a view; ``call.commit`` gives the word that a vertex starts with."""
+    """Return the program of a search for the kind of view of ``walk``.
+
+    ``call.commit`` gives the word that a vertex starts with.
+    """
     found = program_of(
         SOURCE, walk, call, IS_FOREST=1, PLAIN_WORD_LOADS=1, IS_UNIFORM=1, restart_fn="commit_fn",
         PROPAGATE_BLOCK=PROPAGATE_BLOCK,
@@ -89,7 +92,7 @@ class Levels:
 
     Args:
         graph: the graph, of the arcs of this rank.
-        walks: those of its views of out-edges and of in-edges.
+        walks: the walks of its views of out-edges and of in-edges.
         call: offer and restart (as ``commit``).
         share: the rank, the number of ranks, the first vertex of this rank and the one after its last.
         places: how many offers a rank may make in a level by lists.
@@ -155,7 +158,7 @@ class Levels:
 
     @property
     def sections(self) -> Array:
-        """``uint8[]``: the sections of the level that goes by lists, which ranks share."""
+        """The array ``uint8[]`` of all ranks' sections of the current level by lists, which ranks exchange."""
         return self._sections[self._progress.number % 2]
 
     @property
@@ -244,7 +247,7 @@ class Levels:
         self._launch("begin_level", self._level, self._tree)
 
     def pull(self) -> None:
-        """Compute the next level by pulling: each vertex not reached looks for an in-neighbour that is."""
+        """Compute the next level by pulling: each vertex not reached looks for an in-neighbour in the frontier."""
         for name in ("pull_level", "pull_rest"):
             self._launch(name, *self._views, self._level, self._memory, self._tree, *self._values)
 
@@ -320,7 +323,7 @@ class Levels:
 
 
 class Kept:
-    """The last :class:`Levels` of a graph, for searches to come on the same views: a state of its workspace."""
+    """The last :class:`Levels` of a graph, used again by searches on the same views: a state of its workspace."""
 
     def __init__(self, device: Device) -> None:
         self._levels: Levels | None = None

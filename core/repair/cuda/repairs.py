@@ -125,7 +125,7 @@ class Repairs:
 
 
 class _Launches:
-    """The launches of one program: what stays from one to the next is packed once."""
+    """The launches of one program; arguments that stay the same are packed once."""
 
     def __init__(self, graph: Graph, call: Call, words: Any, violated: Array, form: Form) -> None:
         self._graph, self._call, self._words, self._violated, self._form = graph, call, words, violated, form

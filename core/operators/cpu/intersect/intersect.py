@@ -28,7 +28,8 @@ def larger_sides(g, h, u, v, status, wanted, once, same, bits, keys, smaller):
     """List the pairs that may have common neighbours, by the larger of their two adjacencies; return their number.
 
     Args:
-        g, h, u, v, status, wanted, once: the pairs, see the module.
+        g, h: the views that have the neighbours of ``u[i]`` and of ``v[i]``.
+        u, v, status, wanted, once: the pairs, and which of them count: see the head of the file.
         same: ``g`` and ``h`` are one view, so that a vertex has one adjacency.
         bits: number of bits of a pair's index.
         keys: written: ``side << bits | pair``, where ``side`` is ``2 * vertex``, plus 1 for its adjacency in ``h``.

@@ -66,8 +66,8 @@ def orient(g, rank, order, starts, lengths, rows):
 def sum_triangles(order, starts, lengths, rows, marked, out, begin_rank, stride, *args):
     """Write to ``out[0]`` the sum over triangles whose lowest rank is ``begin_rank + k * stride``.
 
-    ``starts``, ``lengths`` and ``rows`` are by rank, see the module; ``marked`` is scratch, ``uint8[n]``, zero before
-    and after.
+    ``order[r]`` is the vertex of rank ``r``; its higher neighbours are ``rows[starts[r] : starts[r] + lengths[r]]``.
+    ``marked`` is scratch, ``uint8[n]``, zero before and after.
     """
     total = cast(0)
     for r in range(begin_rank, len(order), stride):
@@ -118,7 +118,7 @@ def sum_corners(order, starts, lengths, rows, marked, sums, begin_rank, stride, 
 
 @kernel
 def put_back(order, sums, out):
-    """Write to ``out``, by vertex, the total of ``sums[part, rank]`` over the parts."""
+    """Write to ``out[order[r]]`` the total of ``sums[part, r]`` over the parts, for each rank ``r``."""
     for r in range(len(order)):
         total = sums[0, r]
         for p in range(1, len(sums)):

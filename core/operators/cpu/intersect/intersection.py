@@ -83,7 +83,7 @@ def _search(left: StoreView, right: StoreView, method: str) -> int:
 
 
 class Marks(Stamps):
-    """Per graph: the number of the adjacency that each vertex was last seen in."""
+    """The marks of ``intersect.py``, per graph: by vertex, the number of the adjacency that had it last."""
 
 
 def _triangles(graph: Graph, call: Call, view: StoreView, out: np.ndarray | None, *, by_degree: bool) -> None:
@@ -179,7 +179,7 @@ def _instance(template: str, graph: Graph, left: StoreView, right: StoreView, ca
 
 
 def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *, walks_right: bool) -> str:
-    """Return the source of an instance: what the template imports from ``bindings``, then the template.
+    """Return the source of an instance of ``template``: its bindings over the cursors of both views, then the template.
 
     ``walks_right``: the graph that the function may ask is the right operand.
     """
@@ -207,7 +207,10 @@ def _module_text(template: str, left: StoreView, right: StoreView, call: Call, *
 
 
 def _function_text(call: Call) -> str:
-    """Return ``value(i, u, v, x, ...)``: the user's function, which may take no ``i``, and may return nothing."""
+    """Return the source of ``value(i, u, v, x, ...)``, which calls the user's function of ``call``.
+
+    The user's function may take no ``i``, and may return nothing: then ``value`` returns 0.
+    """
     decorator = "@njit" if call.function.by_hand else "@inner"
     own = f"{decorator}\n{call.function.numba_source('own_value')}"
     passed = ", ".join([*call.function.leading, *(f"a{i}" for i in range(len(call.values)))])

@@ -197,5 +197,8 @@ def publish(num_vertices, vertices, begin, end, *args):
 
 @kernel
 def gather(begin, end, stamp, now, queue):
-    """Write the vertices of a part that have the stamp ``now`` to ``queue[begin:]``; return the index behind them."""
+    """Write the vertices ``begin`` to ``end`` (exclusive) with the stamp ``now`` to ``queue[begin:]``, ascending.
+
+    Returns the index behind the last one.
+    """
     return np.int64(gather_range(begin, end, stamp, now, queue, np.uint64(begin)))

@@ -76,7 +76,7 @@ class _Pull:
         self._values = numba_values(call)
 
     def run(self, vertices: Listed) -> int:
-        """Pull for ``vertices``; return the length of the queue of those that join."""
+        """Pull for ``vertices``; return how many of them ``then`` keeps, which are in the queue."""
         tables = tables_for(self._graph, self._call, self._module, self._views, vertices)
         each = 1 if self._call.reduce in AT_ONCE else threads.EACH
         ranges = cut(self._graph, self._walk, self._over, self._module, self._views, vertices, each=each)
@@ -95,7 +95,7 @@ class _Pull:
         return 0 if self._call.then is None else threads.compacted(self._target[-1], ranges, lasts)
 
     def run_layers(self, layers: Layers) -> int:
-        """Pull for the vertices of all layers, one layer after the other."""
+        """Pull for all ``layers``, one after the other; return how many vertices ``then`` keeps, in the queue."""
         count = len(layers)
         everybody = Listed(layers.vertices, False, int(layers.offsets[count]) if count else 0)
         tables = tables_for(self._graph, self._call, self._module, self._views, everybody)

@@ -32,9 +32,10 @@ def _push_of(graph: Graph, call: Call, out: Any, over: str) -> Push:
 
 
 def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme: str) -> Frontier:
-    """Push once from ``start``; return the vertices that changed, with ``then`` those for which it returned true.
+    """Push once from ``start`` into ``out``; return the vertices that changed, with ``then`` those that it keeps.
 
-    There are two loops: over the edges inserted since the mark, and one for all other schemes.
+    Parameters are those of ``suricate.operators.advance``; values in ``out`` change in place. There are two loops: over
+    the edges inserted since the mark, and one for all other schemes.
     """
     push = _push_of(graph, call, out, over)
     if scheme == "updated":
@@ -49,7 +50,10 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 def _step(push: Push, arcs: tuple[ArcList, ...], vertices: Listed, step: int) -> int:
-    """Make step 1 with the stamp ``step``; return how many vertices join, which are then in ``push.queue``."""
+    """Make step 1 from ``arcs`` and ``vertices``, with the stamp ``step``; return how many vertices join.
+
+    They are then at the beginning of ``push.queue``.
+    """
     least = shared_from(push.graph, push.out)
     if least < MANY and (steps := SharedSteps(push)).is_large(arcs, vertices, least):
         for some in arcs:

@@ -70,8 +70,8 @@ def gather(begin, end, stamp, step, refused, number, queue, *args):
 def pull(back, also_back, begin, end, out, stamp, step, number, equal, queue, *args):
     """Pull over ``back`` for the vertices from ``begin`` to ``end`` (exclusive) that the search has not reached.
 
-    Those that it reaches now are written to ``queue[begin:]``; returns the index behind the last one. ``stamp`` is
-    only read, since other threads read it, too; ``propagate_once.py`` explains the stamps and ``equal``.
+    Vertices whose value in ``out`` changes are written to ``queue[begin:]``; returns the index behind the last one.
+    ``stamp`` is only read, since other threads read it, too; ``propagate_once.py`` explains the stamps and ``equal``.
     """
     return pull_range(back, also_back, begin, end, out, stamp, step, number, equal, queue, begin, *args)
 

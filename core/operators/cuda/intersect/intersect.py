@@ -117,7 +117,7 @@ def _pairs(
 
 
 def _nothing(call: Call, out: Array | None) -> None:
-    """Set ``out`` and the accumulators as a call over no pairs does, without a launch."""
+    """Fill ``out`` with 0, and give the accumulators of ``call`` the total of a call over no pairs."""
     if out is not None:
         out.fill(0)
     for value in call.values:
@@ -185,7 +185,10 @@ def _rows(graph: Graph, view: StoreView, *, rank: Array | None, sources: bool = 
 
 
 def _most_arcs(graph: Graph, view: StoreView) -> int:
-    """Return an upper bound of the number of arcs in ``view``, known on the host: fewer than it has places for."""
+    """Return an upper bound of the number of arcs in ``view``, known on the host.
+
+    It is that of the graph where there is one, which is lower than the number of places in storage.
+    """
     known: int | None = getattr(graph, "most_arcs", None)  # what stands for a graph of edge sets alone has none
     return view.most_edges if known is None or view is not graph.view() else known
 

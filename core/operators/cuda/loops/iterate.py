@@ -40,7 +40,7 @@ def iterate(
 
 
 class _Loop:
-    """One loop: its flag and counter on the device, and what the host sees of them."""
+    """One loop: its flag and counter on the device, and the pinned counter of rounds that the host polls."""
 
     def __init__(
         self, device: Device, until: Until, swap: tuple[tuple[Array, Array], ...], outer: Array | None
@@ -114,7 +114,7 @@ class _Loop:
         self._end((1,), (WORDS,), arguments)
 
     def _stopped(self, rounds: int) -> bool:
-        """Wait until ``rounds`` rounds have ended or the loop has stopped; return whether it has."""
+        """Wait until ``rounds`` rounds have ended or the loop has stopped; return whether it has stopped."""
         words, polls = self._pinned.words, 0
         while not words[0] & 1 and words[0] >> 1 < rounds:
             polls += 1
@@ -126,7 +126,7 @@ class _Loop:
         return bool(words[0] & 1)
 
     def _wait(self, launched: int) -> int:
-        """Wait for the loop to end; return its number of rounds."""
+        """Wait for the loop to end, of which ``launched`` rounds were launched; return its number of rounds."""
         if not self._stopped(launched):
             self._device.synchronize()
         self._pinned.busy = False

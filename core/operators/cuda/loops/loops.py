@@ -33,7 +33,10 @@ NO_VERTICES = VERTICES.packed(0, 0, 0)
 
 
 def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
-    """Return the values of the struct ``VERTICES``."""
+    """Return the values of the struct ``VERTICES`` for ``frontier``: ids, address of their number, number if known.
+
+    A frontier of all vertices has no ids, and None has none either and the number 0.
+    """
     if frontier is None:
         return 0, 0, 0
     if frontier.is_all:
@@ -44,7 +47,7 @@ def vertices_values(frontier: Frontier | None) -> tuple[int, ...]:
 
 
 def packed_vertices(frontier: Frontier | None) -> np.void:
-    """Return a frontier as kernels take it."""
+    """Return ``frontier`` as the struct ``VERTICES``; None: no vertices."""
     return VERTICES.packed(*vertices_values(frontier))
 
 
@@ -64,7 +67,7 @@ class LoopMemory:
         self._abort = PinnedCounters(device, 1, np.uint32)  # not 0: loops that run are to end
 
     def wait(self) -> None:
-        """Wait for what is queued in the current stream; an interrupt from the keyboard ends loops that never would."""
+        """Wait for what is queued in the current stream; an interrupt from the keyboard makes running loops end."""
         event = self.device.xp.cuda.Event(disable_timing=True)
         event.record()
         try:

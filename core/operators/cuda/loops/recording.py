@@ -70,7 +70,7 @@ def _within_operator() -> bool:
 
 
 def _within_view(frame: FrameType | None) -> bool:
-    """Return whether a frame of the stack is the graph's call of ``Store.view``, which may allocate."""
+    """Return whether ``frame``, or one that called it, is the graph's call of ``Store.view``, which may allocate."""
     while frame is not None:
         if frame.f_globals.get("__name__") == "suricate.graph" and frame.f_code.co_name == "_new_view":
             return True
@@ -90,7 +90,7 @@ def recorded(operator: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Flag(NamedTuple):
-    """Describes the flag, the last argument of a guarded function."""
+    """The description of the flag, which is the last argument of a guarded function."""
 
     kind: str = "flag"
 
@@ -248,7 +248,7 @@ def guarded(function: TypedFunction) -> Any:
 
 
 def fill(array: Array, value: Any, call: Call) -> None:
-    """Fill an array that ``call`` reduces into, unless its loop has stopped."""
+    """Fill ``array``, which ``call`` reduces into, with ``value``, unless its loop has stopped."""
     if not isinstance(call.function, Guarded):
         array.fill(value)
         return

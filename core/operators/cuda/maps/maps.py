@@ -20,7 +20,7 @@ EVERYWHERE = 1 << 30  #: more blocks than any device holds
 
 
 def vertex_map(graph: Graph, call: Call, start: Start) -> Frontier:
-    """Call the function of ``call`` for each vertex of ``start``; return those for which it is true."""
+    """Call the function of ``call`` for each vertex of ``start``; return the vertices for which it is true."""
     takes_position = call.function.leading[0] == "i"
     frontier = start.frontiers[0] if takes_position else merged(graph, start)
     size = frontier.at_most

@@ -104,12 +104,12 @@ def _blocks(*, scans: bool) -> int:
 
 
 def blocks_of_passes(device: Device, *, scans: bool) -> int:
-    """Return the grid of rounds over all vertices on a CUDA device."""
+    """Return the number of blocks for rounds over all vertices; ``scans``: they pass over the storage."""
     return (SCAN_BLOCKS if scans else PASS_BLOCKS) * multiprocessors(device)
 
 
 def walks_of(graph: Graph, over: str, first: str = "in", second: str = "out") -> list[Walk]:
-    """Return the walk over the view of a direction, or over both views, ``first`` and ``second``."""
+    """Return the walk over the view of the direction ``over``; of ``"both"``: over ``first`` and ``second``."""
     return [walk_of(graph.view(one)) for one in ((first, second) if over == "both" else (over,))]
 
 

@@ -81,7 +81,7 @@ class _Pull(NamedTuple):
 
     @classmethod
     def of(cls, graph: Graph, call: Call, out: Any, over: str, view: StoreView | None = None) -> _Pull:
-        """Return the pull of ``call`` over the edges ``over`` of ``graph``, or over ``view``."""
+        """Return the pull of ``call`` into ``out`` over the edges ``over`` of ``graph``; of ``view`` if given."""
         views = [graph.view(one) for one in (("in", "out") if over == "both" else (over,))] if view is None else [view]
         walks = tuple(map(walk_of, views))
         program = program_of("neighbor_reduce.cu", walks[0], call, call.dtype, **value_macros(call, over))
@@ -94,7 +94,10 @@ class _Pull(NamedTuple):
         return tuple(walk.packed for walk in self.walks)
 
     def launch(self, kernel: str, grid: int, *arguments: Any, views: tuple[Any, ...] | None = None) -> None:
-        """Launch a kernel of the program with the views, its own arguments and those of the functions."""
+        """Launch ``kernel`` with ``grid`` blocks and the parameters: views, ``arguments``, those of functions.
+
+        ``views`` takes the place of all views of the pull.
+        """
         given = (*(self.packed if views is None else views), *arguments, *self.values)
         self.program.kernel(kernel)((grid,), (BLOCK,), given)
 

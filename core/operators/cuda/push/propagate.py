@@ -199,7 +199,7 @@ class _Loop:
 
 
 def _by_layer(layers: Layers | None) -> tuple[Any, ...]:
-    """Return the layers as kernels take them."""
+    """Return ``layers`` as kernels take them: vertices, offsets, capacity, address of their number; nulls for None."""
     if layers is None:
         return NULL, NULL, np.int64(0), NULL
     return layers.vertices, layers.offsets, np.int64(len(layers.vertices)), layers.count

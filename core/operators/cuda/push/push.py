@@ -52,7 +52,7 @@ def advance(graph: Graph, call: Call, start: Start, out: Any, over: str, scheme:
 
 
 class _Push:
-    """The launches of one step: they share the values of the call, the stamps' number and the queue."""
+    """The launches of one step: they have the arguments of the call, the stamp and the queue in common."""
 
     def __init__(self, graph: Graph, call: Call, out: Any) -> None:
         self.graph, self.call, self.values = graph, call, launch_values(call)
@@ -66,7 +66,7 @@ class _Push:
         return program_of("advance.cu", walk, self.call, self.call.dtype, SECOND_VIEW=int(second), PLAIN_WORD_LOADS=1)
 
     def arcs(self, arcs: ArcList) -> None:
-        """Push along exactly these arcs."""
+        """Push along ``arcs``, and no other edges."""
         walk = walk_of(self.graph.view("out"))
         grid = (min(blocks(arcs.size, BLOCK), full_grid(self.graph.device)),)
         arguments = (walk.bound, packed_arcs(arcs), *self.target, *self.values)
