@@ -56,10 +56,12 @@ class AskingComm(Comm):
 
 
 def apart(ways: Sequence[str], asked: Sequence[Texts | None]) -> CommunicationError | None:
-    """Return an error if ranks are at different collectives; ``ways``: name and call site of each.
+    """Return an error if ranks are at different collectives, else None.
+
+    ``ways``: by rank the name and call site of its collective; ``asked``: the values it passed to ``same_soon``.
 
     Raises:
-        ParameterError: they are because the values they passed to ``same_soon`` differ.
+        ParameterError: these values differ.
     """
     text = ways_apart([*ways])
     if text is None or None not in asked:

@@ -159,7 +159,7 @@ class Comm(ABC):
         demand_same(self.gather("same", {name: (digest_of(value), shown(value)) for name, value in values.items()}))
 
     def same_soon(self, values: Mapping[str, Any]) -> None:
-        """As :meth:`same`, but implementations may compare the values, and raise, in the next :meth:`gather`.
+        """Raise unless all ranks pass the same ``values``, like :meth:`same`, but perhaps in the next :meth:`gather`.
 
         Do not call collectives that are ``agreed`` before it: these do not compare. See :meth:`asking`.
         """

@@ -124,6 +124,6 @@ class Watch:
         self._send(ENDED, self._number, "has ended")
 
     def _end_by_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-        """Write what was raised, and end all processes: others would wait for this one."""
+        """Handle an uncaught exception: print it, and end all processes, as others would wait for this one."""
         self._hook(kind, error, trace)
         self.abort(f"has raised {kind.__name__}")

@@ -213,7 +213,7 @@ class _Rehearsals:
         self.are_new, self._left = False, 0.0
 
     def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
-        """Run ``steps`` in a thread, unless they were rehearsed before under this name, or from such a thread."""
+        """Run ``steps`` in a thread, unless a rehearsal of this name was started before, or this is one itself."""
         if not compiler.is_ahead() or _local.rehearsing:
             return
         with self._lock:
@@ -285,7 +285,7 @@ class _Rehearsals:
 
 
 class _Local(threading.local):
-    """Whether a thread is that of a rehearsal."""
+    """Per thread: whether it runs a rehearsal."""
 
     rehearsing = False
 

@@ -23,7 +23,7 @@ from suricate.state.locks import Lock, graph_lock
 
 
 def uploaded(device: Device, change: Change) -> Change:
-    """Copy the arrays of a change that was made on the host to the device."""
+    """Return a change that was made on the host with its arrays copied to ``device``."""
     move = device.xp.asarray
     return change._replace(edges=change.edges.each(move), outcome=change.outcome.each(move))
 

@@ -270,7 +270,7 @@ def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list
 
 
 def _edge_weights(graph: Any, rows: list[Any], kept: np.ndarray, weight: str) -> list[Any]:
-    """Return the weights of edges, 1 where the attribute is missing.
+    """Return the weights of the edges that are ``kept`` (see :func:`_edge_attributes`), 1 where there is none.
 
     Raises:
         ParameterError: no edge has the attribute.

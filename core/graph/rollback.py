@@ -15,7 +15,10 @@ Action = Callable[[Store, EdgeList], None]
 
 
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
-    """Apply ``action`` to the edges whose status is ``wanted``, in several parts if memory is short."""
+    """Call ``action(store, edges)`` for the edges whose status is ``wanted`` (``status`` None: all).
+
+    If memory is short, several calls take parts of them.
+    """
     size = len(edges.src)
     try:
         xp = np if isinstance(status, np.ndarray) else store.device.xp

@@ -234,9 +234,12 @@ def from_bytes(cls: type[Graph], options: GraphOptions, device: str, data: bytes
 def _read(
     file: IO[bytes], path: Path, share: tuple[int, int] = (0, 1)
 ) -> tuple[Header, dict[str, np.ndarray], Attributes]:
-    """Return the header of a snapshot, and its arrays and columns of edges, which fit together.
+    """Return the header of a snapshot, its arrays, and the columns of its edges; raises unless they fit together.
 
-    ``share``: a rank, and how many there are; of the edges its share is returned.
+    ``file``: the open file at ``path``. ``share``: a rank, and how many there are; of the edges its share is returned.
+
+    Raises:
+        FileFormatError: the file is no snapshot, is damaged, or is of a later version.
     """
     try:
         version, fields, arrays = read_archive(file, HEADER, FORMAT)

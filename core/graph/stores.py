@@ -120,7 +120,7 @@ class Stores:
     # -- undoing -------------------------------------------------------------------------------------------------------
 
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
-        """Undo the deletion ``gone`` and the insertion ``new`` in both stores; note failures on ``error``.
+        """Undo the deletion ``gone`` and the insertion ``new`` in both stores; failures become notes of ``error``.
 
         Only the outcome of the store of out-edges is known. How far the other one came does not matter: to undo what a
         store does not hold has no effect.
@@ -138,7 +138,7 @@ class Stores:
     def in_each(
         self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
     ) -> None:
-        """Apply ``action`` in each store to edges of the status ``wanted``, or all; note failures on ``error``."""
+        """Apply ``action`` in each store to edges of status ``wanted``, or to all; ``error`` gets failures as notes."""
         for store, arcs in zip(self.all, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
                 in_parts(store, action, arcs, status, wanted)

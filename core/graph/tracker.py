@@ -332,7 +332,7 @@ class Tracker(Generic[R]):
         return self._frame().to_pandas()
 
     def to_arrow(self) -> Any:
-        """Return a ``pyarrow.Table`` of the same columns; raises likewise."""
+        """Return a ``pyarrow.Table`` with the columns of :meth:`to_pandas`; raises the same errors."""
         return self._frame().to_arrow()
 
     @on_device_of("graph")

@@ -131,7 +131,7 @@ class Updater:
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
         carry_out: Callable[[], tuple[Change | None, Change | None]] | None = None,
     ) -> Delta:  # fmt: skip
-        """Change the stores by checked edges; ``carry_out`` does so if they are on the host, and the stores on CUDA."""
+        """Apply checked edges to the stores, by ``carry_out`` if that is given (host edges, CUDA); return the delta."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -431,7 +431,7 @@ class Updater:
         return self._delta(deleted=deleted_edges, deleted_vertices=vertices)
 
     def _cut(self, vertices: Array, arcs: Incident, inside: Array) -> None:
-        """Delete the arcs of ``vertices`` in all stores."""
+        """Delete the ``arcs`` of ``vertices``, whose mask is ``inside``, from all stores."""
         away, towards = arcs
         if len(towards.src):
             self.out.delete(towards.src, towards.dst)
@@ -462,13 +462,13 @@ class Updater:
         return self.ingest.prepare(src, dst, weight, part)
 
     def _validated(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return validated arcs on the CPU for the store of out-edges, both of an undirected edge; None without any."""
+        """Return validated arcs on the CPU for the store of out-edges, both of an undirected edge; None if none."""
         arrays = edges if type(edges) is ValidEdges else self._arrays(edges, part, inserting=inserting)
         batch = None if arrays is None else self._checked(arrays, part, inserting=inserting)
         return both_arcs(np, batch) if self._symmetric and batch is not None else batch
 
     def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return checked copies of arrays on the host; without self-loops, and None without edges, where these drop."""
+        """Return checked copies of host arrays, of an insertion without self-loops if these drop; None if none."""
         options = self.options
         refuse_loops = inserting and options.self_loops == "error"
         batch = checked_edges(
@@ -485,7 +485,7 @@ class Updater:
         return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
-        """Before a delta's lists are made of a deferred batch: wait, and raise pending errors or keep them."""
+        """Wait before a delta of a deferred batch is read; raise pending errors or, with ``keep_errors``, keep them."""
         assert self.ingest is not None
         if keep_errors:
             self.ingest.refresh()

@@ -71,13 +71,13 @@ class DeviceBatch:
         )  # fmt: skip
 
     def edges(self) -> EdgeList:
-        """Return the copies as arrays."""
+        """Return the copies of src, dst and weight at these addresses as arrays, without copying them."""
         array, weight = self.change.array, self.change.weight
         ids = array(self.src, np.uint32), array(self.dst, np.uint32)
         return EdgeList(*ids, None if weight is None else array(self.weight, weight))
 
     def outcome(self) -> Outcome:
-        """Return the outcome as arrays."""
+        """Return the arrays at the addresses of status and weights before, as an outcome, without copying them."""
         array, held = self.change.array, self.change.before
         return Outcome(array(self.status, np.uint8), None if held is None else array(self.before, held))
 
@@ -152,7 +152,7 @@ class HostBatch:
         return self._arcs
 
     def turned(self) -> HostBatch:
-        """Return the batch of edges from destination to source."""
+        """Return the batch of the same edges with sources and destinations swapped."""
         src, dst, weight = self.arcs
         return HostBatch(EdgeList(dst, src, weight))
 

@@ -343,7 +343,7 @@ class Ingest:
     def _unvalidated(
         self, operation: str, src: Any, dst: Any, weight: Any, mirrored: bool, loops: int, part: int
     ) -> UnvalidatedBatch | None:
-        """Build a batch for a kernel that validates it, to be launched next; None if :meth:`prepare` is needed."""
+        """Build a batch (``mirrored``: of both arcs) for a validating launch; None if it needs :meth:`prepare`."""
         ndarray = self._ndarray
         if not isinstance(src, ndarray) or not isinstance(dst, ndarray) or not is_flat(src) or not is_flat(dst):
             return None
@@ -383,7 +383,7 @@ class Ingest:
     def _variant_of(
         self, src: np.dtype, dst: np.dtype, kind: str | None, mirrored: bool, loops: int
     ) -> BatchKind | None:
-        """Return the variant for dtypes, that of weights by its character; None if kernels cannot take one of them."""
+        """Return the variant for dtypes (``kind``: the character of that of weights, or "fill"), None if none fits."""
         weight, held = kind, self._weight_dtype
         if kind not in (None, "fill"):
             weight = np.dtype(kind).name

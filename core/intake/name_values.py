@@ -231,7 +231,7 @@ def without_missing(column: Any, kind: str | None) -> tuple[list[Any], np.ndarra
 
 
 def _of_arrow(values: Any) -> Values | None:
-    """Return the names in an Arrow array, a chunked array or a series; None if NumPy can convert it as well."""
+    """Return the names in an Arrow array, a chunked array or a series; None if NumPy has to convert them."""
     pa = sys.modules.get("pyarrow") or _pyarrow()
     if pa is None:
         return None

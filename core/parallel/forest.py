@@ -86,7 +86,7 @@ class Repairs:
         return Propagated.of(steps, pushed, not len(ids))
 
     def _are_level(self, roots: Frontier) -> bool:
-        """Return whether all roots have the same keys; False if all vertices are roots. Waits unless there is one."""
+        """Return whether all roots have the same keys; False if all vertices are roots. Waits if there are several."""
         if roots.is_all or roots.capacity < 2:
             return not roots.is_all
         starts = self._starts()[roots.vertices]
@@ -146,7 +146,7 @@ class Repairs:
     # -- arcs ----------------------------------------------------------------------------------------------------------
 
     def _counted(self, arcs: ArcList | None) -> EdgeList:
-        """Return the arcs of a list that have the wanted status."""
+        """Return the arcs of a list that count, by their status; None: no arcs."""
         if arcs is None:
             none = self.xp.empty(0, np.uint32)
             dtype = self.part.local.weight_dtype
@@ -161,7 +161,7 @@ class Repairs:
             yield fallbacks.edges_of(view, device, ids[begin:end])[1]
 
     def _offers(self, arcs: EdgeList) -> Offered:
-        """Return the offers along arcs whose source has a parent."""
+        """Return the vertices to which ``arcs`` lead from sources with a parent, and the best offer to each of them."""
         arcs = picked(arcs, self._parents(arcs.src) != EMPTY)
         ids = sorted_distinct(arcs.dst.copy(), self.xp)
         self.push.args = self.push.asking.of()
@@ -182,7 +182,10 @@ class Repairs:
     # -- repairs -------------------------------------------------------------------------------------------------------
 
     def _seeds(self, deleted: EdgeList, replaced: EdgeList, inserted: EdgeList) -> Array:
-        """Reset vertices without a valid parent and take offers to them and along new arcs; return who has to push."""
+        """Reset vertices without a valid parent, and take offers to them and along new arcs; return who has to push.
+
+        The arguments are the arcs that a batch deleted, gave another weight (``replaced``) or inserted, on all ranks.
+        """
         xp, has_back = self.xp, self.graph.has_in_edges
         invalid, changed = self._invalidated(self._suspects(deleted, replaced), has_back=has_back)
         if len(invalid) and has_back:
@@ -193,7 +196,7 @@ class Repairs:
         return ids[self._parents(ids) != EMPTY].astype(np.uint32)  # some were invalid later
 
     def _suspects(self, deleted: EdgeList, replaced: EdgeList) -> Array:
-        """Return the children whose tree arc was deleted, or got a weight by which their word would rise."""
+        """Return the children whose tree edge was deleted, or was given a weight by which their word would rise."""
         data, layout = self.forest.words.data, self.forest.words.layout
         if not len(deleted.src) and not len(replaced.src):
             return deleted.dst

@@ -128,9 +128,9 @@ def converge(
     part: Partition, frontier: Any, fn: Any, *, max_steps: int | None, until: Any, most: int | None, swap: Any,
     after: Propagated | None, **pull: Any,
 ) -> Propagated:  # fmt: skip
-    """Pull in rounds, with a call of the local operator per round; parameters as of ``suricate.operators.converge``.
+    """Pull in rounds, by a call of the local operator per round.
 
-    ``pull``: further arguments of :class:`Rounds`.
+    Parameters and result as of ``suricate.operators.converge``. ``pull``: further arguments of :class:`Rounds`.
     """
     limit = checks.step_limit(max_steps)
     rounds = Rounds(part, fn, checks.work_limit(most), **pull)

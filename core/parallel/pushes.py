@@ -193,7 +193,10 @@ class Push:
         return self.joining(union, data[union], was)
 
     def _of_all(self, ids: Array, sizes: list[int]) -> list[tuple[Array, Array]]:
-        """Return the vertices of all ranks and their words; ``sizes``: their numbers by rank, for words of 64 bits."""
+        """Return by rank the vertices that the rank passes as ``ids``, and their words; collective.
+
+        ``sizes``: how many they are, by rank; empty if words have 128 bits.
+        """
         words, comm = self.out.data[ids], self.part.comm
         if not sizes:
             return [*zip(comm.allgatherv(ids), comm.allgatherv(words), strict=True)]

@@ -140,10 +140,15 @@ def _texts(column: Any) -> Any:
 def _joined(
     comm: Comm, graph: Graph, part: Given | None, facts: list[Facts], prefix: str, *, inserting: bool
 ) -> Given | None:
-    """Return the parts of all ranks as one batch, None if all are empty; ``part`` is this rank's; collective.
+    """Return the parts of all ranks as one batch, None if all are empty; collective.
 
-    ``facts``: by rank the kind (ids, names or None), size and counts of its part; ``prefix`` precedes the names of
-    arrays in messages.
+    Args:
+        comm: the communication.
+        graph: the graph.
+        part: the part of this rank.
+        facts: by rank the kind (ids, names or None), the size and the counts of its part.
+        prefix: precedes the names of the arrays in messages.
+        inserting: whether the edges have weights.
     """
     kinds = {kind for kind, _, _ in facts} - {None}
     if len(kinds) > 1:

@@ -122,7 +122,7 @@ class Half:
         return Outcome(status, rows_of_batch(store, self.edges.src, at, rows, status == had))
 
     def undo(self, error: BaseException) -> bool:
-        """Have the stores of this rank as they were; note on ``error`` what fails; return whether nothing has."""
+        """Restore the stores of this rank; failures become notes of ``error``. Return whether there were none."""
         whole = True
         for store, (edges, _), done in zip(self.stores, self.own, self._done, strict=True):
             for at, outcome in reversed(done):
@@ -209,7 +209,7 @@ class Batch:
         return before
 
     def undo(self, error: BaseException) -> bool:
-        """Have the stores of this rank as they were; note on ``error`` what fails; return whether nothing has."""
+        """Restore the stores of this rank; failures become notes of ``error``. Return whether there were none."""
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if not self._is_prepared:
             self.halves = []

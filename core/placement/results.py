@@ -116,7 +116,7 @@ class Tally:
         part.held = [before + sum(more) for before, more in zip(self.before, arcs, strict=True)]
 
     def stays_below(self, share: float, few: int) -> bool:
-        """Return whether surely no rank holds over ``share`` times the mean, or all together hold below ``few`` arcs.
+        """Return True if no rank can hold over ``share`` times the mean, or if all together hold under ``few`` arcs.
 
         Decided from bounds, without waiting for the batch.
         """

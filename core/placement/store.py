@@ -150,7 +150,7 @@ class PartitionedStore(Store):
         return self._gathered(self.local.edges(), "edges")
 
     def updated(self) -> EdgeList:
-        """Gather the edges inserted since the mark."""
+        """Return the edges of all ranks inserted since the mark; collective."""
         return self._gathered(self.local.updated(), "updated")
 
     def _gathered(self, edges: EdgeList, call: str) -> EdgeList:
@@ -172,7 +172,7 @@ class PartitionedStore(Store):
         return there, self._merged(len(src), at, bits(weight)).view(self.weight_dtype)
 
     def degrees(self) -> Array:
-        """Gather the degrees."""
+        """Return the out-degrees of all vertices, from the ranks that own them; collective."""
         own = self.local.degrees()[self.part.low : self.part.high]
         return self.part.comm.joined(own)
 

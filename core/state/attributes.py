@@ -49,7 +49,7 @@ class Column:
 
     @property
     def nbytes(self) -> int:
-        """Bytes allocated, of texts without those that the objects themselves take."""
+        """Bytes allocated; of texts those of the references, not of the texts."""
         return int(self._buffer.nbytes)
 
     def reserve(self, size: int) -> None:
@@ -149,11 +149,7 @@ def as_values(values: Any, argument: str, size: int, what: str = "vertices") -> 
 
 
 def fitted(values: Any, dtype: np.dtype, argument: str) -> Array:
-    """Return values (or one) in ``dtype``.
-
-    Raises:
-        DTypeError: the conversion would change a value: texts and numbers, fractions to integers, out of range.
-    """
+    """Return ``values``, an array or a single one, converted to ``dtype``; raises unless that keeps them."""
     array = values if hasattr(values, "dtype") else np.asarray(values, object if isinstance(values, str) else None)
     if array.dtype.kind in "UT":
         array = array.astype(object)

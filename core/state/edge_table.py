@@ -48,7 +48,7 @@ class EdgeTable:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all columns, of texts without those of each."""
+        """Bytes of all columns; of texts those of the references, not of the texts."""
         return sum(column.nbytes for column in self.columns.values())
 
     # -- rows ----------------------------------------------------------------------------------------------------------

@@ -103,7 +103,7 @@ def _go_on_after_fork(graph: Any) -> None:
 
 
 class _Local(threading.local):
-    """A thread's own: the token that it got when it last entered a lock."""
+    """A thread's own value: the token that it got when it last entered a lock."""
 
     token: object = None
 
@@ -161,7 +161,7 @@ class CudaLock:
             self._release()
 
     def forget_thread(self) -> None:
-        """Have the next entry take the slow way, which refuses a child of ``fork``."""
+        """Forget which thread entered last: the next entry then checks whether this is a child of ``fork``."""
         self._token = object()
 
     def _enter_slowly(self) -> None:

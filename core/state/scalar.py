@@ -88,7 +88,7 @@ class Scalar:
             self.total.fill(_checked(value, self.dtype))
 
     def slots(self) -> Any:
-        """Return what one operator passes to its CUDA kernels, the addresses (read, write, clear), and turn the slots.
+        """Return the addresses (read, write, clear) that an operator passes to CUDA kernels; go on to the next slots.
 
         A launch clears the third slot. An operator that launches nothing calls :meth:`skip` instead.
         """
@@ -97,7 +97,7 @@ class Scalar:
         return found
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return what one operator passes to Numba loops, two arrays of one entry (read, write), and turn the slots."""
+        """Return two arrays of one entry (read, write) that an operator passes to Numba loops; go on to the next."""
         read, write, clear = ((self.turn + k) % SLOTS for k in range(SLOTS))
         self._slots[clear] = self._slots[write] = _neutral(self.op, self.dtype)
         self.turn = write

@@ -35,7 +35,7 @@ TEAMS, MOST_PARTS = 1 << 21, 256
 
 
 def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
-    """Return a contiguous view over a sorted copy of ``edges`` (in any order)."""
+    """Return a view of a contiguous, sorted copy of ``edges``, which may be in any order."""
     from suricate.cursors.contiguous import view_of_edges
 
     return view_of_edges(edges, num_vertices, device.xp)
@@ -66,7 +66,7 @@ def find(view: StoreView, device: Device, src: Array, dst: Array) -> tuple[Array
 
 
 def locate(view: StoreView, device: Device, batch: LocatedBatch) -> None:
-    """Fill in the kinds and slots of a sorted batch; the slot of an absent edge is -1."""
+    """Write the kinds and slots of the sorted ``batch`` by looking its edges up; the slot of an absent edge is -1."""
     if device.is_cuda:
         from suricate.primitives.cuda import packed_batch
 
@@ -132,7 +132,10 @@ def _copy_ranges(view: StoreView, device: Device, vertices: Array | None, offset
 
 
 def updated(view: StoreView, device: Device) -> EdgeList:
-    """Return the edges inserted since the mark, in any order, by the cursor's iterator; on CUDA waits."""
+    """Return the edges inserted since the mark, in any order, by the iterator of the cursor of ``view``.
+
+    On CUDA waits for the device.
+    """
     xp, count = device.xp, 0
     edges = _empty_edges(view, xp, 0)
     for _ in range(2):  # count, then list

@@ -90,7 +90,7 @@ class DividedTable(EdgeTable):
         self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return the rows of a batch that no edge of this rank has; what it deleted was noted, see :meth:`leave`."""
+        """Return those of a batch's new ``rows`` that no edge of this rank has; :meth:`leave` gets the old ones."""
         kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
         return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
 

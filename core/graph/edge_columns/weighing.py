@@ -84,7 +84,7 @@ def weighing(graph: Graph, algorithm: Any, params: dict[str, Any]) -> tuple[Grap
 
 
 def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict[str, np.ndarray]) -> Tracker:
-    """Track an algorithm like ``Graph.track``, but continue from a saved state on the host (``Algorithm.state``)."""
+    """Track like ``Graph.track``, but continue from ``state``, host arrays that ``Algorithm.state`` returned."""
     with graph.exclusive():
         seen, params = weighing(graph, algorithm, params)
         placed = {name: graph.device.xp.asarray(part) for name, part in state.items()}

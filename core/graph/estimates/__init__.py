@@ -283,7 +283,7 @@ def _bytes_of(thing: Any, seen: set[int]) -> int:
 
 
 def _text(size: int) -> str:
-    """Return bytes in words."""
+    """Return a number of bytes as text with a unit."""
     number = float(size)
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if number < 1024:

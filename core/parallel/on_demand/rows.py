@@ -35,7 +35,7 @@ def at_a_time(part: Partition) -> int:
 
 
 def slices(lengths: Array, most: int) -> Iterator[tuple[int, int]]:
-    """Yield the begin and the end of slices of rows, of at most ``most`` arcs each, or of one row."""
+    """Yield the begin and the end of slices of rows; a slice has at most ``most`` arcs, or one row."""
     ends = np.cumsum(on_host(lengths), dtype=np.int64)
     begin = 0
     while begin < len(ends):

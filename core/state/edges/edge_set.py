@@ -132,7 +132,7 @@ class EdgeSet:
 
     @property
     def _table_words(self) -> int:
-        """Words of the table: a key of two and an entry in each place."""
+        """Length of the hash table in words of 32 bits: two for the key and one for the entry of each place."""
         return 3 * (7 * self._most // 4 + EXTRA)
 
     def _filled_table(self, words: Array) -> EdgeTable:
