@@ -12,7 +12,10 @@ from suricate.errors import require
 
 
 def check(pool: GpmaPool, num_vertices: int, bound: int) -> None:
-    """Verify the arrays of a store; ``bound`` is the host's bound of the number of entries. Raises ``CheckFailed``."""
+    """Verify the arrays ``pool`` of a store with ``num_vertices`` vertices; raises ``CheckFailed``.
+
+    ``bound`` is the host's upper bound of the number of entries.
+    """
     g = Graph._make([*(pool.device.to_numpy(part) for part in pool.graph[:-1]), pool.leaves])
     check_lengths(pool, g, num_vertices)
     dst = g.dst[: LEAF * g.leaves]
@@ -32,7 +35,7 @@ def check(pool: GpmaPool, num_vertices: int, bound: int) -> None:
 
 
 def check_lengths(pool: GpmaPool, g: Graph, num_vertices: int) -> None:
-    """Verify the lengths of the arrays."""
+    """Verify the lengths of the arrays ``g`` of ``pool``, which has ``num_vertices`` vertices."""
     require(len(g.guard) == num_vertices + 1, "guard has one entry per vertex and one more")
     require(len(g.degree) == num_vertices, "there is one degree per vertex")
     require(1 <= g.leaves <= pool.capacity, "the arrays hold all leaves")
@@ -46,7 +49,11 @@ def check_lengths(pool: GpmaPool, g: Graph, num_vertices: int) -> None:
 
 
 def check_edges(g: Graph, dst: np.ndarray, is_guard: np.ndarray, owner: np.ndarray, num_vertices: int) -> None:
-    """Verify the order of the entries (``dst``, in order, and their sources), and the counters."""
+    """Verify the order of the entries, the degrees, and the counter of edges.
+
+    ``dst``, ``is_guard`` and ``owner`` are, in order, the destination of each entry, whether it is a guard, and its
+    source.
+    """
     edges = dst[~is_guard]
     require(not len(edges) or int(edges.max()) < num_vertices, "every destination is below num_vertices")
     keys = (owner.astype(np.uint64) << np.uint64(32)) | dst
@@ -57,7 +64,11 @@ def check_edges(g: Graph, dst: np.ndarray, is_guard: np.ndarray, owner: np.ndarr
 
 
 def check_leaves(g: Graph, dst: np.ndarray, at: np.ndarray, is_guard: np.ndarray, owner: np.ndarray) -> None:
-    """Verify the arrays per leaf: counts, heads, guards and owners; ``at``: the slots of the entries."""
+    """Verify the arrays per leaf: counts, heads, guards and owners.
+
+    ``dst`` are all slots; ``at``, ``is_guard`` and ``owner`` are, in order, the slot of each entry, whether it is a
+    guard, and its source.
+    """
     leaves, leaf = g.leaves, at // LEAF
     counts = np.bincount(leaf, minlength=leaves)
     require(np.array_equal(g.count[:leaves], counts), "the counts of the leaves are exact")
@@ -70,7 +81,10 @@ def check_leaves(g: Graph, dst: np.ndarray, at: np.ndarray, is_guard: np.ndarray
 
 
 def check_heads(g: Graph, dst: np.ndarray, at: np.ndarray, owner: np.ndarray) -> None:
-    """Verify that the heads of the leaves divide the rows: a row is searched in those behind the leaf it begins in."""
+    """Verify that the heads of the leaves divide the rows: a search for a destination ends in the right leaf.
+
+    ``dst`` are all slots; ``at`` and ``owner`` are, in order, the slot and the source of each entry.
+    """
     leaf, leaves = at // LEAF, np.arange(g.leaves)
     inside = owner == g.owner[leaf]
     require(bool(np.all(dst[at][inside] >= g.head[leaf][inside])), "no entry is below the head of its leaf")
@@ -85,7 +99,7 @@ def check_heads(g: Graph, dst: np.ndarray, at: np.ndarray, owner: np.ndarray) ->
 
 
 def check_fresh(g: Graph, edges: np.ndarray) -> None:
-    """Verify that only edges (whose slots these are) are marked as fresh."""
+    """Verify that only slots in ``edges``, those of all edges, are marked as inserted since the mark."""
     if not len(g.fresh):
         return
     bits = (g.fresh[: g.leaves, None] >> np.arange(LEAF, dtype=np.uint32)) & np.uint32(1)

@@ -19,9 +19,12 @@ from suricate.primitives.sorting import LARGE
 
 
 class Plan(NamedTuple):
-    """The slots of the entries that change the graph, and the segments to rebalance, in order and disjoint.
+    """The changes of a batch and the segments to rebalance, in order and disjoint.
 
-    The segments are those in the ``parts`` of the lists.
+    Attributes:
+        entries: indices of the batch's entries that change the graph.
+        places: the slots of these entries.
+        begins, levels: first leaf and level of each segment; only those in the ranges ``parts`` count.
     """
 
     entries: np.ndarray
@@ -36,12 +39,19 @@ NO_KEYS, NO_ORDER = np.empty(0, np.uint64), np.empty(0, np.uint32)
 
 
 def locate(graph: Graph, batch: LocatedBatch, kind: int) -> None:
-    """See :meth:`GpmaKernels.locate`."""
+    """Fill in kind and slot of the entries of a sorted batch, and set ``batch.most``.
+
+    The slot of an absent edge is the place behind the last one below it. ``most`` becomes the number of entries of
+    ``kind``.
+    """
     batch.most = sum(threads.over(len(batch), loops.locate, graph, batch.keys, batch.kind, batch.slot, kind))
 
 
 def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-    """See :meth:`GpmaKernels.find`; many edges are sorted, so that the graph is read in order."""
+    """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored.
+
+    Many edges are sorted, so that the graph is read in order.
+    """
     if len(src) < LARGE:
         threads.over(len(src), loops.find_edges, graph, src, dst, found, weight)
         return
@@ -51,7 +61,7 @@ def find(graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> N
 
 
 def _changes(batch: LocatedBatch, kind: int) -> Plan:
-    """Return the entries of a kind, ``batch.most`` of them, and memory for the segments."""
+    """Return a plan with the ``batch.most`` entries of kind ``kind``, and uninitialised memory for its segments."""
     size = batch.most
     entries, places = np.empty(size, np.uint32), np.empty(size, np.int64)
     parts = threads.ranges(len(batch), threads.parts(len(batch)))
@@ -62,7 +72,10 @@ def _changes(batch: LocatedBatch, kind: int) -> Plan:
 
 
 def _planned(graph: Graph, plan: Plan, *, inserts: bool) -> Plan:
-    """Return the plan with its segments; of overlapping ones that different parts find, the largest."""
+    """Return ``plan`` with the segments to rebalance, of an insertion (``inserts``) or after a deletion.
+
+    Threads find segments for a part of the changes each; of overlapping segments only the largest is in the plan.
+    """
     _, places, begins, levels, _ = plan
     parts = threads.ranges(len(places), threads.parts(len(places)))
     lasts = threads.run(loops.plan, [(graph, places, inserts, begins, levels, *part) for part in parts])
@@ -89,9 +102,10 @@ def _merge(graph: Graph, plan: Plan, *new: np.ndarray) -> None:
 
 
 def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray) -> None:
-    """Merge the graph and new entries into new arrays, by ranges of their leaves.
+    """Merge the entries of ``graph`` and new ones into the arrays ``new``, by ranges of their leaves.
 
-    Running counts of old leaves tell each part of the new ones where it begins to read.
+    ``places`` are the slots of the new entries; ``entries`` are further arguments of the loop: their indices, and the
+    batch. Running counts of old leaves tell each part of the new ones where it begins to read.
     """
     old = threads.ranges(graph.leaves, threads.parts(LEAF * graph.leaves))
     held = threads.run(loops.count_entries, [(graph.count, *part) for part in old])
@@ -108,7 +122,10 @@ def _rebuild(graph: Graph, new: Graph, places: np.ndarray, *entries: np.ndarray)
 
 
 def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
-    """Add ``by`` to the degree of the source, and to the number of edges, for every edge that changes."""
+    """Add ``by`` (1 or -1), for each change in ``plan``, to the degree of its source and to the counter of edges.
+
+    ``batch`` is the sorted batch; ``graph`` is changed in place.
+    """
     entries, parts = plan.entries, source_ranges(batch.keys)
     cuts = [len(entries)]
     if len(parts) > 1:
@@ -118,7 +135,7 @@ def _count(graph: Graph, batch: LocatedBatch, plan: Plan, by: int) -> None:
 
 
 def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
-    """Turn the edges of a batch into gaps, by ranges of leaves."""
+    """Turn the slots of the edges in ``plan`` into gaps, by ranges of leaves; update degrees and the counter."""
     places, size, parts = plan.places, len(plan.places), threads.parts(len(plan.places))
     leaves = places[size * np.arange(1, parts) // parts] >> LEAF_BITS
     cuts = np.searchsorted(places, leaves << LEAF_BITS).tolist() if parts > 1 else []
@@ -127,18 +144,25 @@ def _clear(graph: Graph, batch: LocatedBatch, plan: Plan) -> None:
 
 
 def plan_insertion(graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Plan:
-    """See :meth:`GpmaKernels.plan_insertion`."""
+    """Return the plan for :func:`insert` of a located batch; if ``in_place`` with the segments to rebalance."""
     plan = _changes(batch, ABSENT)
     return _planned(graph, plan, inserts=True) if in_place else plan
 
 
 def plan_deletion(graph: Graph, batch: LocatedBatch) -> Plan:
-    """See :meth:`GpmaKernels.plan_deletion`; segments that become too empty are found after the deletion."""
+    """Return the plan for :func:`delete` of a located batch; it has no segments.
+
+    Segments that become too empty are found after the deletion.
+    """
     return _changes(batch, PRESENT)
 
 
 def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """See :meth:`GpmaKernels.insert`."""
+    """Insert the absent entries of a batch, replace weights, and write ``report``.
+
+    The entries go to ``graph`` in place, or, with all entries of ``graph``, to the arrays ``new``. ``weight`` has bits
+    in the order of the batch.
+    """
     report_insertion(batch, graph.weight, weight, report)
     given = plan.places, plan.entries, batch.keys, batch.order, weight
     if new is None:
@@ -149,7 +173,7 @@ def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, wei
 
 
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
-    """See :meth:`GpmaKernels.delete`."""
+    """Turn the present entries of a batch into gaps, rebalance segments that became too empty, and write ``report``."""
     report_deletion(batch, graph.weight, report)
     _clear(graph, batch, plan)
     none = NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0]
@@ -157,7 +181,10 @@ def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> Non
 
 
 def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-    """See :meth:`GpmaKernels.clear_edges`; the store looks at the guard, and many edges are sorted."""
+    """Turn the edges (``src``, ``dst``) into gaps, and write ``report``, each stored one once.
+
+    ``guard`` is not used: the store has checked it. Many edges are sorted.
+    """
     if len(src) >= LARGE:
         with suppress(MemoryError):  # then one by one: a deletion is never refused
             batch = in_order(src, dst, len(graph.degree))
@@ -170,12 +197,12 @@ def clear_edges(graph: Graph, src: Array, dst: Array, guard: Array | None, repor
 
 
 def rebuild(graph: Graph, new: Graph) -> None:
-    """See :meth:`GpmaKernels.rebuild`."""
+    """Spread the entries of ``graph`` evenly over the arrays ``new``."""
     _rebuild(graph, new, NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0])
 
 
 def append_guards(graph: Graph, first: int, begin: int) -> None:
-    """See :meth:`GpmaKernels.append_guards`."""
+    """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on, ``GUARDS`` in each."""
     count = graph.leaves - begin
 
     def append(low: int, high: int) -> None:
@@ -188,7 +215,7 @@ drop_guards, clear_rows = loops.drop_guards, loops.clear_rows
 
 
 def list_touched(graph: Graph) -> None:
-    """See :meth:`GpmaKernels.list_touched`."""
+    """List the leaves with edges inserted since the mark in ``graph.touched``, and set their counter."""
     ranges = threads.ranges(graph.leaves, threads.parts(graph.leaves))
     lasts = threads.run(loops.list_touched, [(graph, *part) for part in ranges])
     graph.counters[TOUCHED] = threads.compacted(graph.touched, ranges, lasts)

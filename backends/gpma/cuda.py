@@ -36,7 +36,11 @@ CLEAR_BARRIERS = 1
 
 @cache
 def program(source: str, bits: int, variant: BatchKind | None = None, *, cooperative: bool = False) -> Program:
-    """Return the kernels of a source for weights of this many bits, for unvalidated batches of a variant, if any."""
+    """Return the kernels of the file ``source`` for weights of ``bits`` bits.
+
+    With ``variant`` they take unvalidated batches of that kind; ``cooperative``: the blocks of a launch are all
+    resident.
+    """
     numbers, structs = {**CONSTANTS, "THREADS": BLOCK}, (WORK, GRAPH, UPDATE, CHANGES, TAKING)
     defines = variant.defines() if variant else ()
     return store_program(HERE / source, bits, numbers, structs, cooperative=cooperative, defines=defines)
@@ -57,7 +61,10 @@ def programs(store: Store) -> list[Program]:
 
 
 class CudaPlan(NamedTuple):
-    """Memory for an update: where the arrays of the struct ``Update`` lie that only it needs, and how many blocks."""
+    """Memory of an update: the addresses of the arrays of the struct ``Update`` that only it needs.
+
+    ``blocks`` is the number of blocks of its launch.
+    """
 
     memory: Any  # keeps the addresses
     addresses: tuple[int, ...]
@@ -78,22 +85,28 @@ class GpmaCuda:
         self._struct: Any = None  # and that struct
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """See :meth:`GpmaKernels.locate`; an update in place does so itself."""
+        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch; unless ``kind`` is ``LOOKUP`` rank the batch.
+
+        An update in place locates its batch itself.
+        """
         self._launch("gpma.cu", "locate", len(batch), self._packed(graph), packed_batch(batch))
         if kind != LOOKUP:
             shared.rank(batch, kind)
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """See :meth:`GpmaKernels.find`."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored."""
         m = len(src)
         self._launch("gpma.cu", "find_edges", m, self._packed(graph), np.uint32(m), src, dst, found, weight)
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> CudaPlan:
-        """See :meth:`GpmaKernels.plan_insertion`; which segments are rebalanced is found out by the update itself."""
+        """Return scratch memory for :meth:`insert` of ``batch``; ``graph`` and ``in_place`` are not used.
+
+        The update itself finds out which segments it must rebalance.
+        """
         return self._plan(len(batch))
 
     def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> CudaPlan:
-        """See :meth:`GpmaKernels.plan_deletion`."""
+        """Return scratch memory for :meth:`delete` of ``batch``; ``graph`` is not used."""
         return self._plan(len(batch))
 
     def _plan(self, size: int) -> CudaPlan:
@@ -111,7 +124,11 @@ class GpmaCuda:
     def insert(
         self, graph: Graph, new: Graph | None, plan: CudaPlan, batch: LocatedBatch, weight: Array | int, report: Report
     ) -> None:
-        """See :meth:`GpmaKernels.insert`; into new arrays the batch must be located."""
+        """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
+
+        If ``new`` is not None, all entries are merged into the arrays ``new`` instead, and the batch must be located.
+        ``plan`` comes from :meth:`plan_insertion`; ``weight`` has bits in the order of the batch.
+        """
         if new is None:
             self._update(graph, plan, batch, weight, report, deleting=False)
             return
@@ -128,7 +145,10 @@ class GpmaCuda:
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, count)
 
     def delete(self, graph: Graph, plan: CudaPlan, batch: LocatedBatch, report: Report) -> None:
-        """See :meth:`GpmaKernels.delete`."""
+        """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
+
+        ``plan`` comes from :meth:`plan_deletion`.
+        """
         self._update(graph, plan, batch, 0, report, deleting=True)
 
     def _update(
@@ -144,14 +164,17 @@ class GpmaCuda:
         kernel.launch(blocks, BLOCK)
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | int | None, report: Report) -> None:
-        """See :meth:`GpmaKernels.clear_edges`."""
+        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``, each stored one once.
+
+        Nothing changes if ``guard`` (array, address or None) is not 0.
+        """
         self._clear(graph, len(src), src, dst, *(np.uint64(address(part)) for part in (guard, *report)))
 
     def _clear(self, graph: Graph, size: int, *arguments: Any) -> None:
         self._launch("gpma.cu", "clear_edges", size, self._packed(graph), np.uint32(size), *arguments)
 
     def clear_batch(self, graph: Graph, batch: DeviceBatch) -> None:
-        """Turn the edges of a batch into gaps; the launch validates and copies it if ``unchecked`` is set."""
+        """Turn the edges of ``batch`` into gaps; the launch validates and copies it if ``unchecked`` is set."""
         if batch.unchecked is None:
             src, dst, status, before = map(np.uint64, (batch.src, batch.dst, batch.status, batch.before))
             self._clear(graph, batch.size, src, dst, np.uint64(batch.guard), status, before)
@@ -166,7 +189,7 @@ class GpmaCuda:
         batch.unchecked = None
 
     def find_unvalidated(self, graph: Graph, batch: UnvalidatedBatch, found: Array, weight: Array) -> None:
-        """Validate a batch of queries on the device, and look its edges up."""
+        """Validate ``batch`` and look its edges up in one launch: write ``found`` (bool[n]) and ``weight`` (bits)."""
         kernel = self._taking_kernel("find_unvalidated", batch)
         answer = found.data.ptr, weight.data.ptr
         TAKING_ARGUMENTS.pack_into(
@@ -183,28 +206,28 @@ class GpmaCuda:
         return kernel
 
     def rebuild(self, graph: Graph, new: Graph) -> None:
-        """See :meth:`GpmaKernels.rebuild`."""
+        """Spread the entries of ``graph`` evenly over the arrays ``new``."""
         data, target, before = self._packed(graph), self._packed(new), _entries_up_to(graph)
         self._launch("rebuild.cu", "spread_old", WALKERS, data, target, before, packed(CHANGES, 0, 0), None)
         self._launch("rebuild.cu", "describe_leaves", WALKERS, data, target, before, None)
 
     def append_guards(self, graph: Graph, first: int, begin: int) -> None:
-        """See :meth:`GpmaKernels.append_guards`."""
+        """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on."""
         threads = WARP * (graph.leaves - begin)
         self._launch("gpma.cu", "append_guards", threads, self._packed(graph), np.int64(first), np.int64(begin))
 
     def drop_guards(self, graph: Graph, num_vertices: int) -> None:
-        """See :meth:`GpmaKernels.drop_guards`."""
+        """Remove the guards of the vertices from ``num_vertices`` on, which have no edges."""
         threads = min(WALKERS, WARP * graph.leaves)
         self._launch("gpma.cu", "drop_guards", threads, self._packed(graph), np.int64(num_vertices))
 
     def clear_rows(self, graph: Graph, vertices: Array) -> None:
-        """See :meth:`GpmaKernels.clear_rows`."""
+        """Turn all edges of the distinct ``vertices`` (uint32[k]) into gaps."""
         count = len(vertices)
         self._launch("gpma.cu", "clear_rows", WARP * count, self._packed(graph), np.uint32(count), vertices)
 
     def list_touched(self, graph: Graph) -> None:
-        """See :meth:`GpmaKernels.list_touched`."""
+        """List the leaves with edges inserted since the mark in ``graph.touched``, and set their counter."""
         graph.counters[TOUCHED] = 0
         self._launch("gpma.cu", "list_touched", graph.leaves, self._packed(graph))
 
@@ -234,5 +257,5 @@ class GpmaCuda:
 
 
 def _entries_up_to(graph: Graph) -> Array:
-    """Return the number of entries up to the end of each leaf."""
+    """Return int64[leaves]: the number of entries up to the end of each leaf."""
     return graph.count[: graph.leaves].cumsum(dtype=np.int64)

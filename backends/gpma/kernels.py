@@ -17,30 +17,47 @@ class GpmaKernels(Protocol):
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in kinds, slots and ranks: the slot of an absent edge is the place behind the last one below it."""
+        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch; unless ``kind`` is ``LOOKUP`` count it.
+
+        The slot of an absent edge is the place behind the last one below it. The entries of ``kind`` are counted, or on
+        CUDA ranked.
+        """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:
-        """Look up edges in the order given; ``weight`` is written where they are stored."""
+        """Look up edges (``src``, ``dst``): write ``found`` (bool[n]), and ``weight`` (bits) where they are stored."""
 
     def plan_insertion(self, graph: Graph, batch: LocatedBatch, *, in_place: bool) -> Any:
-        """Return the plan for :meth:`insert`; for an insertion in place, the segments that must be rebalanced."""
+        """Return the plan for :meth:`insert` of ``batch``; ``in_place``: the array does not grow.
+
+        An insertion in place plans the segments that must be rebalanced.
+        """
 
     def plan_deletion(self, graph: Graph, batch: LocatedBatch) -> Any:
-        """Return the plan for :meth:`delete`."""
+        """Return the plan for :meth:`delete` of ``batch`` from ``graph``."""
 
     def insert(
         self, graph: Graph, new: Graph | None, plan: Any, batch: LocatedBatch, weight: Array, report: Report
     ) -> None:
-        """Put the absent entries in, replace weights, and report."""
+        """Insert the absent entries of ``batch`` into ``graph``, replace weights, and write ``report``.
+
+        If ``new`` is not None, all entries are merged into the arrays ``new`` instead. ``plan`` comes from
+        :meth:`plan_insertion`; ``weight`` has bits in the order of the batch.
+        """
 
     def delete(self, graph: Graph, plan: Any, batch: LocatedBatch, report: Report) -> None:
-        """Turn the present entries into gaps, rebalance the segments that became too empty, and report."""
+        """Turn the present entries of ``batch`` into gaps, rebalance segments that became too empty, write ``report``.
+
+        ``plan`` comes from :meth:`plan_deletion`.
+        """
 
     def clear_edges(self, graph: Graph, src: Array, dst: Array, guard: Array | None, report: Report) -> None:
-        """Turn edges, in any order, into gaps; report each stored one once. Nothing changes if the guard is not 0."""
+        """Turn the edges (``src``, ``dst``), in any order, into gaps, and write ``report``, each stored one once.
+
+        Nothing changes if ``guard`` (uint32[1] or None) is not 0.
+        """
 
     def rebuild(self, graph: Graph, new: Graph) -> None:
-        """Spread the entries of a graph evenly over new arrays."""
+        """Spread the entries of ``graph`` evenly over the arrays ``new``."""
 
     def append_guards(self, graph: Graph, first: int, begin: int) -> None:
         """Put the guards of the vertices from ``first`` on into the leaves from ``begin`` on."""
@@ -49,7 +66,7 @@ class GpmaKernels(Protocol):
         """Remove the guards of the vertices from ``num_vertices`` on, which have no edges."""
 
     def clear_rows(self, graph: Graph, vertices: Array) -> None:
-        """Turn all edges of distinct vertices into gaps."""
+        """Turn all edges of the distinct ``vertices`` (uint32[k]) into gaps."""
 
     def list_touched(self, graph: Graph) -> None:
-        """List the leaves with edges that were inserted since the mark."""
+        """List the leaves with edges inserted since the mark in ``graph.touched``, and set their counter."""

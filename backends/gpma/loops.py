@@ -46,13 +46,13 @@ def height_of(leaves):
 
 @inner
 def most_in(slots, level, height):
-    """Return the most entries that a segment of this size and level may hold after it was rebalanced."""
+    """Return the most entries a segment of ``slots`` slots may hold once rebalanced; ``height``: level of the array."""
     return slots * (ROOT_MOST * height + (LEAF_MOST - ROOT_MOST) * (height - level)) // (DENSE * height)
 
 
 @inner
 def least_in(slots, level, height):
-    """Return the fewest entries that strict deletion leaves in a segment of this size and level."""
+    """Return the fewest entries strict deletion leaves in ``slots`` slots of a segment; ``height``: of the array."""
     return slots * (ROOT_LEAST * height - (ROOT_LEAST - LEAF_LEAST) * (height - level)) // (DENSE * height)
 
 
@@ -61,7 +61,7 @@ def least_in(slots, level, height):
 
 @inner
 def leaf_of(head, low, high, v):
-    """Return the leaf of ``low`` to ``high``, which a row covers, in which destination ``v`` of the row belongs."""
+    """Return the leaf in which destination ``v`` of a row belongs; the row covers leaves ``low`` to ``high``."""
     while low < high:
         middle = (low + high + 1) >> 1
         if head[np.uint64(middle)] <= v:
@@ -88,7 +88,11 @@ def search(g, u, v):
 
 @kernel
 def locate(g, keys, kind, slot, wanted, begin, end):
-    """Fill in kind and slot (where it is, or the place it goes to) of each sorted edge; count those of a kind."""
+    """Fill in kind and slot of the sorted entries ``[begin, end)``; return how many are of kind ``wanted``.
+
+    ``keys`` (uint64) have the source in the upper half. The slot is that of a stored edge, the place that an absent one
+    goes to, or -1 for a duplicate that is not the last.
+    """
     count, last = 0, np.uint64(len(keys) - 1)
     for i in range(np.uint64(begin), np.uint64(end)):
         here, found = DUPLICATE, np.int64(-1)
@@ -102,7 +106,7 @@ def locate(g, keys, kind, slot, wanted, begin, end):
 
 @kernel
 def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
-    """List the entries of a kind and their slots, from place ``listed`` of the lists on."""
+    """Write the entries in ``[begin, end)`` of kind ``wanted``, and their slots, to the lists from ``listed`` on."""
     at = np.uint64(listed)
     for i in range(np.uint64(begin), np.uint64(end)):
         if kind[i] == wanted:
@@ -112,7 +116,7 @@ def list_changes(kind, slot, wanted, entries, places, listed, begin, end):
 
 @kernel
 def find_edges(g, src, dst, found, result, begin, end):
-    """Look up every edge; copy the weight of those that are there."""
+    """Look up the edges ``[begin, end)``; write ``found``, and the weights of stored ones (bits) to ``result``."""
     for i in range(begin, end):
         at, _ = search(g, np.int64(src[i]), dst[i])
         found[i] = at >= 0
@@ -125,7 +129,7 @@ def find_edges(g, src, dst, found, result, begin, end):
 
 @inner
 def entries_in(count, begin, end):
-    """Return the number of entries in leaves ``[begin, end)``."""
+    """Return the number of entries in leaves ``[begin, end)``; ``count`` has the number of each leaf."""
     total = np.int64(0)
     for leaf in range(begin, end):
         total += count[np.uint64(leaf)]
@@ -134,13 +138,13 @@ def entries_in(count, begin, end):
 
 @kernel
 def count_entries(count, begin, end):
-    """Return the number of entries in leaves ``[begin, end)``."""
+    """Return the number of entries in leaves ``[begin, end)``; ``count`` has the number of each leaf."""
     return entries_in(count, begin, end)
 
 
 @inner
 def first_from(places, slot):
-    """Return the number of places below a slot; they are ascending."""
+    """Return how many of ``places``, which ascend, are below ``slot``."""
     low, high = 0, len(places)
     while low < high:
         middle = (low + high) >> 1
@@ -193,7 +197,7 @@ def plan(g, places, inserts, begins, levels, first, last):
 
 @inner
 def carry(g, source, slot):
-    """Move the entry of one slot, and whether it is fresh, to another; the first is a gap then."""
+    """Move an entry from slot ``source`` to slot ``slot``, with its weight and fresh bit; ``source`` becomes a gap."""
     if source == slot:
         return
     g.dst[slot] = g.dst[source]
@@ -207,13 +211,13 @@ def carry(g, source, slot):
 
 @inner
 def is_set(masks, slot):
-    """Return whether the bit of a slot is set in its leaf's mask."""
+    """Return whether the bit of ``slot`` is set in ``masks``, which has a word of 32 bits per leaf."""
     return (masks[slot >> LEAF_BITS] >> np.uint32(slot & (LEAF - 1))) & np.uint32(1) == 1
 
 
 @inner
 def set_fresh(g, slot, value):
-    """Note whether the edge in a slot was inserted since the mark."""
+    """Record in ``g.fresh`` whether the edge in ``slot`` was inserted since the mark (``value``)."""
     bit = np.uint32(1) << np.uint32(slot & (LEAF - 1))
     if value:
         g.fresh[slot >> LEAF_BITS] |= bit
@@ -223,7 +227,10 @@ def set_fresh(g, slot, value):
 
 @inner
 def finish_leaves(g, begin, end, owner):
-    """Update the arrays per leaf of ``[begin, end)``, and the slots of guards there; ``owner``: of the first leaf."""
+    """Update the arrays per leaf of ``[begin, end)`` and the slots of guards there from ``g.dst``.
+
+    ``owner`` is the source of the first entry; the source of the next entry behind the leaves is returned.
+    """
     for leaf in range(begin, end):
         first, guards, count, head = leaf << LEAF_BITS, np.uint32(0), 0, LAST
         g.owner[leaf] = owner
@@ -247,7 +254,10 @@ def finish_leaves(g, begin, end, owner):
 
 @inner
 def pack(g, begin, end, places, low, high):
-    """Move the entries of a segment to its beginning, and set where new ones belong; return the number of old ones."""
+    """Move the entries of leaves ``[begin, end)`` to the beginning of these; return their number.
+
+    ``places[low:high]``, the slots where new entries belong there, are changed in place to fit.
+    """
     at, k = begin << LEAF_BITS, low
     for slot in range(begin << LEAF_BITS, end << LEAF_BITS):
         while k < high and places[k] <= slot:
@@ -264,7 +274,11 @@ def pack(g, begin, end, places, low, high):
 
 @inner
 def spread(g, begin, end, held, places, entries, low, high, keys, order, weight):
-    """Spread the packed entries of a segment evenly over its leaves, and the new ones among them, from the back."""
+    """Spread the packed entries of leaves ``[begin, end)``, and new ones among them, evenly over these, from the back.
+
+    ``held`` is the number of packed entries. New are ``entries[low:high]``, indices in the batch, with their slots in
+    ``places``. ``keys`` and ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
+    """
     leaves, total = end - begin, held + high - low
     base = begin << LEAF_BITS
     old, k, rank = base + held - 1, high - 1, total
@@ -289,7 +303,11 @@ def spread(g, begin, end, held, places, entries, low, high, keys, order, weight)
 
 @kernel
 def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
-    """Rebalance the segments ``first`` to ``last`` of the plan, put the new entries in; return how many were moved."""
+    """Rebalance the segments ``[first, last)`` of a plan, inserting new entries; return how many old ones were moved.
+
+    ``begins`` and ``levels`` describe the segments, ``places`` and ``entries`` the new entries (``places`` is changed).
+    ``keys`` and ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
+    """
     moved = np.int64(0)
     for j in range(first, last):
         begin = np.int64(begins[j])
@@ -305,14 +323,14 @@ def merge(g, begins, levels, places, entries, keys, order, weight, first, last):
 
 @kernel
 def count_changes(g, entries, keys, by, first, last):
-    """Add ``by`` to the degree of the source of each entry."""
+    """Add ``by`` to the degree of the source of each batch entry ``entries[first:last]``; ``keys`` are the batch's."""
     for i in range(first, last):
         g.degree[keys[entries[i]] >> np.uint64(32)] += np.uint32(by)
 
 
 @inner
 def owner_of(g, slot):
-    """Return the owner of a slot: the number of guards before it, as known for its leaf, plus those in the leaf."""
+    """Return the vertex of the row that ``slot`` is in: the guards before its leaf plus those before it in the leaf."""
     leaf = np.uint64(slot) >> np.uint64(LEAF_BITS)
     guards = g.guards[leaf] & ((np.uint32(1) << np.uint32(slot & (LEAF - 1))) - np.uint32(1))
     owner = g.owner[leaf]
@@ -324,7 +342,7 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Find the ``rank``-th of the merged entries: return the next slot of ``g`` to read, and the next new entry.
+    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read and the number of new entries passed.
 
     New entries are merged before the old ones at their ``places``. ``before`` merged entries precede ``leaf``, where
     counting begins.
@@ -350,10 +368,11 @@ def passed(g, places, leaf, before, rank):
 
 @kernel
 def rebuild(g, new, start, before, total, places, entries, keys, order, weight, first, last):
-    """Merge entries of ``g`` and new ones into leaves ``first`` to ``last`` of empty arrays, spread evenly.
+    """Merge entries of ``g`` and new ones into leaves ``[first, last)`` of the empty arrays ``new``, spread evenly.
 
-    Vertices and counters are shared. ``total`` is the number of merged entries. The part begins to read ``g`` at leaf
-    ``start`` or after it; ``before`` of the entries precede that leaf.
+    The part reads ``g`` from leaf ``start`` on, which ``before`` of the ``total`` merged entries precede. New are the
+    batch entries ``entries``, with their slots in ``g`` in ``places``. Vertices and counters are shared. ``keys`` and
+    ``order`` are those of the batch; ``weight`` (bits) is in the order before sorting.
     """
     rank = total * first // new.leaves
     read, k = passed(g, places, start, before, rank)
@@ -391,7 +410,7 @@ def rebuild(g, new, start, before, total, places, entries, keys, order, weight, 
 
 @inner
 def clear_slot(g, slot):
-    """Turn the slot of an edge into a gap."""
+    """Turn the slot of an edge into a gap, and update the count and the fresh bits of its leaf."""
     g.dst[slot] = GAP
     g.count[slot >> LEAF_BITS] -= np.uint8(1)
     if len(g.fresh):
@@ -407,7 +426,10 @@ def clear(g, places, first, last):
 
 @kernel
 def clear_edges(g, src, dst, status, before):
-    """Turn edges into gaps, and report those that were stored; of duplicates one is reported."""
+    """Turn the edges (``src``, ``dst``) into gaps; write ``status`` and ``before`` (bits) of those that were stored.
+
+    Of duplicates the first is reported. ``before`` has length 0 without weights.
+    """
     for i in range(len(src)):
         slot, _ = search(g, np.int64(src[i]), dst[i])
         if slot >= 0:
@@ -421,7 +443,7 @@ def clear_edges(g, src, dst, status, before):
 
 @kernel
 def clear_rows(g, vertices):
-    """Turn all edges of the vertices into gaps."""
+    """Turn all edges of ``vertices`` (array of ids) into gaps, and set their degrees to 0."""
     for i in range(len(vertices)):
         u = np.int64(vertices[i])
         g.counters[EDGES] -= g.degree[u]
@@ -433,7 +455,7 @@ def clear_rows(g, vertices):
 
 @kernel
 def append_guards(g, first, begin, end):
-    """Put the guards of the vertices from ``first`` on into leaves ``begin`` to ``end``, which are not in use."""
+    """Put the guards of the vertices from ``first`` on into leaves ``[begin, end)``, which are not in use yet."""
     u, num_vertices = first, len(g.degree)
     for leaf in range(begin, end):
         slot = leaf << LEAF_BITS

@@ -39,16 +39,16 @@ class GpmaPool(ArrayManager[Graph]):
         return Graph._make([*(arrays.get(name, self._arrays[name]) for name in Graph._fields[:-1]), leaves])
 
     def target(self, leaves: Iterable[int]) -> Graph:
-        """Return the graph in new arrays of the first number of ``leaves`` that memory allows, slots being gaps."""
+        """Return the graph in new arrays, with gaps only, of the first number in ``leaves`` that memory allows."""
         return first_that_fits(lambda number: self._graph_of(self._new_leaves(number), number), *leaves)
 
     def replace(self, graph: Graph) -> None:
-        """Make a rebuilt graph the current one."""
+        """Make the arrays of ``graph``, which was rebuilt, the current ones."""
         self.leaves = graph.leaves
         self.attach(dict(zip(Graph._fields[:-1], graph, strict=False)))
 
     def mark(self) -> None:
-        """Start to mark inserted edges, or forget those marked; raises ``CapacityError``."""
+        """Start to record inserted edges for ``updated()``, or forget those recorded; raises ``CapacityError``."""
         if not self.marked:
             self.admit(self.capacity * self.entry_bytes("fresh"))
             self.attach(self.allocate("fresh", self.capacity, 0))
@@ -67,7 +67,7 @@ class GpmaPool(ArrayManager[Graph]):
             self.carry_over(first_that_fits(self._new_leaves, ample, leaves))
 
     def resized_vertices(self, num_vertices: int) -> dict[str, Array]:
-        """Return the arrays of vertices in another length; raises ``CapacityError``."""
+        """Return copies of the arrays of vertices with ``num_vertices`` entries; raises ``CapacityError``."""
         self.admit(num_vertices * (self.entry_bytes("rows") + self.entry_bytes("vertices")) + 8)
         arrays = {**self.allocate("rows", num_vertices + 1, -1), **self.allocate("vertices", num_vertices, 0)}
         for name, array in arrays.items():
@@ -76,7 +76,10 @@ class GpmaPool(ArrayManager[Graph]):
         return arrays
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """See :meth:`ArrayManager.copy_from`; what updates on CUDA need besides is new."""
+        """Copy the first ``lengths[group]`` entries of the arrays of ``other``; see :meth:`ArrayManager.copy_from`.
+
+        The arrays that only updates on CUDA need are not copied, but new.
+        """
         work = self["work"]
         super().copy_from(other, {**lengths, "pages": 0, "work": 0})
         self.leaves, self.marked = other.leaves, other.marked

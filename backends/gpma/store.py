@@ -115,9 +115,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return True
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """Locate a sorted batch, see :meth:`BatchStore.locate`; an absent edge gets the slot behind the next smaller.
+        """Return a located batch for sorted ``keys``, ``order`` and ``guard``, with the entries of ``kind`` counted.
 
-        On CUDA an update locates its batch itself.
+        An absent edge gets the slot behind the next smaller one. On CUDA an update locates its batch itself. See
+        :meth:`BatchStore.locate`.
         """
         if self.device.is_cuda and kind != LOOKUP:
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
@@ -137,12 +138,16 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         first_that_fits(self._hold, *self.amounts_to_reserve(num_edges))
 
     def _hold(self, num_edges: int) -> None:
-        """Have the array grow unless it has space for these further edges."""
+        """Make the array grow unless it has space for ``num_edges`` further edges."""
         if not self._holds(num_edges):
             self._rebuild(ledger.reserved(self._most_entries() + num_edges, self.pool.leaves))
 
     def reserve_insertion(self, batch: LocatedBatch) -> Reservation | None:
-        """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if by the host's bounds the array must grow."""
+        """Reserve memory for an insertion; return it with the plan, None if there is nothing to do.
+
+        On CUDA wait for the exact numbers if by the host's bounds the array must grow. See
+        :meth:`BatchStore.reserve_insertion`.
+        """
         if not batch.most:
             return None
         graph = self.pool.graph
@@ -160,7 +165,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     def apply_insertion(
         self, batch: LocatedBatch, reservation: Reservation | None, weight: Array, report: Report
     ) -> None:
-        """See :meth:`BatchStore.apply_insertion`."""
+        """Apply an insertion with what was reserved (None: only weights change); ``report`` is written.
+
+        ``weight`` has bits in the order of the batch. See :meth:`BatchStore.apply_insertion`.
+        """
         if reservation is None:
             self.report_insertion(batch, weight, report)
             return
@@ -171,7 +179,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self.pool.replace(new)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Reservation | None:
-        """See :meth:`BatchStore.reserve_deletion`, with strict deletion; the array shrinks where memory allows it."""
+        """Reserve memory for a strict deletion; return it with the plan, None if there is nothing to do.
+
+        The array shrinks if it is too empty and memory allows it. See :meth:`BatchStore.reserve_deletion`.
+        """
         if not batch.most:
             return None
         entries = self._most_entries() - (0 if self.device.is_cuda else batch.most)
@@ -182,7 +193,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return Reservation(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
-        """See :meth:`BatchStore.apply_deletion`."""
+        """Apply a deletion with what was reserved (None: nothing is deleted); ``report`` is written.
+
+        See :meth:`BatchStore.apply_deletion`.
+        """
         if reservation is None:
             self.report_deletion(batch, report)
             return
@@ -192,7 +206,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self._replace(reservation.new)
 
     def delete(self, src: Array, dst: Array, *, guard: Array | None = None) -> Outcome:
-        """See :meth:`suricate.store.Store.delete`; unless deletion is strict the batch is not sorted."""
+        """Delete edges and return their outcome; see :meth:`suricate.store.Store.delete`.
+
+        Unless deletion is strict, the batch is not sorted: its edges become gaps.
+        """
         if self._strict:
             return super().delete(src, dst, guard=guard)
         with out_of_memory(self.name):
@@ -203,7 +220,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return outcome
 
     def apply(self, delete: StoreBatch | None, insert: StoreBatch | None) -> Callable[[], None] | None:
-        """See :meth:`BatchStore.apply`. Deletions on CUDA are not sorted, unless they are strict: they leave gaps."""
+        """Prepare the batches ``delete`` and ``insert``; return the function that applies them, or None.
+
+        Deletions on CUDA are not sorted, unless they are strict: they leave gaps. See :meth:`BatchStore.apply`.
+        """
         if self._strict or not isinstance(delete, DeviceBatch):
             return super().apply(delete, insert)
         if insert is None:
@@ -217,7 +237,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             return partial(self._clear, delete, [(insert, self._sorted_batch(insert))])
 
     def _clear(self, delete: DeviceBatch, later: Sequence[tuple[DeviceBatch, tuple[Array, Array, int, int]]]) -> None:
-        """Carry out a lazy deletion, and then plan and carry out an insertion, if there is one."""
+        """Carry out a lazy deletion ``delete``, then plan and carry out each insertion in ``later`` (one or none).
+
+        An insertion is a batch and what :meth:`_sorted_batch` has returned for it.
+        """
         self._fused.clear_batch(self.pool.graph, delete)
         self.queued(0, delete.size)
         delete.done = True
@@ -232,7 +255,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return cast("GpmaCuda", self.kernels)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """See :meth:`BatchStore.query`; one launch, as rows have gaps."""
+        """Validate and look up an unvalidated batch in one launch; return found flags and weights.
+
+        None is returned for an :class:`EdgeList`. See :meth:`BatchStore.query`.
+        """
         if isinstance(edges, EdgeList):
             return None
         found, weight = self.new_answer(edges.size)
@@ -249,7 +275,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return ledger.holds(self.pool.leaves, self._most_entries() + more)
 
     def _rebuild(self, leaves: list[int]) -> None:
-        """Spread all entries over one of these numbers of leaves; raises ``CapacityError``."""
+        """Spread all entries over the first number in ``leaves`` that memory allows; raises ``CapacityError``."""
         self._replace(self.pool.target(leaves))
 
     def _replace(self, new: Graph) -> None:
@@ -258,7 +284,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self.pool.replace(new)
 
     def _append_vertices(self, first: int, num_vertices: int) -> None:
-        """Put the guards of vertices ``first`` to ``num_vertices`` behind all others; raises ``CapacityError``.
+        """Put the guards of vertices ``[first, num_vertices)`` behind all others; raises ``CapacityError``.
 
         If nothing has moved since vertices were last added, the guards in the leaf last begun are put there again.
         """
@@ -276,13 +302,16 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     # -- the rest ------------------------------------------------------------------------------------------------------
 
     def find(self, src: Array, dst: Array) -> tuple[Array, Array | None]:
-        """See :meth:`suricate.store.Store.find`; a search among the leaves of the row, then in one of them."""
+        """Return whether edges (``src``, ``dst``) are stored, bool[n], and their weights or None.
+
+        An edge is searched for among the leaves of its row, then in one of them. See :meth:`suricate.store.Store.find`.
+        """
         found, weight = self.new_answer(len(src))
         self.kernels.find(self.pool.graph, src, dst, found, self.bits(weight))
         return found, weight
 
     def degrees(self) -> Array:
-        """See :meth:`suricate.store.Store.degrees`."""
+        """Return a copy of the out-degrees, uint32[num_vertices]."""
         return self.pool["degree"].copy()
 
     def delete_vertices(self, vertices: Array) -> None:
@@ -304,7 +333,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self.num_vertices, self._appended = num_vertices, None
 
     def mark(self) -> None:
-        """Start to mark inserted edges; forgets those before."""
+        """Start to record inserted edges for ``updated()``, and forget those recorded before."""
         with out_of_memory(self.name):
             self.pool.mark()
 

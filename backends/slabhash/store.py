@@ -217,9 +217,9 @@ class SlabHashStore(Store):
         return SingleEdges("suricate.backends.slabhash.loops.single", arrays, np.dtype(np.uint32))
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """Update the host's numbers after a loop; see :meth:`suricate.store.Store.end_single`.
+        """Read the counters after a loop changed single edges, and trim if ``deleted`` of them are many.
 
-        ``inserted`` and ``deleted`` are how many single edges the loop changed.
+        ``inserted`` and ``deleted`` are how many edges the loop changed.
         """
         self.supply.read()
         with suppress(CapacityError):
