@@ -155,7 +155,7 @@ def _first_of(names: Iterable[str], extra: str, package: str) -> Any:
 
 
 def kind_of(start: bytes) -> str:
-    """Return the extension of a file's compression, recognised by its first bytes, or ``""``."""
+    """Return the extension of a file's compression, by its first bytes ``start``; ``""`` if it is unknown."""
     return next((kind for kind, magic in MAGIC.items() if start.startswith(magic)), "")
 
 

@@ -371,7 +371,7 @@ def declared_count(path: Path, line: int, digits: bytes, what: str, most: int) -
 
 
 def _start_of(head: bytes, number: int) -> int:
-    """Return where line ``number`` starts."""
+    """Return the position in ``head`` where line ``number`` (from 1) starts."""
     return next((line.end for line in lines_of(head) if line.number == number - 1), 0)
 
 

@@ -324,7 +324,7 @@ def _check_lowest(column: _Column, first_id: int | None) -> None:
 
 
 def _numbered(column: _Column, options: ReadOptions, most: int) -> np.ndarray:
-    """Return integer ids as uint32, counted from 0; they must be below ``most``."""
+    """Return the integer ids of ``column`` as uint32, less ``options.first_id``; they must then be below ``most``."""
     first_id = options.first_id or 0
     _check_lowest(column, first_id)
     values = column.values.to_numpy()

@@ -362,10 +362,10 @@ def _noted(compute: Callable[[Any, Graph], None]) -> Callable[[Any, Graph], None
 
 
 def pull_bytes(num_vertices: int, num_edges: int, value_bytes: int, weight_bytes: int = 0) -> int:
-    """Return the least number of bytes that one pull over all edges moves.
+    """Return the least number of bytes that one pull over ``num_edges`` edges moves.
 
-    Ids, weights (``weight_bytes`` each) and offsets are read once; one value (``value_bytes``) per vertex is read and
-    one written.
+    Ids, weights (``weight_bytes`` each) and offsets are read once; one value (``value_bytes``) for each of
+    ``num_vertices`` is read and one written.
     """
     edges = num_edges * (ID_BYTES + weight_bytes)
     return edges + (num_vertices + 1) * OFFSET_BYTES + 2 * num_vertices * value_bytes

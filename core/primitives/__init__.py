@@ -72,7 +72,7 @@ def bits_dtype(weight_dtype: np.dtype | None) -> np.dtype:
 
 
 def power_class(sizes: Array, xp: Any) -> Array:
-    """Return ``ceil(log2(sizes))`` as ``uint8``, exactly; 0 for sizes below 2."""
+    """Return ``ceil(log2(sizes))`` as ``uint8[n]``, exactly; 0 for sizes below 2. ``xp`` is NumPy or CuPy."""
     result = xp.zeros(len(sizes), np.uint8)
     for exponent in range(33):
         result += (sizes > (1 << exponent)).astype(np.uint8)

@@ -15,7 +15,10 @@ from suricate.primitives.located import ABSENT, DUPLICATE, PRESENT, LocatedBatch
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits; see :class:`suricate.primitives.SortedBatch`."""
+    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
+
+    Both are as in :class:`suricate.primitives.SortedBatch`.
+    """
     sort = sorting.sort_batch if sorting.can_sort(len(src), bits) else sorting.sort_small
     return sort(src, dst, bits)
 
@@ -38,7 +41,10 @@ def copy_ids(offsets, begin, target, old, new, owner, first, last):
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """Copy ranges of slots from ``old`` to ``new``; parameters as in :func:`suricate.primitives.copy_segments`."""
+    """Copy ranges of slots from the arrays of ``old`` to those of ``new``, on all threads.
+
+    The parameters are those of :func:`suricate.primitives.copy_segments`; ``bound`` is not used.
+    """
     size = int(offsets[-1] - offsets[0])
     parts = threads.parts(size)
     cuts = np.searchsorted(offsets[1:-1], offsets[0] + size * np.arange(1, parts) // parts).tolist()
@@ -127,7 +133,7 @@ def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> N
 
 
 def source_ranges(keys: Array) -> list[slice]:
-    """Return the ranges of a sorted batch that are parts of the work: all edges of a source are in one of them."""
+    """Return ranges of a batch sorted by ``keys``, one per part of the work; no source is in two of them."""
     size, parts = len(keys), threads.parts(len(keys))
     if parts == 1:
         return [slice(0, size)]
@@ -138,12 +144,12 @@ def source_ranges(keys: Array) -> list[slice]:
 
 
 def rank(batch: LocatedBatch, kind: int) -> None:
-    """Write the number of entries of a located batch that are of this kind to ``batch.most``."""
+    """Write to ``batch.most`` how many entries of a located batch are of this ``kind``."""
     batch.most = sum(threads.over(len(batch), count_kind, batch.kind, kind, unit=1 / 8))
 
 
 def count_kind(kinds: Array, kind: int, begin: int, end: int) -> int:
-    """Return how many of the entries ``begin`` to ``end`` are of a kind."""
+    """Return how many of ``kinds[begin:end]`` equal ``kind``."""
     return int(np.count_nonzero(kinds[begin:end] == kind))
 
 

@@ -87,9 +87,10 @@ def packed_batch(batch: LocatedBatch) -> Any:
 
 
 def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
-    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
 
-    If source, destination and position fit one word of 64 bits, one sort of such words does all.
+    Both are as in :class:`suricate.primitives.SortedBatch`. If source, destination and position fit one word of 64
+    bits, one sort of such words does all.
     """
     import cupy
 
@@ -109,7 +110,10 @@ def sort_batch(src: Array, dst: Array, bits: int) -> tuple[Array, Array]:
 
 
 def copy_segments(offsets: Array, begin: Array, target: Array, bound: int, old: EdgeList, new: EdgeList) -> None:
-    """Copy ranges of slots from ``old`` to ``new``; parameters as in :func:`suricate.primitives.copy_segments`."""
+    """Launch the kernel that copies ranges of slots from the arrays of ``old`` to those of ``new``.
+
+    The parameters are those of :func:`suricate.primitives.copy_segments`.
+    """
     bits = 0 if new.weight is None or not len(new.weight) else 8 * new.weight.dtype.itemsize
     blocks = (bound + 8 * BLOCK - 1) // (8 * BLOCK)
     launch(
@@ -136,19 +140,28 @@ def rank(batch: LocatedBatch, kind: int) -> None:
 
 
 def report_insertion(batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-    """Launch the kernel that does what ``cpu.report_insertion`` does; it writes every status, so none need be zero."""
+    """Write the report of an insertion in the caller's order, and replace the weights of stored edges, on the device.
+
+    ``weight`` (per slot) and ``batch_weight`` (per edge of the batch) are bit patterns. Every status is written.
+    """
     code = batch_program(bits_of(weight))
     launch(code, "report_insertion", len(batch), packed_batch(batch), weight, batch_weight, *report)
 
 
 def report_deletion(batch: LocatedBatch, weight: Array, report: Report) -> None:
-    """Launch the kernel that does what ``cpu.report_deletion`` does; it writes every status, so none need be zero."""
+    """Write status and old weight of the edges of a deletion to ``report``, in the caller's order, on the device.
+
+    ``weight`` (per slot) has bit patterns. Every status is written.
+    """
     code = batch_program(bits_of(weight))
     launch(code, "report_deletion", len(batch), packed_batch(batch), weight, *report)
 
 
 def answer(batch: LocatedBatch, weight: Array, found: Array, result: Array) -> None:
-    """Launch the kernel that does what ``cpu.answer`` does, with the same parameters."""
+    """Write whether each queried edge is ``found``, and its weight to ``result``, in the caller's order, on the device.
+
+    ``weight`` (per slot) and ``result`` have bit patterns. All duplicates of an edge get the answer of the last.
+    """
     launch(batch_program(bits_of(weight)), "answer", len(batch), packed_batch(batch), weight, found, result)
 
 

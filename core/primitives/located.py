@@ -72,10 +72,13 @@ class BatchKernels(Protocol):
     """
 
     def rank(self, batch: LocatedBatch, kind: int) -> None:
-        """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this kind; the CPU only counts them."""
+        """Write to ``batch.rank[i]`` how many entries up to ``i`` are of this ``kind``; the CPU only counts them."""
 
     def report_insertion(self, batch: LocatedBatch, weight: Array, batch_weight: Array, report: Report) -> None:
-        """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges."""
+        """Write the outcome of an insertion to ``report``, in the caller's order; replace weights of stored edges.
+
+        ``batch_weight`` has the new weights, by edge of the batch.
+        """
 
     def report_deletion(self, batch: LocatedBatch, weight: Array, report: Report) -> None:
         """Write status and old weight of each edge of a deletion to ``report``, in the caller's order."""

@@ -72,9 +72,9 @@ def shares(buckets: Buckets) -> list[threads.Range]:
 
 
 def sort_batch(src: np.ndarray, dst: np.ndarray, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
 
-    :func:`can_sort` says which batches are taken.
+    Both are as in :class:`suricate.primitives.SortedBatch`. :func:`can_sort` says which batches are taken.
     """
     buckets = distributed(src, dst, bits)
     keys, order = np.empty(len(src), np.uint64), np.empty(len(src), np.uint32)
@@ -171,9 +171,10 @@ def _sort_buckets(first, last, ends, shift, bits, low, words, keys, order, count
 
 @allocating_kernel
 def sort_small(src, dst, bits):
-    """Return ``(keys, order)`` of edges whose ids have ``bits`` bits, as in :class:`suricate.primitives.SortedBatch`.
+    """Return the edges ``src`` to ``dst``, whose ids have ``bits`` bits, sorted: ``(keys, order)``.
 
-    If source, destination and position fit a word of 64 bits, one sort does; else there are two.
+    Both are as in :class:`suricate.primitives.SortedBatch`. If source, destination and position fit a word of 64 bits,
+    one sort does; else there are two.
     """
     n, low = len(src), 0
     while n >> low:

@@ -50,9 +50,9 @@ def fetch_far(s, u):
 
 @inner
 def step(graph, state, change, u, v, w, counts):
-    """Bring ``state`` up to date with one changed edge; return ``(work, changed)`` (see ``suricate.plugins.step``).
+    """Bring ``state`` up to date with one change of the edge from ``u`` to ``v``; return ``(work, changed)``.
 
-    The module of the algorithm replaces it.
+    ``suricate.plugins.step`` explains the parameters. The module of the algorithm replaces this function.
     """
     return 0, 0
 

@@ -262,7 +262,7 @@ class Contents:
     def heard(self, skipped: int, told: Any, late: int, all_skipped: int, has_unit: bool) -> Any:
         """Take over the counts of a message of :meth:`told`; return its slide (``told``), if there is one.
 
-        ``skipped``: the number of skipped events that this process had counted before.
+        ``skipped``: the skipped events that this process had counted before; ``all_skipped``: those in the message.
         """
         self.bad.count += all_skipped - skipped
         self.late.count, self.intake.has_unit = late, has_unit

@@ -126,7 +126,7 @@ class Intake:
         return [self._ends(chunk[label], label) for label in ("src", "dst")]
 
     def _ends(self, column: Any, label: str) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return ids, or tokens of names, and which of them are none."""
+        """Return ``column`` as ids, or tokens of names, and a mask of the invalid ones; None: all are valid."""
         if self._names is not None:
             return self._tokens(on_host(column) if is_cuda_array(column) else column, label)
         if isinstance(column, Texts):

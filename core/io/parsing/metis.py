@@ -30,6 +30,8 @@ class Rows:
     def parse(self, chunk: bytes, lines_before: int) -> tuple[int, Columns]:
         """Return the number of rows, and for every entry the row (from 0), the neighbour and the weight.
 
+        ``chunk`` has whole lines; ``lines_before`` is the number of lines of the file before it.
+
         Raises:
             FileFormatError: with the number of the first line that is wrong.
         """

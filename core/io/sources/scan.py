@@ -264,6 +264,6 @@ def _steps(path: Path) -> Iterator[Any]:
 
 
 def step_columns(step: events.EventStep) -> Chunk:
-    """Return the events of a step of an event file; a new weight of an edge is a set."""
+    """Return the columns of the events of a ``step`` of an event file; a new weight of an edge is a set."""
     kind = np.select([step.op == events.INSERT, step.op == events.DELETE], [INSERT, DELETE], SET).astype(np.int8)
     return {"src": step.src, "dst": step.dst, "kind": kind, **({} if step.weight is None else {"weight": step.weight})}

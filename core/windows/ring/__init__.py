@@ -106,7 +106,7 @@ class Ring:
 
     @property
     def memory(self) -> int:
-        """Bytes of all arrays."""
+        """Return the bytes of all arrays."""
         further = () if self.attributes is None else (self.attributes.events, self.attributes.held)
         return sum(array.nbytes for array in (*self._kept, *self._pairs, *further))
 

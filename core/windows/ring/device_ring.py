@@ -48,7 +48,11 @@ def ring_on(
     *,
     directed: bool,
 ) -> AnyRing:
-    """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host."""
+    """Return a ring on a CUDA ``device`` if edges have neither weights nor attributes; else on the host.
+
+    ``combine``, ``weight_dtype``, ``attributes`` and ``directed`` are as in :class:`Ring`; with "count" edges have
+    weights.
+    """
     if device.is_cuda and weight_dtype is None and attributes is None and combine != "count":
         with device.current():
             return DeviceRing(device, directed=directed)

@@ -297,7 +297,8 @@ def enter(kept, pairs, time, first, keys, weight, kind, slide, sums, state):
 def sum_by_slides(kept, values, at, mask):
     """Return the sum of ``values`` of event ``at`` and the newer live events of its pair: a float.
 
-    Each slide is summed first, then the sums of slides are added in order; nothing is subtracted.
+    Each slide is summed first, then the sums of slides are added in order; nothing is subtracted. ``mask`` gives the
+    place of an event in the ring.
     """
     total, part, slide = 0.0, 0.0, kept.entered[at & mask]
     while at >= 0:
