@@ -73,7 +73,7 @@ class DrawnInput:
 
 
 class DrawnFixture(Fixture):
-    """A fixture on a drawn input. With ``hints``, degrees are those drawn, repeats included."""
+    """A fixture on a drawn input. Its degree hints are the out-degrees drawn, repeats included."""
 
     def _degree_hints(self, in_edges: bool, directed: bool) -> dict[str, Any]:
         if in_edges or not directed:

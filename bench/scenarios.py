@@ -26,9 +26,9 @@ def scenario_of(fixture: Fixture, name: str) -> Scenario:
 
 
 class Scenario:
-    """The graph under test in a given condition; this one: all edges of the input, freshly built.
+    """The graph under test in a given condition; this class: all edges of the input, freshly built.
 
-    :meth:`tidy` and :meth:`rebuild` may replace ``graph``; ``model`` is its expected content.
+    :meth:`tidy` and :meth:`rebuild` may replace ``graph``; ``model`` has the edges that the graph must have.
     """
 
     def __init__(self, fixture: Fixture) -> None:

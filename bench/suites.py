@@ -413,7 +413,7 @@ def _curve_sizes(selection: Selection, data: Input) -> list[int]:
 
 
 def _stream_references(selection: Selection, data: Input) -> list[Task]:
-    """Return the rows of other libraries, for one slide: their time does not depend on it."""
+    """Return the rows of other libraries, for one slide only, as their time does not depend on the slide."""
     sizes, fixture = _curve_sizes(selection, data), selection.fixture(references.SCIPY, data)
     return [
         task

@@ -64,7 +64,7 @@ class Capacity(Workload):
         self._new = None
 
     def _fits(self, size: int) -> bool:
-        """Insert the next ``size`` edges of the stream, of which each rank passes a part; return whether they fit."""
+        """Insert the next ``size`` edges of the stream, each rank its part; return whether they fit on all ranks."""
         low, high = self.job.part(size)
         edges: Any = None
         with contextlib.suppress(MemoryError):  # on this rank; all must leave the call below out

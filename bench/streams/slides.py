@@ -29,7 +29,10 @@ STORE, CURRENT, SCRATCH, SEARCH = "store alone", "kept current", "from scratch",
 
 
 def way_of(algorithm: str | None) -> str:
-    """Return how the answer after each slide is obtained: without an algorithm, from a random source, or by updates."""
+    """Return how the answer of ``algorithm`` after each slide is obtained.
+
+    It is ``STORE`` without an algorithm, ``SEARCH`` if the algorithm has a parameter ``source``, else ``CURRENT``.
+    """
     if algorithm is None:
         return STORE
     return SEARCH if "source" in inspect.signature(algorithm_named(algorithm)).parameters else CURRENT

@@ -22,10 +22,11 @@ def check_result(
     device: Device,
     live: np.ndarray | None = None,
 ) -> float | None:
-    """Raise ``Mismatch`` unless ``result`` is that of algorithm ``kind`` with ``params`` on the edges of ``model``.
+    """Raise ``Mismatch`` unless ``result`` is right for algorithm ``kind`` with ``params`` on the edges of ``model``.
 
-    Returns its numerical error. The algorithm's reference is computed once per set of edges and live vertices (None:
-    all), for all batches and backends. It must take the mask ``live`` if one is given (:func:`takes_live`).
+    Returns the numerical error of ``result``, None if the algorithm has none. The algorithm's reference is computed
+    once per set of edges and live vertices (None: all), for all batches and backends. It must take the mask ``live``
+    if one is given (:func:`takes_live`).
     """
     told: dict[str, Any] = {**params} if live is None else {**params, "live": live}
     key = (kind, num_vertices, repr(params), model.content, None if live is None else live.tobytes())

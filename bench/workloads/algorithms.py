@@ -42,7 +42,10 @@ class Subject:
 
     @property
     def form(self) -> dict[str, bool]:
-        """Whether graphs and models are weighted (if the algorithm needs it) and directed (if it allows it)."""
+        """The options ``weighted`` and ``directed`` of graphs for the algorithm.
+
+        They are weighted if the algorithm needs weights, and directed unless it needs undirected graphs.
+        """
         return {"weighted": self.weighted, "directed": self.directed}
 
     @property
@@ -51,7 +54,7 @@ class Subject:
         return self.fixture.model(**self.form)
 
     def demand(self) -> None:
-        """Raise ``Skipped`` if the algorithm has no reference to verify it, or needs other parameters."""
+        """Raise ``Skipped`` if the algorithm has no reference to verify it, or its sample parameters are invalid."""
         if not self.kind.has_reference():
             raise Skipped(f"{self.kind.name} brings no reference() to verify it against")
         self.new()
@@ -117,9 +120,10 @@ DELETION_SHARES = {MIXED: constants.DELETE_SHARE, INSERTIONS: 0.0, DELETIONS: 1.
 
 
 class Batched(FixtureTask):
-    """A task whose repeats each apply a new batch of a kind of ``DELETION_SHARES`` to its own graph, and undo it.
+    """A task whose repeats each apply a new batch to a graph, and undo it.
 
-    Graphs have in-edges if an algorithm is computed, as for its computations from scratch.
+    ``kind`` is that of the batches, one of ``DELETION_SHARES``. With an algorithm graphs have in-edges, as in tasks
+    that compute it from scratch.
     """
 
     def __init__(
@@ -132,7 +136,7 @@ class Batched(FixtureTask):
 
     @property
     def form(self) -> dict[str, bool]:
-        """Whether the graph is weighted and directed: as the algorithm needs; without one unweighted and directed."""
+        """Options of the graph: :attr:`Subject.form` of the algorithm; without one unweighted and directed."""
         return self.subject.form if self.subject else {"weighted": False, "directed": True}
 
     def load(self) -> None:

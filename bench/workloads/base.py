@@ -7,7 +7,7 @@ from suricate.bench.runner import Task
 
 
 class FixtureTask(Task):
-    """A task of a backend on its fixture."""
+    """Base of the tasks of a backend on a fixture, whose options and traits rows name."""
 
     oracle: str | None = "NumPy sorted keys"
 

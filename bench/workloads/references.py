@@ -24,7 +24,7 @@ DUMMY = "dummy"
 
 
 class ScipyTask(Task):
-    """A row of SciPy, on the host, whatever the device of the other rows."""
+    """Base of the rows of SciPy, which run on the host on any device of the other rows."""
 
     backend = SCIPY
 

@@ -125,7 +125,7 @@ class AlgorithmConformance:
     def verify(
         self, result: Any, num_vertices: int, src: np.ndarray, dst: np.ndarray, weight: np.ndarray | None, **params: Any
     ) -> None:
-        """Raise ``AssertionError`` if ``result`` (host arrays) is wrong; the default compares it with the oracle."""
+        """Raise ``AssertionError`` if ``result`` (host arrays) is wrong on the given arcs, by default by the oracle."""
         wanted = self.oracle(num_vertices, src, dst, weight, **params)
         pairs = zip(result, wanted, strict=True) if isinstance(result, tuple) else [(result, wanted)]
         for got, right in pairs:
@@ -238,7 +238,7 @@ class AlgorithmConformance:
                 assert np.array_equal(got, right), f"at() gives {got} instead of {right}"
 
     def entries_of(self, tracker: Tracker, graph: Graph) -> tuple[Any, ...]:
-        """Return the parts of ``at(every third vertex)`` on the host; () without vertices or an own ``at``."""
+        """Return the tracker's result at every third vertex, as parts on the host; () if ``at`` is not overridden."""
         if self.algorithm.at is Algorithm.at or not graph.num_vertices:
             return ()
         return as_parts(on_host(tracker.at(np.arange(graph.num_vertices)[::3]), graph))
@@ -324,7 +324,7 @@ class AlgorithmConformance:
         assert self.refuses(graph, no_such_parameter=1), "an unknown parameter was accepted"
 
     def test_reference(self, variant: Variant, params: Params) -> None:
-        """What the algorithm brings as its ``reference()`` is right."""
+        """The result of the algorithm's ``reference()`` is right by the oracle."""
         if not self.algorithm.has_reference() or not self.brings_oracle():
             pytest.skip("there are no two answers to compare")
         graph = self.build(self.on_cpu(), "cpu", variant)
@@ -360,7 +360,7 @@ class AlgorithmConformance:
         monkeypatch.setattr(self.algorithm, "should_recompute", lambda algorithm, graph, *edges, **times: False)
 
     def test_compute(self, backend: type[Store], device_kind: str, variant: Variant, params: Params) -> None:
-        """Results from scratch are right without edges, on a sparse and on a dense graph, which does not change."""
+        """Results from scratch are right on empty, sparse and dense graphs, and computing does not change a graph."""
         for count in (0, self.num_vertices, self.num_vertices**2):
             graph = self.build(backend, device_kind, variant)
             graph.insert_edges(*self.changer(graph, count).draw(count))

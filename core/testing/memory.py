@@ -157,7 +157,10 @@ def started(build: Build, limit: int, marked: bool) -> ModelledStore:
 
 
 def largest_reserve(build: Build, limit: int, marked: bool) -> int:
-    """Return the most edges, to a tenth, that a :func:`started` store can reserve below ``limit`` bytes."""
+    """Return the most edges, to within a tenth, that can be reserved on a store of :func:`started`.
+
+    ``limit`` is its memory limit in bytes, ``marked`` says whether it has a mark.
+    """
     fits, fails = 0, 2 * limit
     while fails - fits > max(1, fits // 10):
         middle = (fits + fails) // 2

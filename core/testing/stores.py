@@ -452,7 +452,7 @@ class StoreConformance:
 
     @pytest.mark.parametrize("operation", memory.OPERATIONS)
     def test_operations_at_the_limit(self, device_kind: str, weight_dtype: str | None, operation: str) -> None:
-        """At the memory limit every other operation works and stays below it, or fails and changes nothing."""
+        """At the memory limit operations other than batches work within it, or fail and change nothing."""
         self.skip_unless_limited("batches", operation)
         memory.operation_at_the_limit(self.limited(device_kind, weight_dtype), operation)
 

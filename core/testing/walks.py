@@ -129,7 +129,10 @@ def walk_view(view: StoreView, num_edges: int, absent: tuple[np.ndarray, np.ndar
 
 
 def walk_updated(view: StoreView, num_edges: int) -> EdgeList:
-    """Return the edges that the updated-edges iterator of the cursor of a CPU view yields, at most ``num_edges``."""
+    """Return the edges inserted since the mark, as the iterator of the cursor of a CPU view yields them.
+
+    ``num_edges``: the number of edges in the store; the iterator must not yield more.
+    """
     which = (view.cursor, type(view.data), view.weight_dtype, view.owner_per)
     if which not in _updated_walkers:
         _updated_walkers[which] = updated_walker(view)

@@ -91,7 +91,7 @@ class Sample:
         return xp.sort(edge_keys(self.vertices[owner], found.dst))
 
     def sums_into(self, x: Any) -> Any:
-        """Return, for each sampled vertex, the sum of ``x`` over the sources of the edges that reach it, float64."""
+        """Return for each sampled vertex the sum of ``x``, a value per vertex, over its in-neighbours, float64."""
         src, dst = _ends(self.in_keys)
         return self._sums(dst, x[src])
 

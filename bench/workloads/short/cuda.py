@@ -23,7 +23,11 @@ class HostTime(ShortCalls):
     In a tight loop the host's code and data stay in its caches, and the device waits for the host; a user's program
     has its own work. Checks are deferred, since a call that waits would wait for the running kernel.
 
-    Args: as of ``ShortCalls``.
+    Args:
+        fixture: backend and graph.
+        batch: edges of a call.
+        name: an algorithm whose result is kept current meanwhile, or None.
+        in_edges: whether the graph has in-edges.
     """
 
     workload = "host time of short calls"
@@ -66,9 +70,9 @@ class HostTime(ShortCalls):
         self.device.xp.cuda.get_current_stream().synchronize()
 
     def _work(self) -> int:
-        """Do Python work of a fixed amount, as a user's program does between calls; return the length of all texts.
+        """Do a fixed amount of Python work, as a user's program does between calls; return the total length of texts.
 
-        It looks up texts in a table of its own, so that it displaces suricate's code and data from the host's caches.
+        It looks up texts in a table, so that suricate's code and data leave the host's caches. Nobody uses the result.
         """
         table, total = self._table, 0
         for number in range(self._keys):
