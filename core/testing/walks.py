@@ -24,7 +24,7 @@ def weight_function(view: StoreView) -> Callable[[Any, int], Any]:
 
 
 def walker(view: StoreView) -> Callable[..., tuple[int, int]]:
-    """Compile a walk over ``view`` that uses every cursor function except those for inserted edges; return it."""
+    """Compile a walk over all edges of ``view`` by the functions of its cursor; return the compiled function."""
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
@@ -78,7 +78,7 @@ def owner_function(view: StoreView) -> Callable[[Any, int, int], int]:
 
 
 def updated_walker(view: StoreView) -> Callable[..., int]:
-    """Compile a walk over the edges inserted since the mark, by the iterator of the cursor of ``view``; return it."""
+    """Compile a walk over the edges inserted since the mark, by the cursor of ``view``; return it."""
     from suricate.cpu.jit import kernel
 
     cursor: ModuleType = importlib.import_module(view.cursor)
