@@ -199,7 +199,7 @@ class NCCLComm(Comm):
         return received
 
     def _exchange(self, address: int, ends: Sequence[int]) -> None:
-        """Gather bytes in memory that holds those of this rank; those of rank r begin at ``ends[r]``."""
+        """Gather the bytes of all ranks at ``address``, where this rank's are; those of rank r begin at ``ends[r]``."""
         if not ends[-1]:
             return
         size = ends[1]

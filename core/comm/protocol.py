@@ -234,7 +234,7 @@ class SelfComm(Comm):
     """A job of one rank."""
 
     def gather(self, name: str, value: Any) -> list[Any]:
-        """Return a list with a copy of ``value``, that of the only rank."""
+        """Return a list with a copy of ``value``: there is only one rank."""
         return [value.copy() if is_array(value) else value]
 
     def abort(self, reason: str) -> None:

@@ -340,9 +340,9 @@ class Graph(hints.Hinted):
             seen._views.clear()
 
     def _end_change(self, before: int, delta: Delta, rows: np.ndarray | None = None) -> Delta:
-        """Bring the trackers up to date if the graph has changed since the version ``before``; return ``delta``.
+        """Bring columns and trackers up to date after a change of the graph at version ``before``; return ``delta``.
 
-        ``rows`` are those of the edges that were to be inserted.
+        ``rows`` are the rows of edge columns that the inserted edges were given.
         """
         if self._columns:
             follow(self, delta)

@@ -162,7 +162,7 @@ def from_scipy_sparse(cls: type[Graph], matrix: Any, **options: Any) -> Graph:
 
 
 def _summed(matrix: Any) -> Any:
-    """Return a sparse matrix as CSR, duplicates summed in a type that holds the sum; the argument stays as it is."""
+    """Return a sparse matrix as CSR, duplicates summed in a type that holds the sum; ``matrix`` is not changed."""
     kind, values = matrix.dtype.kind, matrix.data if matrix.format in ("coo", "csr", "csc", "bsr") else None
     if kind == "f":
         matrix = matrix.astype(np.promote_types(matrix.dtype, np.float64))

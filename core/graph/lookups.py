@@ -122,7 +122,7 @@ def contains(graph: Graph, item: Any) -> bool:
 
 
 def _vertex(graph: Graph, vertex: Any) -> int | None:
-    """Return the id of a vertex, None if there is none such."""
+    """Return the id of a vertex given by id or name, None if the graph has no such vertex."""
     if isinstance(vertex, str) and graph.names is not None:
         vertex = graph.names.find([vertex])[0]
     ids = as_ids([vertex], "vertex")

@@ -120,7 +120,7 @@ class Kept:
         self._failed = True
 
     def followed(self, changed: bool) -> None:
-        """Note that the algorithm has reached the graph's version by a step; ``changed``: there were events."""
+        """Record that a step has brought the algorithm to the graph's version; ``changed``: it had events."""
         self._failed, self.version = False, self.graph.version
         if changed:
             self.updates.updated += 1

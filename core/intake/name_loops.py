@@ -25,7 +25,7 @@ _AHEAD = 16  # names ahead at which their slots are prefetched
 
 @inner
 def mix(key):
-    """Spread a 64-bit key over all bits."""
+    """Return the 64-bit ``key`` with its bits mixed, as a hash function does."""
     key = (key ^ (key >> np.uint64(30))) * _GOLDEN
     return key ^ (key >> np.uint64(29))
 
@@ -77,7 +77,10 @@ def slot_of(code, shift):
 
 @kernel
 def hash_names(keys, data, text, codes):
-    """Write the hash of each key to ``codes``: of an integer, or of the text ``start << 32 | length`` of ``data``."""
+    """Write the hash of each of ``keys`` (uint64) to ``codes`` (uint32).
+
+    With ``text`` a key is ``start << 32 | length`` of a text in the bytes ``data``, else it is an integer.
+    """
     for index in range(len(keys)):
         key = keys[index]
         codes[index] = text_code(data, np.int64(key >> _SHIFT), np.int64(key & _LENGTH)) if text else number_code(key)
@@ -103,13 +106,18 @@ def _next_id(free, head):
 
 @kernel
 def resolve(keys, data, text, codes, begin, ids, adds, state):
-    """Map the names ``keys[begin:]``, with hashes ``codes``, to ``ids`` (uint32); return the position reached.
+    """Map the names ``keys[begin:]`` to ids; return the position reached, less than ``len(keys)`` if an array is full.
 
     Args:
         keys: uint64: integers, or with ``text`` places of texts in ``data`` (``start << 32 | length``).
+        data: uint8: the bytes of the texts.
+        text: whether names are texts.
+        codes: uint32: the hash of each key.
+        begin: the position of the first key to map.
+        ids: uint32: receives the id of each key.
         adds: whether unknown names are added, until an array is full; else their id is EMPTY.
         state: the hash table, 32 minus log2 of its size, words, texts, counts and slides by id, the bitmap of free
-            ids, and the counters.
+            ids, and the counters; changed in place if names are added.
     """
     table, shift, words, heap, counts, since, free, head = state
     last, total, most = len(table) - 1, len(keys), len(table) // 2

@@ -96,7 +96,7 @@ class Left(NamedTuple):
 def pairs(one: Values, other: Values) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield, block by block, the keys of two equally long columns and the bytes that these keys point into.
 
-    The keys alternate: the first one of ``one``, the first one of ``other``, the second one of ``one``, and on.
+    The keys of ``one`` and ``other`` alternate, beginning with the first key of ``one``.
     """
     for begin in range(0, len(one), BLOCK):
         parts = [part.part(begin, begin + BLOCK) for part in (one, other)]

@@ -251,7 +251,7 @@ class Rounds:
         checks.taken_over(self.graph, after, pairs, is_recording=False, by_host=True)
 
     def run(self, ids: Array) -> Array:
-        """Compute the vertices of a round, ascending; return those of the next."""
+        """Compute ``ids``, the active vertices of a round, ascending; return those of the next round."""
         part, graph = self.part, self.graph
         self._pull(frontier_of(graph, part.owned(ids)), self.answers)
         part.share_rows(ids, [*(self.call.values[position] for position in self.written), self.answers])

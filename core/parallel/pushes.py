@@ -204,7 +204,7 @@ class Push:
         return [(places[begin:end], values[begin:end]) for begin, end in pairwise(accumulate(sizes, initial=0))]
 
     def _take_smaller(self, ids: Array, words: Array) -> None:
-        """Replace the words of ``ids`` by those of ``words`` that are smaller."""
+        """Replace the word in ``out`` of each of ``ids`` by the one in ``words`` if that is smaller."""
         data = self.out.data
         if data.ndim == 1:
             data[ids] = self.part.xp.minimum(data[ids], words)

@@ -53,9 +53,10 @@ def unite_by(parent, u, v, alone):
 
 @kernel
 def unite_pairs(parent, src, dst, status, wanted, begin, end):
-    """Unite the pairs from ``begin`` to ``end`` (exclusive) whose ``status`` is ``wanted`` (an empty ``status``: all).
+    """Unite in ``parent``, in place, the sets of ``src[i]`` and ``dst[i]`` for all ``begin <= i < end``.
 
-    Returns the decrease of the number of sets.
+    Only pairs whose ``status[i]`` is ``wanted`` count, or all if ``status`` is empty. Returns the decrease of the
+    number of sets.
     """
     united = 0
     for i in range(begin, end):
@@ -66,9 +67,10 @@ def unite_pairs(parent, src, dst, status, wanted, begin, end):
 
 @kernel
 def compress(parent, label, begin, end):
-    """Make the root of each element from ``begin`` to ``end`` its parent, and its label unless ``label`` is empty.
+    """Set ``parent[i]`` to the root of ``i``, and ``label[i]`` too, for ``i`` from ``begin`` to ``end`` (exclusive).
 
-    Returns the number of roots. Parents have smaller ids, so most of them are compressed already.
+    If ``label`` is empty, it is left out. Returns the number of roots. Parents have smaller ids, so most of them are
+    compressed already.
     """
     roots = 0
     for i in range(begin, end):
@@ -84,13 +86,19 @@ def compress(parent, label, begin, end):
 
 @kernel
 def roots_of(parent, vertices, roots, begin, end):
-    """Set ``roots[i]`` to the root of ``vertices[i]``, for ``i`` from ``begin`` to ``end``."""
+    """Set ``roots[i]`` to the root of ``vertices[i]``, for ``i`` from ``begin`` to ``end`` (exclusive).
+
+    This halves paths in ``parent``, in place.
+    """
     for i in range(begin, end):
         roots[i] = root_of(parent, np.uint32(vertices[i]))
 
 
 @kernel
 def same_component(parent, a, b, same, begin, end):
-    """Set ``same[i]`` to whether ``a[i]`` and ``b[i]`` have one root, for ``i`` from ``begin`` to ``end``."""
+    """Set ``same[i]`` to whether ``a[i]`` and ``b[i]`` have one root, for ``i`` from ``begin`` to ``end`` (exclusive).
+
+    This halves paths in ``parent``, in place.
+    """
     for i in range(begin, end):
         same[i] = root_of(parent, a[i]) == root_of(parent, b[i])

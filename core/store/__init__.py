@@ -208,7 +208,7 @@ class Store(ABC):
         return fresh(size, kind), None if dtype is None else fresh(size, dtype)
 
     def is_invalid(self, guard: Array | None) -> bool:
-        """Return whether the guard forbids a batch; on CUDA the kernels look at it."""
+        """Return whether the guard is set on the CPU; on CUDA False, as the kernels read the guard."""
         return guard is not None and not self.device.is_cuda and bool(guard[0])
 
     # -- optional: single edges in a compiled loop ---------------------------------------------------------------------
@@ -368,7 +368,10 @@ class Store(ABC):
 
 
 def _written_out(constructor: inspect.Signature) -> inspect.Signature:
-    """Return the signature of a class, by that of its constructor, with the names of ``StoreArguments``."""
+    """Return the signature of a class for ``constructor``, the signature of its ``__init__``.
+
+    The names of ``StoreArguments`` replace ``**common``.
+    """
     parameters: list[inspect.Parameter] = []
     for parameter in list(constructor.parameters.values())[1:]:
         if parameter.kind is parameter.VAR_KEYWORD and StoreArguments.__name__ in str(parameter.annotation):

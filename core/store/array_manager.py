@@ -136,7 +136,7 @@ class ArrayManager(Generic[Graph]):
             raise CapacityError(f"{self.backend}: out of memory ({error})") from error
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """Put these arrays in place of those of the same names."""
+        """Replace the arrays of these names by ``arrays``."""
         self._arrays.update(arrays)
         self._graph = None
 

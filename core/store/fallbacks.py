@@ -42,7 +42,7 @@ def snapshot(edges: EdgeList, num_vertices: int, device: Device) -> StoreView:
 
 
 def degrees(view: StoreView, device: Device, vertices: Array | None = None) -> Array:
-    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; on CUDA those of all are computed."""
+    """Return the out-degrees of ``vertices`` (None: of all), ``uint32[k]``; on CUDA all are computed in any case."""
     if device.is_cuda:
         result = device.xp.empty(view.num_vertices, np.uint32)
         _launch(view, "list_degrees", len(result), np.int64(len(result)), result)

@@ -13,13 +13,13 @@ TABLE_FROM = 12  #: entries of one source from which a hash table of them beats 
 
 @inner
 def source(key):
-    """Return the source of a key as a signed integer."""
+    """Return the source of a key (``src << 32 | dst``) as a signed integer."""
     return np.int64(key >> np.uint64(32))
 
 
 @inner
 def run_end(keys, i):
-    """Return one past the last key with the source of key ``i``."""
+    """Return one past the last of the ascending ``keys`` that have the source of key ``i``."""
     j, end, above = np.uint64(i) + np.uint64(1), np.uint64(len(keys)), keys[i] | np.uint64(0xFFFFFFFF)
     while j < end and keys[j] <= above:
         j += np.uint64(1)
@@ -30,8 +30,16 @@ def run_end(keys, i):
 def locate_ascending(begin, end, dst, keys, kind, slot, wanted, first, last):
     """Write kind and slot of the entries ``first`` to ``last`` (exclusive) of a sorted batch, for ascending rows.
 
-    The slot of an absent edge is the first with a larger destination. ``begin`` and ``end`` are by vertex, ``dst`` by
-    slot. Returns the number of entries of kind ``wanted``.
+    Of equal keys only the last entry counts, the others are ``DUPLICATE``. The slot of an absent edge is the first with
+    a larger destination. Returns the number of entries of kind ``wanted``.
+
+    Args:
+        begin, end: by vertex, the slots of its row.
+        dst: by slot, the destination.
+        keys: the batch, ``uint64[m]``: ``src << 32 | dst``, ascending.
+        kind, slot: of the entries, written in place.
+        wanted: the kind to count.
+        first, last: the range of entries.
     """
     count, at, before = 0, np.int64(0), np.int64(-1)
     for i in range(first, last):
@@ -60,9 +68,14 @@ def table_size(keys):
 def locate_runs(g, keys, kind, slot, table, degree, scan, match_row):
     """Write kind and slot (-1 if absent) of the entries of a sorted batch, for rows in any order.
 
-    ``table`` is scratch, int64[:func:`table_size`]. A layout defines ``degree(g, u)``; ``scan(g, u, v)``, which
-    returns the slot of an edge or -1; and ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for
-    every edge of u.
+    Args:
+        g: the view of the store.
+        keys: the batch, ``uint64[m]``: ``src << 32 | dst``, ascending.
+        kind, slot: of the entries, written in place.
+        table: scratch, int64[:func:`table_size`].
+        degree: ``degree(g, u)``, the length of a row.
+        scan: ``scan(g, u, v)``, which returns the slot of an edge or -1.
+        match_row: ``match_row(g, u, keys, kind, slot, table)``, which calls :func:`match` for every edge of u.
     """
     first = 0
     while first < len(keys):

@@ -121,7 +121,7 @@ def _values_of(table: EdgeTable, name: str | None) -> Array | None:
 
 
 class _StoreByRow:
-    """A store whose weights are those of a column; it is read only."""
+    """A read-only store whose weights are the values of a column at the stored row numbers."""
 
     def __init__(self, store: Store, values: Callable[[], Array | None]) -> None:
         self._store, self._values = store, values

@@ -57,7 +57,7 @@ def from_parts(
 
 
 def _checked(edges: EdgeList) -> EdgeList:
-    """Return a part as arrays, ids or texts; None is no edges."""
+    """Return a part with arrays of ids or of texts; a part with ``src`` and ``dst`` None becomes empty arrays."""
     src, dst, weight = edges
     if src is None and dst is None:
         return EdgeList(np.empty(0, np.int64), np.empty(0, np.int64), None)
@@ -77,7 +77,7 @@ def _checked(edges: EdgeList) -> EdgeList:
 
 
 def _agreed_columns(comm: Comm, edges: EdgeList) -> dict[str, np.dtype]:
-    """Return the dtypes of the columns of edges that any process brings: those of the first one that does."""
+    """Return the dtypes of the columns of edges that any process passes, from the first process that has the column."""
     given: dict[str, Any] = edges.weight if isinstance(edges.weight, dict) else {}
     found: dict[str, np.dtype] = {}
     for one in comm.allgather({name: dtype_of(part) for name, part in given.items()}):

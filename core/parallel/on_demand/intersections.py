@@ -161,7 +161,7 @@ class Run:
         self.pairs = _listed(xp.concatenate((src[up], dst[down])), xp.concatenate((dst[up], src[down])))
 
     def everything(self) -> None:
-        """Intersect the pairs assigned to this rank, first those of which it has both rows."""
+        """Intersect the pairs assigned to this rank, beginning with those of which it has the rows of both ends."""
         u, v, _, status, wanted, size = self.pairs
         self.ends = u[:size], v[:size]
         (left, right), xp = self.sides, self.part.xp
