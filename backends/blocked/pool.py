@@ -57,7 +57,7 @@ class BlockedPool(ArrayManager[Graph]):
         self.attach(self.allocate("counters", COUNTERS, 0))
 
     def new_graph(self) -> Graph:
-        """See :meth:`ArrayManager.new_graph`."""
+        """Return the current arrays as a :class:`Graph`."""
         a = self._arrays
         return Graph(
             a["head"], a["degree"], a["run"], a["link"], a["back"], a["owner"], a["free"], a["dst"], a["weight"],
@@ -71,11 +71,11 @@ class BlockedPool(ArrayManager[Graph]):
         return len(self["link"])
 
     def admit(self, size: int) -> None:
-        """See :meth:`ArrayManager.admit`: a store and its mirror share one limit."""
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed the limit that a store and its mirror share."""
         super().admit(size + self.mirrored + (0 if self.twin is None else self.twin.allocated))
 
     def attach(self, arrays: Mapping[str, Array]) -> None:
-        """See :meth:`ArrayManager.attach`."""
+        """Make ``arrays`` (by name) current ones, and tell the pool copied by this one, if any, its new size."""
         super().attach(arrays)
         if self.twin is not None:
             self.twin.mirrored = self.allocated

@@ -86,16 +86,16 @@ class BlockedStore(BatchStore[Plan | None, None]):
         super().__init__(num_vertices, **common)
 
     def options(self) -> dict[str, Any]:
-        """See :meth:`suricate.store.Store.options`; the capacity once it is chosen."""
+        """Return the backend options; ``block_edges`` is None until the capacity of blocks is chosen."""
         return {"block_edges": self._capacity, "batches_on": self._batches_on}
 
     def make_pool(self) -> BlockedPool:
-        """See :meth:`BatchStore.make_pool`."""
+        """Return the arrays of an empty store; raises ``CapacityError``."""
         shift = (self._capacity or ledger.DEFAULT).bit_length() - 1
         return BlockedPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit, shift)
 
     def make_kernels(self) -> BlockedKernels:
-        """See :meth:`BatchStore.make_kernels`."""
+        """Return the kernels on CUDA, or the loops on the CPU."""
         if self.device.is_cuda:
             from suricate.backends.blocked.cuda import BlockedCuda
 
@@ -213,7 +213,10 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return not by_host and sorter is not None and sorter.takes(size, self.num_vertices)
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """See :meth:`BatchStore.query`; the mirror answers for few pairs, unless the device is ahead of it."""
+        """Look up edges without validating them first; return found flags and weights, or None.
+
+        The mirror answers for a few host edges, unless the device is ahead of it. See :meth:`BatchStore.query`.
+        """
         if isinstance(edges, EdgeList):
             if self._copy is None or len(edges.src) > SMALL or self._copy[0].ahead == STORE:
                 return None
@@ -224,7 +227,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().query(edges)
 
     def reads_addresses(self) -> bool:
-        """See :meth:`BatchStore.reads_addresses`."""
+        """Return True: kernels take addresses for weights and reports."""
         return True
 
     def single(self, num_edges: int) -> SingleEdges | None:
@@ -300,16 +303,16 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return super().known()
 
     def used(self) -> dict[str, int]:
-        """See :meth:`BatchStore.used`."""
+        """Return how many blocks and edge slots are in use, by group of arrays; on CUDA waits."""
         counters = self.known()
         return {"blocks": int(counters[USED] - counters[FREE]), "edges": int(counters[EDGES])}
 
     def extents(self) -> dict[str, int]:
-        """See :meth:`BatchStore.extents`."""
+        """Return how many entries of each group of arrays a copy needs; on CUDA waits."""
         return self.pool.carved(self.known())
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
-        """See :meth:`BatchStore.locate`."""
+        """Return a located batch for sorted ``keys``, ``order``, ``guard``; on CUDA an update locates its batch."""
         if self.device.is_cuda and kind != LOOKUP:  # the launch that applies the batch locates it
             return LocatedBatch(keys, order, keys, keys, len(keys), guard=guard)
         batch = self.new_batch(keys, order, guard)
@@ -317,7 +320,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
-        """See :meth:`BatchStore.reserve_edges`."""
+        """Reserve blocks for any ``num_edges`` more edges; raises ``CapacityError``."""
         self.plan(num_edges)
         by_host = self.device.is_cuda and self._batches_on == "host"
         if not by_host:
@@ -363,24 +366,24 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return int(known[USED] - known[FREE]) + ledger.take_bound(inserted, self.num_vertices, self.pool.shift)
 
     def is_behind(self, updates: int) -> bool:
-        """See :meth:`BatchStore.is_behind`: when bounds are loose, or too high for more batches of this size."""
+        """Return whether bounds on CUDA are loose, or too high for more batches of ``updates`` edges like this one."""
         inserted, deleted = self.counters.unseen.tolist()
         loose = 64 * (inserted + deleted) > self.edge_bound()
         return loose or not updates or self._bound(AHEAD * updates) > self.pool.blocks
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Plan | None, weight: Array, report: Report) -> None:
-        """See :meth:`BatchStore.apply_insertion`."""
+        """Insert a located batch, whose blocks are in the plan ``reservation``; write ``report``."""
         self.kernels.insert(self.pool.graph, batch, reservation, weight, report)
 
     def reserve_deletion(self, batch: LocatedBatch) -> None:
-        """See :meth:`BatchStore.reserve_deletion`: every block has its place among the free ones."""
+        """Do nothing: a deletion needs no memory, as the stack of free blocks has space for every block."""
 
     def apply_deletion(self, batch: LocatedBatch, reservation: None, report: Report) -> None:
-        """See :meth:`BatchStore.apply_deletion`."""
+        """Delete the present entries of a located batch, and write ``report``."""
         self.kernels.delete(self.pool.graph, batch, report, self.edge_bound())
 
     def plan(self, num_edges: int) -> None:
-        """See :meth:`suricate.store.Store.plan`: choose the capacity of blocks before the first one."""
+        """Choose the capacity of blocks, before there is one, for a first batch of ``num_edges`` edges."""
         if self._capacity is None:
             is_bulk = num_edges >= self.num_vertices > 0
             self._capacity = ledger.capacity_for(num_edges / self.num_vertices) if is_bulk else ledger.DEFAULT
@@ -406,14 +409,14 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return self.pool["degree"].copy()
 
     def delete_vertices(self, vertices: Array) -> None:
-        """See :meth:`suricate.store.Store.delete_vertices`."""
+        """Free the blocks of the distinct ``vertices`` (uint32[k])."""
         if len(vertices):
             self._on_device(changes=True)
             self.kernels.free_vertices(self.pool.graph, vertices)
             self.queued(0, 0)
 
     def resize(self, num_vertices: int) -> None:
-        """See :meth:`suricate.store.Store.resize`; blocks stay where they are."""
+        """Change the number of vertices, in the mirror, too; blocks stay where they are."""
         self._on_device()
         self.pool.resize_vertices(num_vertices)
         self.num_vertices = num_vertices
@@ -436,7 +439,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         self.known()
 
     def copy_to(self, device: Device) -> Self:
-        """See :meth:`suricate.store.Store.copy_to`; the copy has no mirror."""
+        """Return a copy of this store on ``device``, which has no mirror."""
         self._on_device()
         return super().copy_to(device)
 

@@ -27,7 +27,7 @@ class CsrPool(ArrayManager[Graph]):
         self.attach(self.allocate("offsets", num_vertices + 1, 0))
 
     def new_graph(self) -> Graph:
-        """See :meth:`ArrayManager.new_graph`."""
+        """Return the current arrays as a :class:`Graph`."""
         return Graph(self["offsets"], self["dst"], self["weight"])
 
     def kept_back(self) -> int:

@@ -64,11 +64,11 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return {"rebuild": self.rebuild}
 
     def make_pool(self) -> CsrPool:
-        """See :meth:`BatchStore.make_pool`."""
+        """Return the arrays of an empty store; raises ``CapacityError``."""
         return CsrPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit)
 
     def make_kernels(self) -> CsrKernels:
-        """See :meth:`BatchStore.make_kernels`."""
+        """Return the kernels on CUDA, or the loops on the CPU."""
         if self.device.is_cuda:
             from suricate.backends.csr_baseline.cuda import CsrCuda
 
@@ -84,11 +84,11 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.pool["offsets"][-1:]
 
     def is_behind(self, updates: int) -> bool:
-        """See :meth:`BatchStore.is_behind`: when the bound has become loose."""
+        """Return whether to request the exact number of edges on CUDA, because its bound has become loose."""
         return ledger.is_behind(int(self.counters.values[0]), int(self.counters.unseen[0]))
 
     def used(self) -> dict[str, int]:
-        """See :meth:`BatchStore.used`."""
+        """Return how many edge slots are in use, by group of arrays; on CUDA waits."""
         return {"edges": self.num_edges, "reserve": 0}
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
@@ -109,13 +109,19 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return super().locate(batch.keys, batch.order, batch.guard, kind).count()
 
     def reserve_edges(self, num_edges: int) -> None:
-        """See :meth:`BatchStore.reserve_edges`; updates then swap two pairs of arrays until they are full."""
+        """Make the arrays long enough for ``num_edges`` more edges; raises ``CapacityError``.
+
+        Updates then swap two pairs of arrays until they are full.
+        """
         self.poll()
         if not self.pool.is_reserved(self.edge_bound() + num_edges):
             self.pool.reserve(self.num_edges, num_edges)
 
     def reserve_insertion(self, batch: LocatedBatch) -> Rebuild | None:
-        """See :meth:`BatchStore.reserve_insertion`; on CUDA waits if the bounds do not fit into memory."""
+        """Reserve arrays for the graph after an insertion; return them, None if only weights change.
+
+        On CUDA wait for the exact number of edges if the upper bounds do not fit into memory.
+        """
         if not batch.most:
             return None
         bound = self.edge_bound()
@@ -126,20 +132,26 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
             return Rebuild(self.pool.target(bound + batch.most), bound)
 
     def apply_insertion(self, batch: LocatedBatch, reservation: Rebuild | None, weight: Array, report: Report) -> None:
-        """See :meth:`BatchStore.apply_insertion`."""
+        """Insert a located batch into the arrays of ``reservation``, which become the current ones; write ``report``.
+
+        ``weight`` has the weights of the batch as bits.
+        """
         self.kernels.insert(self.pool.graph, reservation, batch, weight, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
 
     def reserve_deletion(self, batch: LocatedBatch) -> Rebuild | None:
-        """See :meth:`BatchStore.reserve_deletion`; the CPU deletes in place."""
+        """Reserve arrays for the graph after a deletion and return them; None on the CPU, which deletes in place."""
         if not self.device.is_cuda:
             return None
         bound = self.edge_bound()
         return Rebuild(self.pool.target(bound), bound)
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Rebuild | None, report: Report) -> None:
-        """See :meth:`BatchStore.apply_deletion`."""
+        """Delete the present entries of a located batch, and write ``report``.
+
+        On CUDA the arrays of ``reservation`` become the current ones.
+        """
         self.kernels.delete(self.pool.graph, reservation, batch, report)
         if reservation is not None:
             self.pool.replace(reservation.target)
@@ -216,12 +228,12 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return found, weight
 
     def rows(self) -> tuple[Array | int, ...]:
-        """See :meth:`BatchStore.rows`."""
+        """Return the first and the last slots of all rows, destinations, and weights as bits: arrays or addresses."""
         offsets, dst, weight = self.pool.graph
         return offsets, offsets.data.ptr + 8, dst, weight
 
     def reads_addresses(self) -> bool:
-        """See :meth:`BatchStore.reads_addresses`."""
+        """Return True: kernels take addresses for weights and reports."""
         return True
 
     # -- batches applied on the host -----------------------------------------------------------------------------------
@@ -255,7 +267,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.known()
 
     def copy_to(self, device: Device) -> Self:
-        """See :meth:`suricate.store.Store.copy_to`."""
+        """Return a copy of this store on ``device``, with a copy on the host of its own if it needs one."""
         other = super().copy_to(device)
         if other._host is not None:
             other._host = other.copy_to(CPU)
@@ -270,7 +282,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         return self.num_edges if bound is None else bound
 
     def delete_vertices(self, vertices: Array) -> None:
-        """See :meth:`suricate.store.Store.delete_vertices`; one rebuild."""
+        """Delete all out-edges of the distinct ``vertices`` (uint32[k]) in one rebuild."""
         self.poll()
         if self._host is not None:
             target = self.pool.target(self._host.num_edges)
@@ -290,7 +302,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.queued(0, 0)
 
     def resize(self, num_vertices: int) -> None:
-        """See :meth:`suricate.store.Store.resize`; copies the offsets."""
+        """Change the number of vertices; copies the offsets, not the edges."""
         self.poll()
         self.pool.resize_vertices(num_vertices, self.edge_bound())
         if self._host is not None:

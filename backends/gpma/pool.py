@@ -32,7 +32,7 @@ class GpmaPool(ArrayManager[Graph]):
             self.attach(self.new("work", len(WORK.fields), 0))
 
     def new_graph(self) -> Graph:
-        """See :meth:`ArrayManager.new_graph`."""
+        """Return the current arrays as a :class:`Graph`."""
         return self._graph_of(self._arrays, self.leaves)
 
     def _graph_of(self, arrays: Mapping[str, Array], leaves: int) -> Graph:

@@ -48,7 +48,7 @@ class Reservation(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """The first of the vertices added last, and the leaf of its guard; valid until an update moves guards."""
+    """The first of the vertices that were added last, and the leaf of its guard; valid until an update moves guards."""
 
     first: int
     leaf: int
@@ -78,15 +78,15 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         self._append_vertices(0, self.num_vertices)
 
     def options(self) -> dict[str, Any]:
-        """Return the backend options."""
+        """Return the backend option ``deletion`` as chosen."""
         return {"deletion": DELETION[self._strict]}
 
     def make_pool(self) -> GpmaPool:
-        """See :meth:`BatchStore.make_pool`."""
+        """Return the arrays of a store without vertices; raises ``CapacityError``."""
         return GpmaPool(self.name, self.device, self.weight_dtype, self.memory_limit)
 
     def make_kernels(self) -> GpmaKernels:
-        """See :meth:`BatchStore.make_kernels`."""
+        """Return the kernels on CUDA, or the loops on the CPU."""
         if self.device.is_cuda:
             from suricate.backends.gpma.cuda import GpmaCuda
 
@@ -98,20 +98,20 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def used(self) -> dict[str, int]:
-        """See :meth:`BatchStore.used`."""
+        """Return how many entries of each group of arrays are in use: leaves, and slots with an edge or a guard."""
         return {**self.extents(), "slots": self.num_vertices + self.num_edges}
 
     def extents(self) -> dict[str, int]:
-        """See :meth:`BatchStore.extents`: the leaves in use."""
+        """Return how many entries of each group of arrays a copy needs: those of the leaves in use."""
         leaves = self.pool.leaves
         return {"slots": LEAF * leaves, "leaves": leaves, "fresh": leaves if self.pool.marked else 0}
 
     def is_behind(self, updates: int) -> bool:
-        """See :meth:`BatchStore.is_behind`: when the bound has become loose."""
+        """Return whether to request the exact number of edges on CUDA, because its bound has become loose."""
         return ledger.is_behind(self.pool.leaves, self._most_entries(), sum(self.counters.unseen.tolist()))
 
     def reads_addresses(self) -> bool:
-        """See :meth:`BatchStore.reads_addresses`."""
+        """Return True: kernels take addresses for weights and reports."""
         return True
 
     def locate(self, keys: Array, order: Array, guard: Array | int | None, kind: int) -> LocatedBatch:
@@ -130,7 +130,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
-        """See :meth:`BatchStore.reserve_edges`; the array grows to hold them."""
+        """Make the array large enough for ``num_edges`` more edges; raises ``CapacityError``."""
         self.poll()
         if self._holds(num_edges):
             return
@@ -315,7 +315,10 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return self.pool["degree"].copy()
 
     def delete_vertices(self, vertices: Array) -> None:
-        """See :meth:`suricate.store.Store.delete_vertices`; with strict deletion by deleting their edges."""
+        """Delete all out-edges of the distinct ``vertices`` (uint32[k]).
+
+        They become gaps; with strict deletion they are deleted as a batch.
+        """
         if self._strict:
             super().delete_vertices(vertices)
         elif len(vertices):
@@ -323,7 +326,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self.counters.post(self.counters_array())
 
     def resize(self, num_vertices: int) -> None:
-        """See :meth:`suricate.store.Store.resize`; guards are put behind all edges, or taken away."""
+        """Change the number of vertices: guards are put behind all edges, or removed there."""
         if num_vertices > self.num_vertices:
             self._append_vertices(self.num_vertices, num_vertices)
         elif num_vertices < self.num_vertices:
@@ -339,11 +342,11 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
 
     @property
     def has_mark(self) -> bool:
-        """Whether :meth:`mark` was called: insertions since then are remembered."""
+        """Whether :meth:`mark` was called, so that insertions are recorded."""
         return self.pool.marked
 
     def updated(self) -> EdgeList:
-        """See :meth:`suricate.store.Store.updated`; by the cursor's iterator."""
+        """Return the edges inserted since :meth:`mark` that are still there; without a mark, all edges."""
         return fallbacks.updated(self.view(), self.device) if self.pool.marked else self.edges()
 
     def compact(self) -> None:
@@ -354,7 +357,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
             self._rebuild([ledger.leaves_for(self._most_entries())])
 
     def copy_to(self, device: Device) -> Self:
-        """See :meth:`suricate.store.Store.copy_to`."""
+        """Return a copy of this store on ``device``: the arrays, nothing rebuilt."""
         other = super().copy_to(device)
         other._appended = self._appended
         return other

@@ -78,7 +78,10 @@ class HornetCpu:
         return True
 
     def delete(self, graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-        """Delete the ``PRESENT`` entries of a batch, migrate as planned, and write ``report``; return True."""
+        """Delete the ``PRESENT`` entries of ``batch`` from ``graph``, migrate as ``plan`` says, report; return True.
+
+        The outcome is written to ``report``.
+        """
         report_deletion(batch, graph.weight, report)
         more = isinstance(plan, CpuPlan) and plan.may_shrink, self._ascending
         _carry_out(graph, plan, loops.apply_delete, (batch.keys, batch.kind, batch.slot), *more)

@@ -110,7 +110,10 @@ def insert(graph: Graph, batch: LocatedBatch, plan: Plan | None, weight: Array, 
 
 
 def delete(graph: Graph, batch: LocatedBatch, plan: Plan | None, report: Report) -> bool:
-    """Delete the ``PRESENT`` entries of a batch, migrate as planned, and write ``report``; return True."""
+    """Delete the ``PRESENT`` entries of ``batch`` from ``graph``, migrate as ``plan`` says, and report; return True.
+
+    The outcome is written to ``report``.
+    """
     assert isinstance(plan, CudaPlan)
     code, data, size, m = program(bits_of(graph.weight)), packed(GRAPH, *graph), len(batch), packed_batch(batch)
     pairs, sums, holes, survivors = plan.holes

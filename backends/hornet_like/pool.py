@@ -58,7 +58,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.stack_limits, self.stack_sizes = limits, np.diff(limits)
 
     def new_graph(self) -> PlacedGraph:
-        """See :meth:`ArrayManager.new_graph`."""
+        """Return the current arrays as a :class:`PlacedGraph`."""
         return PlacedGraph(*(self._arrays[name] for name in Graph._fields))
 
     @property
@@ -145,7 +145,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
         self.tight = True
 
     def copy_from(self, other: Self, lengths: Mapping[str, int]) -> None:
-        """See :meth:`ArrayManager.copy_from`."""
+        """Copy the first ``lengths[group]`` entries of the arrays of ``other``, and the host's copy of stack limits."""
         super().copy_from(other, lengths)
         self.tight = other.tight
         self.set_stack_limits(self.device.to_numpy(self["stack_begin"]).copy())

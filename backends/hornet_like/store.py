@@ -65,11 +65,11 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return {"sorted_adjacencies": self.ascending}
 
     def make_pool(self) -> HornetPool:
-        """See :meth:`BatchStore.make_pool`."""
+        """Return the arrays of an empty store; raises ``CapacityError``."""
         return HornetPool(self.name, self.num_vertices, self.device, self.weight_dtype, self.memory_limit)
 
     def make_kernels(self) -> HornetKernels:
-        """See :meth:`BatchStore.make_kernels`."""
+        """Return the kernels on CUDA for ascending or unordered rows, or the loops on the CPU."""
         if not self.device.is_cuda:
             from suricate.backends.hornet_like.cpu import HornetCpu
 
@@ -85,7 +85,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def used(self) -> dict[str, int]:
-        """See :meth:`BatchStore.used`."""
+        """Return how many edge slots and entries of free stacks are in use, by group of arrays; on CUDA waits."""
         counters = self.known()
         return {"blocks": int(counters[EDGES]), "free stacks": int(counters[FREE:GROW].sum())}
 
@@ -105,7 +105,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return batch
 
     def reserve_edges(self, num_edges: int) -> None:
-        """See :meth:`BatchStore.reserve_edges`."""
+        """Make pool and stacks large enough for any ``num_edges`` more edges; raises ``CapacityError``."""
         if self.device.is_cuda:
             if 2 * num_edges <= self._allowance:
                 return
@@ -263,7 +263,10 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self._uncovered = 1 << 62
 
     def is_behind(self, updates: int) -> bool:
-        """See :meth:`BatchStore.is_behind`: before the allowance is used up."""
+        """Return whether to request exact counters behind a batch of ``updates`` edges on CUDA.
+
+        They are requested before the allowance, the updates covered by the host's bounds, is used up.
+        """
         self._since_post += updates
         if self._allowance >= AHEAD // 4 * updates or self._since_post <= min(self.edge_bound() // 64, 8 * updates):
             return False
@@ -297,11 +300,11 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         return (begin, end, dst, weight) if self.ascending else None
 
     def reads_addresses(self) -> bool:
-        """See :meth:`BatchStore.reads_addresses`."""
+        """Return whether kernels take addresses for weights and reports: those for ascending rows do."""
         return self.ascending
 
     def delete_vertices(self, vertices: Array) -> None:
-        """See :meth:`suricate.store.Store.delete_vertices`; no edge is touched."""
+        """Free the blocks of the distinct ``vertices`` (uint32[k]); no edge is read or moved."""
         count = len(vertices)
         if not count:
             return
@@ -317,7 +320,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.queued(0, count)
 
     def resize(self, num_vertices: int) -> None:
-        """See :meth:`suricate.store.Store.resize`; copies the index, not the edges."""
+        """Change the number of vertices; copies the index, not the edges."""
         self._forget_bounds()
         self.pool.resize_vertices(num_vertices)
         self.num_vertices = num_vertices

@@ -450,7 +450,7 @@ class Ledger:
         return do.grow(least, least + self.capacity // 4, optional=True)
 
     def _free_counted(self, edges: int, allowance: int, batch: Any, do: Actions) -> int:
-        """Count the slabs that a batch needs, get them, and ``allowance`` more if possible; return the count."""
+        """Count the slabs that ``batch`` needs, get them, and ``allowance`` more if possible; return the count."""
         need = do.count_batch(batch)
         if self.free < need and self._repack(need + self.capacity // 8, do):
             need = do.count_batch(batch)

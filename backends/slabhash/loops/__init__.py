@@ -374,7 +374,7 @@ def insert_and_rehash(g, src, dst, weights, existing, start, ahead, policy, head
 
 @inner
 def leave(g, v, per_bucket, quota):
-    """Return -1: a replacement for :func:`rehash` that changes nothing, so that ``v`` keeps its buckets for now."""
+    """Return -1 and change nothing: vertex ``v`` keeps its buckets for now. Has the parameters of :func:`rehash`."""
     return np.int64(-1)
 
 
