@@ -63,5 +63,5 @@ def prefixed(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarr
 
 
 def state_in(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """Return the arrays of a state from those of an archive: names that begin with ``prefix``, without it."""
+    """Return the arrays whose names begin with ``prefix``, under their names without it."""
     return {name.removeprefix(prefix): part for name, part in arrays.items() if name.startswith(prefix)}

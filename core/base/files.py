@@ -96,7 +96,7 @@ def is_special(path: Path) -> bool:
 
 
 def check_writable(path: Path) -> None:
-    """Raise the ``OSError`` that writing ``path`` would end in, as far as permissions and kinds of files tell."""
+    """Raise the ``OSError`` that writing ``path`` would end in, if permissions and kinds of files show it."""
     if path.is_dir():
         code = errno.EISDIR
     elif path.exists() and not os.access(path, os.W_OK):

@@ -45,7 +45,7 @@ class CompilationNotice:
         self._written = False
 
     def start(self) -> None:
-        """Note that a compilation begins."""
+        """Record that a compilation begins; write the line, once, if compilations have taken long enough in all."""
         with self._lock:
             now = time.monotonic()
             if self._depth == 0:
@@ -55,7 +55,7 @@ class CompilationNotice:
                 self._write()
 
     def end(self) -> None:
-        """Note that a compilation has ended."""
+        """Record that a compilation has ended."""
         with self._lock:
             self._depth = max(0, self._depth - 1)
             if self._depth == 0:

@@ -18,7 +18,7 @@ ALIGNMENT = 256  #: bytes
 
 @lru_cache(MOST_PLANS)
 def offsets_of(*sizes: int) -> tuple[int, ...]:
-    """Return the offsets of arrays of these sizes in one block of memory, and the size of that."""
+    """Return the offsets of arrays of these sizes (bytes) in one block of memory, and last the size of the block."""
     return tuple(accumulate((size + ALIGNMENT - 1 & -ALIGNMENT for size in sizes), initial=0))
 
 

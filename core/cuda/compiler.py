@@ -65,7 +65,7 @@ class Compilation:
         return f"{self._name.partition('.')[0]}-{digest.hexdigest()[:32]}.cubin"
 
     def prepare(self) -> None:
-        """Have the final build made beside this process, unless it is there; returns at once."""
+        """Have the final build made in another process, unless it exists; returns at once."""
         if not is_ahead() or library_path() is None or self.ready() is not None:
             return
         with self._lock:

@@ -46,7 +46,7 @@ class Struct:
 
     @cached_property
     def declaration(self) -> str:
-        """The definition in C++, without that of the base."""
+        """Return the C++ definition of the struct, without that of its base."""
         head = f"struct {self.name}{f' : {self.base.name}' if self.base else ''} {{"
         members = [f"    {kind} {name};" for name, kind in self.own.items()]
         check = f'static_assert(sizeof({self.name}) == {self.size}, "packed by Python");'

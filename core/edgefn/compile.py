@@ -76,7 +76,7 @@ def compile_function(
 
 
 def translations_of(fn: FunctionType, typed: TypedFunction) -> Translations:
-    """Return all translations of the code of ``fn`` for one set of types, that of ``typed``, which is one of them."""
+    """Return all translations of the code of ``fn`` for the types that ``typed``, one of them, was made for."""
     return _COMPILED[id(fn.__code__), typed.signature]
 
 

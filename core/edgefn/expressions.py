@@ -52,7 +52,7 @@ class Scope:
 
 @dataclass
 class Flow:
-    """What is known at a point of the function: the local variables that surely have a value."""
+    """What is known at a point of the function: which local variables certainly have a value there."""
 
     assigned: set[str] = field(default_factory=set)
     returned: bool = False

@@ -137,7 +137,7 @@ def compressed(raw: IO[bytes], kind: str) -> Any:
 
 
 def _zstd() -> Any:
-    """Return the first of the modules for Zstandard that is there: of Python 3.14, its backport, or ``zstandard``."""
+    """Return the first module for Zstandard that is installed: Python 3.14's, its backport, or ``zstandard``."""
     return _first_of(("compression.zstd", "backports.zstd", "zstandard"), "zstd", "backports.zstd")
 
 
@@ -174,7 +174,7 @@ def other_kind(path: Path, start: bytes) -> str | None:
 
 
 def split_suffix(path: Path) -> tuple[str, str]:
-    """Return the file's extension without the compression, and that of the compression: ``(".txt", ".gz")``."""
+    """Return two extensions of a file, of its format and of its compression: ``(".txt", ".gz")``."""
     last = path.suffix.lower()
     compression = _ALIASES.get(last, last) if _ALIASES.get(last, last) in MAGIC else ""
     return (Path(path.stem) if compression else path).suffix.lower(), compression

@@ -105,7 +105,7 @@ class ByteSource:
                 self._fetched.append(str(error))
 
     def _read(self) -> bytes:
-        """Return the next bytes of the file; the file may be a pipe, so what was read of its start is kept."""
+        """Return the next bytes of the file; its first bytes, which were read in advance, come first."""
         piece, self._ahead = self._ahead + self._raw.read(CHUNK - len(self._ahead)), b""
         self._consumed += len(piece)
         return piece

@@ -49,7 +49,7 @@ class ReadOptions:
 
     @property
     def further(self) -> dict[str, str | int]:
-        """The columns that become those of edges, by name."""
+        """Return the columns of the file that become columns of edges, by name."""
         assert isinstance(self.edge_columns, dict)
         return self.edge_columns
 

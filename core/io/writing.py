@@ -29,7 +29,7 @@ _ROWS = 1 << 17  # edges formatted at a time
 
 @dataclass(frozen=True)
 class _Edges:
-    """What is written, as host arrays."""
+    """The edges to write, as host arrays."""
 
     src: np.ndarray
     dst: np.ndarray

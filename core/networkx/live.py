@@ -52,7 +52,7 @@ class Graph(nx.Graph):
 
 
 class DiGraph(nx.DiGraph):
-    """A directed graph of NetworkX that is kept on the device as well: see :class:`Graph`."""
+    """A directed NetworkX graph that is also stored on the device: see :class:`Graph`."""
 
     live_weight: Any = "weight"
     node_dict_factory, adjlist_outer_dict_factory = NodeTable, Adjacency
@@ -118,7 +118,7 @@ class Live(Converted):
         return same and device == self.device
 
     def retire(self, node: Any) -> None:
-        """Note that a node is removed: its vertex is deleted with the next batch."""
+        """Record that ``node`` is removed: its vertex is deleted with the next batch."""
         self.decode_all()
         self._retired += [self.index.pop(node)] if node in self.index else []
 

@@ -117,20 +117,20 @@ def _make_stale(part: Any) -> None:
 
 
 class WatchedEdge(EdgeData):
-    """The attributes of an edge, which note that they were written."""
+    """The attributes of an edge; a write to them is recorded in the :class:`Watch`."""
 
     __slots__ = ()
     WRITES: ClassVar = ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault")
 
     def update(self, *args: Any, **kwargs: Any) -> None:
-        """Set attributes as ``dict.update`` does; note the change."""
+        """Set attributes as ``dict.update`` does; record the change."""
         if kwargs or (args and args[0]):
             _touch(self)
             dict.update(self, *args, **kwargs)
 
 
 class WatchedRow(Row):
-    """The edges of a node, which note that they were written."""
+    """The edges of a node; a write to them is recorded in the :class:`Watch`."""
 
     __slots__ = ()
     WRITES: ClassVar = ("__ior__", "clear", "pop", "popitem", "setdefault", "update")
@@ -148,7 +148,7 @@ class WatchedRow(Row):
 
 
 class WatchedAdjacency(Adjacency):
-    """The rows of all nodes, which note that they were written."""
+    """The rows of all nodes; a write to them is recorded in the :class:`Watch`."""
 
     __slots__ = ()
     WRITES: ClassVar = ("__ior__", "clear", "pop", "popitem", "setdefault", "update")
@@ -161,7 +161,7 @@ class WatchedAdjacency(Adjacency):
 
 
 class WatchedNodes(NodeTable):
-    """The attributes of all nodes; it notes that nodes were removed."""
+    """The attributes of all nodes; the removal of a node is passed on to the :class:`Watch`."""
 
     __slots__ = ()
     WRITES: ClassVar = ("clear", "pop", "popitem")

@@ -92,7 +92,7 @@ class Advice:
 
     @property
     def update_share(self) -> float | None:
-        """The share of the time that storing the batch takes, the rest being the use."""
+        """Return the share of the time that storing the batch takes; the use takes the remaining time."""
         return self.choices[0].update_share
 
     def __str__(self) -> str:

@@ -127,10 +127,10 @@ class Algorithm(ABC):
         self.compute(graph)
 
     def recomputes(self, reason: str | None = None) -> None:
-        """Note that :meth:`update` computes from scratch, and why, so that trackers count it.
+        """Record that :meth:`update` computes from scratch, and why, so that trackers count it.
 
-        A call of :meth:`compute` is noted automatically, with the reason given before, if any. Call this in an update
-        that recomputes in another way. ``None``: the reason that :meth:`should_recompute` found.
+        A call of :meth:`compute` is recorded automatically, with the reason given before, if any. Call this in an
+        update that recomputes in another way. ``None``: the reason that :meth:`should_recompute` found.
         """
         self._recomputed = reason or self._recomputed or self._why
 

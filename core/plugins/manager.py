@@ -253,7 +253,7 @@ def _new_manager() -> pluggy.PluginManager:
 
 
 def _home(point: metadata.EntryPoint) -> tuple[str, str]:
-    """Return the name and version of the distribution, as far as its metadata can be read."""
+    """Return the name and version of the distribution that has the entry point; ``""`` for an unknown version."""
     try:
         return (str(point.dist.name), str(point.dist.version)) if point.dist else (point.value, "")
     except Exception:

@@ -57,7 +57,7 @@ class Counters:
         return self.take(self._device.to_numpy(counters))
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Take over the exact counters, which are known on the host; a copy that is under way is waited for."""
+        """Store the exact counters ``values``, which the host knows; waits for a copy that is under way."""
         self.values[:] = values
         self.arrivals += 1
         self.unseen[:] = 0

@@ -272,7 +272,7 @@ class Contents:
         return due._replace(change=Head(*due.change))
 
     def follow(self, due: Due, change: Change) -> Due:
-        """Return a slide ``due`` of another process with its ``change``, after counting the names of that."""
+        """Return the slide ``due`` of another process with its ``change``, after counting the change's names."""
         if self.names is not None and due.free is not None and len(due.free):
             self.names.names.intern(due.free)
         return due._replace(change=change, free=self._freed(change))

@@ -185,7 +185,7 @@ class VertexNames:
         return self._fresh if self.names.keep else self.reserved[self.names.counts(self.reserved) == 1]
 
     def note_idle(self) -> None:
-        """Note that the vertices of :meth:`idle` have been deleted in the graph."""
+        """Record that the vertices of :meth:`idle` have been deleted in the graph."""
         self._fresh = self._fresh[:0]
 
     def drop_unwanted(self) -> None:

@@ -74,7 +74,7 @@ def joined(parts: Sequence[Events]) -> Events:
 
 
 def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
-    """Return times as one: a range if they are ranges, each of which goes on from the one before."""
+    """Return the times of several parts as one column: an array, or a range if the parts are consecutive ranges."""
     ranges = [time for time in times if isinstance(time, range)]
     if len(ranges) == len(times) and all(after.start == before.stop for before, after in pairwise(ranges)):
         return range(ranges[0].start, ranges[-1].stop)
@@ -82,7 +82,7 @@ def _one_time(times: Sequence[np.ndarray | range]) -> np.ndarray | range:
 
 
 def _concatenated(parts: Sequence[Any]) -> Any:
-    """Return arrays as one, on the device if one of them is there."""
+    """Return the concatenation of arrays, on the device if one of them is there."""
     there = next((module_of(part) for part in parts if not isinstance(part, np.ndarray)), np)
     return there.concatenate([there.asarray(part) for part in parts])
 

@@ -150,7 +150,7 @@ class Rule:
         raise_watermark(watermark, self.grid.origin, self.grid.slide, self.state)
 
     def finish(self) -> None:
-        """Note that the source has ended: everything up to the newest event may close."""
+        """Record that the source has ended: every slide up to the newest event may close."""
         newest = self.newest
         if newest is not None and (self.last is None or newest >= self.last):
             self._limit = self.grid.after(newest)

@@ -183,7 +183,7 @@ class Chain(Several):
 
 
 class Merge(Several):
-    """Two sources merged by time; of events with equal times that of the first source comes first."""
+    """Two sources merged by time; of events with equal times, those of the first source come first."""
 
     def __init__(self, first: Any, second: Any) -> None:
         super().__init__(first, second)
