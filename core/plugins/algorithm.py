@@ -55,7 +55,7 @@ class Requirements:
     undirected: bool | None = None
 
     def missing(self, graph: Graph) -> str | None:
-        """Return None if ``graph`` has all of it, else the reason in words, with the way to build one that has."""
+        """Return None if ``graph`` meets all requirements, else what it lacks and how to build a graph that fits."""
         if self.in_edges and not graph.has_in_edges:
             return "it needs in-edges: build the graph with Graph(..., in_edges=True) or directed=False"
         if self.weighted is True and graph.weight_dtype is None:
