@@ -89,7 +89,7 @@ class DeletedEdges(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The source of a delta: the two halves of a batch, or the edges of deleted vertices."""
+    """The source of a delta: the halves ``removed`` and ``added`` of a batch, or the edges of deleted vertices."""
 
     removed: Change | None = None
     added: Change | None = None
@@ -97,7 +97,7 @@ class Changes(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The edges that a delta lists: inserted, deleted, and replaced, these with their old weights or None."""
+    """The edges that a delta lists, in three lists; ``replaced`` has the new weights, ``replaced_old`` the old ones."""
 
     inserted: EdgeList
     deleted: EdgeList

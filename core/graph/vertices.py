@@ -57,7 +57,7 @@ class Coming(NamedTuple):
 
 
 class Incident(NamedTuple):
-    """The arcs of some vertices: those that leave them, and those that lead to them from other vertices."""
+    """The arcs of some vertices: those that leave them (``away``), those from other vertices to them (``towards``)."""
 
     away: EdgeList
     towards: EdgeList

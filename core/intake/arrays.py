@@ -254,10 +254,10 @@ def checked_edges(
 
 
 def few_valid(edges: tuple[Any, Any, Any], num_vertices: int, dtype: Any = None, most: int = SHORT) -> EdgeList | None:
-    """Return copies of a small valid batch ``(src, dst, weight)``, with ids as ``uint32``, checked by a compiled loop.
+    """Return copies of a small batch ``(src, dst, weight)``, ids as ``uint32``, if a compiled loop finds it valid.
 
     It takes plain arrays of equal length, of 1 to ``most`` ids of a dtype in :data:`COMPILED`, and weights of
-    ``dtype``, if Numba is loaded already; else it returns None. Calls of NumPy would take most of such a batch's time.
+    ``dtype``, if Numba is loaded already. Else it returns None. Calls of NumPy would take most of such a batch's time.
     """
     src, dst, weight = edges
     if type(src) is not np.ndarray or type(dst) is not np.ndarray or src.shape != dst.shape or src.ndim != 1:

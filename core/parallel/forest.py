@@ -56,9 +56,10 @@ class Repairs:
         return self.forest.words.of_size(0)
 
     def run(self, roots: Frontier | None, changes: Any, order: Any) -> Propagated:
-        """Compute the forest from ``roots``; if they are None, repair it after ``changes``. Return what a push returns.
+        """Compute the forest from ``roots``; if they are None, repair it after ``changes``.
 
-        ``changes``: deleted, replaced and inserted arcs. ``order`` is only tested for None.
+        ``changes``: deleted, replaced and inserted arcs. ``order`` is only tested for None. Returns steps and the
+        number of vertices that pushed, as ``propagate`` does.
         """
         part, words = self.part, self.forest.words
         graph = part.follow()
@@ -171,7 +172,10 @@ class Repairs:
         return ids, found
 
     def _asked(self, ids: Array) -> Array:
-        """Return the least word that in-neighbours offer to each of ``ids``, the largest word if none; collective."""
+        """Return the least word that in-neighbours offer to each of ``ids``, ascending; the largest word if none.
+
+        Collective: each rank computes the words of its own vertices.
+        """
         own = self.part.owned(ids)
         found = self.best.of_size(len(own)).data
         for rows in self._rows(own, "in"):

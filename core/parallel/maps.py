@@ -119,7 +119,14 @@ def edge_map(
 
 
 class _Piece(NamedTuple):
-    """A part of what ``edge_map`` walks, and the vertices or arcs of it, with their positions."""
+    """A part of what ``edge_map`` walks.
+
+    Attributes:
+        start: the frontier or the arcs that the local operator takes.
+        over: the direction in which it walks a frontier.
+        ids: vertices of this rank in the frontier; None for arcs.
+        places: their positions in the whole frontier, if the function takes these.
+    """
 
     start: Any
     over: str

@@ -53,7 +53,7 @@ def neighbor_reduce(
 
 
 class Pull:
-    """A pull for the vertices of this rank; the arguments are those of ``suricate.operators.neighbor_reduce``."""
+    """One pull for the vertices of this rank; the arguments are those of ``suricate.operators.neighbor_reduce``."""
 
     def __init__(
         self, part: Partition, fn: Any, args: Any, reduce: str, over: str, out: Any, dtype: Any, then: Any
@@ -156,7 +156,11 @@ def converge(
 
 
 class Rounds:
-    """Rounds of pulls over an active set, or over all vertices."""
+    """Rounds of pulls over an active set, or over all vertices, on the vertices of this rank.
+
+    The arguments are those of ``suricate.operators.converge``. The loop ends as *crowded* when the vertices of a round,
+    and the edges over which they activate others, are more than ``most``.
+    """
 
     def __init__(
         self, part: Partition, fn: Any, most: int, *, args: Any, reduce: str, over: str, dtype: Any, then: Any,

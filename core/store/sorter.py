@@ -106,7 +106,13 @@ def programs(weight_dtype: np.dtype | None) -> list[Program]:
 
 
 class SortMemory(NamedTuple):
-    """Memory of a sorting launch: values of the struct ``Sorting``, and arrays that keep it alive."""
+    """Memory of a sorting launch: values of the struct ``Sorting``, and arrays that keep it alive.
+
+    Attributes:
+        blocks: number of blocks of the launch.
+        barriers: number of grid-wide barriers that it passes.
+        keys, order: the result: ``uint64[size]``, ``uint32[size]``.
+    """
 
     blocks: int
     barriers: int

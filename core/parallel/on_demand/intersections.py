@@ -105,7 +105,13 @@ class Side:
 
 
 class Piece(NamedTuple):
-    """Pairs, and the rows of other ranks that they need: ``most`` arcs of each row, beginning at ``begin``."""
+    """Some pairs, and the rows of other ranks that they need.
+
+    Attributes:
+        pairs: the positions of the pairs.
+        ids: the vertices whose rows are needed, ascending.
+        begin, most: the arcs of each row to fetch: at most ``most``, from ``begin`` on.
+    """
 
     pairs: Array
     ids: Array
