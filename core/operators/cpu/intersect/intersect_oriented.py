@@ -1,8 +1,9 @@
 """CPU template of ``intersect`` for all triangles of an undirected graph, each of them once.
 
 Vertices are renamed by rank, so that every triangle is a path ``r -> s -> t`` and an edge ``r -> t`` of ascending ranks
-(the forward algorithm of Schank and Wagner). ``rows[begin[r] : begin[r] + length[r]]`` holds the higher neighbours of
-rank ``r`` in ascending order; with ranks by degree no row is longer than the square root of twice the edges.
+(the forward algorithm of Schank and Wagner). ``rows[starts[r] : starts[r] + lengths[r]]`` holds the higher
+neighbours of rank ``r`` in ascending order; with ranks by degree no row is longer than the square root of twice the
+edges.
 """
 
 from __future__ import annotations

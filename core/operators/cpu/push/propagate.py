@@ -20,8 +20,8 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
     Args:
         views: the data of both views, and the number of vertices.
         vertices: the frontier, ``Listed``.
-        target: the array of values, a stamp per vertex, and ``step``: vertices reached in step ``i`` get the stamp
-            ``step + i``.
+        target: the array of values, changed in place, a stamp per vertex, and ``step``: vertices reached in step ``i``
+            get the stamp ``step + i``.
         number: the number of steps done before.
         max_steps: return after the step of this number.
         share: return before a step with more edges, for several threads to do; ``MANY``: no limit.
@@ -31,7 +31,8 @@ def propagate(views, vertices, target, number, max_steps, share, queue, buffer, 
 
     Returns:
         The number of the last step, the number of vertices that pushed, and the size of the remaining frontier, -1 if
-        ``layers`` was too short.
+        ``layers`` was too short. It is in ``queue`` after an odd number of steps of this call, and in ``buffer``
+        after an even number above 0.
     """
     g, h, num_vertices = views
     frontier, everything, count = vertices

@@ -1,7 +1,7 @@
 """CPU template of ``propagate`` where a value is final after one step: large frontiers are pulled (Beamer et al.).
 
 A vertex that was altered before, or that the search started from, takes no further offers. Its stamp is the number of
-the step in which it joined; a vertex that ``then`` keeps out has the stamp ``step``, below all of these. So a pull
+the step in which it joined; a vertex that ``then`` keeps out has the stamp ``step``, below all of these. A pull
 recognises the vertices of the frontier by their stamps, and those that were never altered by stamps below ``step``.
 """
 

@@ -150,7 +150,7 @@ def _by_vertex(
 
     Args:
         listed: ids (null: all vertices), the address of their number or null, their number if known.
-        share: how many vertices a block handles; 0: unknown, since their number is.
+        share: how many vertices a block handles; 0: the host does not know their number.
         most: an upper bound of their number.
         queue: an array for the vertices that ``then`` keeps, and the address of their number, or nulls.
     """
