@@ -163,7 +163,7 @@ class Pool:
         self.begin_again()
 
     def begin_again(self) -> None:
-        """Reset to an empty pool, in a child of ``fork``, where the threads and processes of the parent do not exist."""
+        """Reset to an empty pool: in a child of ``fork`` the threads and processes of the parent do not exist."""
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._queue: deque[Callable[[], None]] = deque()
