@@ -144,7 +144,7 @@ class NCCLComm(Comm):
             self._comm.allReduce(at, at, len(array), nccl.NCCL_UINT64, nccl.NCCL_SUM, self._stream)
 
     def share(self, array: Array, bounds: Array, *, agreed: bool = False) -> None:
-        """See :meth:`Comm.share`."""
+        """Copy the range of ``array`` of each rank to all ranks, in place; see :meth:`Comm.share`."""
         if not is_on_device(array):
             self.host.share(array, bounds)
             return
@@ -164,7 +164,7 @@ class NCCLComm(Comm):
                 raise CommunicationError(reason)
 
     def asking(self, values: Mapping[str, Any]) -> Asking:
-        """See :meth:`Comm.asking`; the collectives of the host compare the values."""
+        """Return a context that compares ``values`` on all ranks, by host collectives; see :meth:`Comm.asking`."""
         return self.host.asking(values)
 
     def place(self, device: Any) -> Any:

@@ -139,7 +139,7 @@ def as_ids(values: Any, argument: str) -> Array:
 
 
 def _a(value: Any) -> str:
-    """Return the words by which a message describes ``value``: ``None``, or its type."""
+    """Return the words by which a message describes ``value``: None, or its type."""
     return "None" if value is None else f"of type {type(value).__name__}"
 
 

@@ -124,7 +124,7 @@ def _checked(graph: Graph, edges: Any, part: int, inserting: bool) -> Given | No
 
 
 def _checked_on_device(ingest: Ingest, edges: Given, part: int, inserting: bool, self_loops: str) -> Given | None:
-    """Return validated copies on the device; None if dropping self-loops leaves no edge.
+    """Return validated copies of ``edges`` on the device; None if dropping self-loops leaves no edge.
 
     Errors are left to ``ingest.raise_pending()``, except where self-loops are dropped: that waits, and raises at once.
     """

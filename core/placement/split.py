@@ -233,5 +233,5 @@ def report(
 
 
 def _launch(kernels: Program, name: str, struct: Struct, blocks: int, given: Sequence[int]) -> None:
-    """Launch a kernel; ``given``: the fields of its struct."""
+    """Launch ``blocks`` blocks of the kernel ``name`` of ``kernels``; ``given``: the values of the struct it takes."""
     kernels.kernel(name)((blocks,), (THREADS,), (struct.packed(*given),))

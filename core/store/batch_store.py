@@ -284,7 +284,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return int(self.counters.values[self.edges_at] + self.counters.unseen[0])
 
     def edges(self) -> EdgeList:
-        """See :meth:`suricate.store.Store.edges`; on CUDA waits for the device."""
+        """Return a copy of all edges, ordered by source; on CUDA waits for the device."""
         return fallbacks.edges_of(self.view(), self.device)[1]
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -364,11 +364,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
             self.pool.limit = limit
 
     def admit(self, size: int) -> None:
-        """See :meth:`suricate.store.Store.admit`."""
+        """Raise ``CapacityError`` if ``size`` more bytes would exceed the memory limit."""
         self.pool.admit(size)
 
     def memory(self) -> dict[str, tuple[int, int]]:
-        """See :meth:`suricate.store.Store.memory`; on CUDA waits for the device."""
+        """Return ``{part: (bytes used, bytes allocated)}`` of all arrays; on CUDA waits for the device."""
         if self.log is not None:
             return self.pool.memory({**self.used(), "log": self.log.count()})
         parts = self.pool.memory(self.used())
@@ -376,7 +376,7 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return parts
 
     def reserve(self, num_edges: int) -> None:
-        """See :meth:`suricate.store.Store.reserve`; on CUDA waits if there may be too little memory."""
+        """Reserve memory for inserting any ``num_edges`` edges; on CUDA waits if there may be too little memory."""
         with out_of_memory(self.name):
             if self.log is not None:
                 self.log.reserve(num_edges, self)
@@ -397,11 +397,11 @@ class BatchStore(Store, Generic[Insertion, Deletion]):
         return self.log is not None
 
     def updated(self) -> EdgeList:
-        """See :meth:`suricate.store.Store.updated`; visits the logged insertions only."""
+        """Return the edges inserted since :meth:`mark` that are still stored, from the log; without a mark all."""
         return self.edges() if self.log is None else self.log.edges(self)
 
     def copy_to(self, device: Device) -> Self:
-        """See :meth:`suricate.store.Store.copy_to`: the arrays, nothing rebuilt."""
+        """Return a copy of this store on ``device``: its arrays are copied, nothing is rebuilt."""
         other = self.empty_on(device)
         logged = 0 if self.log is None else self.log.count()
         other.pool.copy_from(self.pool, {**self.extents(), "log": logged})
