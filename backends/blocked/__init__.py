@@ -7,7 +7,7 @@ from suricate.plugins.hookspecs import hookimpl
 
 @hookimpl
 def suricate_backends():
-    """Return the backend."""
+    """Return a list of the store class of the backend ``blocked``."""
     from suricate.backends.blocked.store import BlockedStore
 
     return [BlockedStore]

@@ -89,8 +89,8 @@ def delete(graph: Graph, batch: LocatedBatch, report: Report, edges: int) -> Non
 def _take(graph: Graph, blocks: list[int]) -> list[Graph]:
     """Return the graph as each part of an insertion sees it; part i takes ``blocks[i]`` blocks, free ones first.
 
-    Each part has counters of its own, and its share of the stack of free blocks. What the parts take is subtracted from
-    the counters of ``graph`` in place.
+    Each part has counters of its own, and its share of the stack of free blocks. The counters of ``graph`` are changed
+    in place to what they are after all parts. A single part gets ``graph`` itself, unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -109,7 +109,7 @@ def _give(graph: Graph, blocks: list[int]) -> list[Graph]:
     """Return the graph as each part of a deletion sees it; part i puts the ``blocks[i]`` blocks it frees on the stack.
 
     Each part has counters of its own, and its range of the stack of ``graph``, whose counter FREE is increased in
-    place.
+    place. A single part gets ``graph`` itself, unchanged.
     """
     if len(blocks) == 1:
         return [graph]
@@ -149,7 +149,7 @@ def free_vertices(graph: Graph, vertices: Array) -> None:
 
 
 def repack(graph: Graph, fresh: Graph, first: Array) -> None:
-    """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
+    """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from block ``first[u]`` (uint32[n]) on."""
     parts = threads.parts(fresh.blocks << graph.shift)
     marks = (fresh.blocks * np.arange(1, parts) // parts).astype(first.dtype)
     cuts = [0, *np.searchsorted(first, marks).tolist(), len(first)]

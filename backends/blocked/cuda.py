@@ -160,7 +160,7 @@ class BlockedCuda:
         self._launch_blocks("free_vertices", 32 * count, packed_graph(graph), np.uint32(count), vertices)
 
     def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
+        """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from ``first[u]`` (uint32[n]) on."""
         count = len(first)
         graphs = packed_graph(graph), packed_graph(fresh)
         self._launch_blocks("repack", 32 * count, *graphs, np.int64(count), first)

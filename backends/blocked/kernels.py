@@ -57,7 +57,7 @@ class BlockedKernels(Protocol):
         """Free the chains of distinct ``vertices`` (uint32[k])."""
 
     def repack(self, graph: Graph, fresh: Graph, first: Array) -> None:
-        """Copy the chain of each vertex into consecutive blocks of ``fresh``, from ``first`` (uint32[n]) on."""
+        """Copy the chain of each vertex u into consecutive blocks of ``fresh``, from ``first[u]`` (uint32[n]) on."""
 
     def count_marked(self, graph: Graph) -> tuple[int, int]:
         """Return how many blocks and how many vertices are marked as changed; on CUDA waits."""

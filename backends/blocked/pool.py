@@ -93,7 +93,7 @@ class BlockedPool(ArrayManager[Graph]):
             first_that_fits(self._resize_blocks, max(blocks + further, int(GROWTH * self.blocks)), blocks)
 
     def resize_vertices(self, num_vertices: int) -> None:
-        """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
+        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``."""
         groups = ["vertices", *self._marks(per_block=False)]
         self.admit(num_vertices * sum(map(self.entry_bytes, groups)))
         arrays = self._empty_vertices(num_vertices)

@@ -66,7 +66,7 @@ def locate(g, keys, count, slot):
 
 @kernel
 def find(g, src, dst, found, weight, keys, order, slot):
-    """Look up the edges of a batch; return False, with nothing written, if many have the same source.
+    """Look up the edges of a batch; return False, with no result written, if many have the same source.
 
     ``found`` and ``weight`` (bits, empty if unweighted) are written in the order of the batch; ``keys``, ``order`` and
     ``slot`` are scratch.

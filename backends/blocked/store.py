@@ -154,7 +154,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return type(self)(self.num_vertices, device=CPU, weight_dtype=self.weight_dtype, **options)
 
     def _on_device(self, *, changes: bool = False) -> None:
-        """Bring the arrays of the store up to date; with ``changes`` they are about to be changed. Does not wait."""
+        """Copy the mirror's changes to the device, without waiting; ``changes``: the device is the newer side then."""
         if self._copy is None:
             return
         copy = self._copy[0]

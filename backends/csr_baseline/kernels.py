@@ -10,10 +10,10 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class CsrKernels(Protocol):
-    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns. None waits.
+    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns.
 
-    Arguments called ``rebuild`` are None if only weights change, and for a deletion on the CPU, which is done in
-    place.
+    No method waits for the device. Arguments called ``rebuild`` are None if only weights change, and for a deletion on
+    the CPU, which is done in place.
     """
 
     def insert(self, graph: Graph, rebuild: Rebuild | None, batch: LocatedBatch, weight: Array, report: Report) -> None:

@@ -67,7 +67,7 @@ class CsrPool(ArrayManager[Graph]):
         self.attach(graph._asdict())
 
     def is_reserved(self, edges: int) -> bool:
-        """Return whether both pairs of arrays hold ``edges`` edges."""
+        """Return whether current arrays and the second pair are reserved, and both long enough for ``edges`` edges."""
         return self._swaps and min(len(self["reserve_dst"]), len(self["dst"])) >= edges
 
     def reserve(self, edges: int, more: int) -> None:
@@ -83,14 +83,17 @@ class CsrPool(ArrayManager[Graph]):
         self._swaps = True
 
     def compact(self, edges: int) -> None:
-        """Cut the arrays to the number of edges and free the second pair."""
+        """Cut the arrays to ``edges`` entries, the number of edges, and free the second pair of arrays."""
         self._free_reserve()
         self._swaps = False
         if len(self["dst"]) > edges:
             self.carry_over(self.allocate("edges", edges), edges)
 
     def resize_vertices(self, num_vertices: int, edges: int) -> None:
-        """Grow to more vertices, or back to fewer if those beyond have no edges; ``edges``: a bound of those stored."""
+        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``.
+
+        ``edges`` is an upper bound of the edges stored.
+        """
         self._admit_graph(num_vertices, edges)
         kept = min(num_vertices + 1, len(self["offsets"]))
         offsets = self.allocate("offsets", num_vertices + 1)["offsets"]

@@ -7,7 +7,7 @@ from suricate.plugins.hookspecs import hookimpl
 
 @hookimpl
 def suricate_backends():
-    """Return the backend."""
+    """Return a list of the store class of the backend ``gpma``."""
     from suricate.backends.gpma.store import GpmaStore
 
     return [GpmaStore]

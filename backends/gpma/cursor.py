@@ -27,14 +27,14 @@ def ahead(g, u):
 
 @inner
 def begin(g, c):
-    """Return the first slot of segment ``c``: a vertex, or behind the vertices, a leaf."""
+    """Return the first slot of segment ``c``: the row of vertex c, or, with n vertices, leaf c - n."""
     n = np.int64(len(g.degree))
     return g.guard[np.uint64(c)] + 1 if c < n else (c - n) << LEAF_BITS
 
 
 @inner
 def end(g, c):
-    """Return one past the last slot of segment ``c``: a vertex, or behind the vertices, a leaf."""
+    """Return one past the last slot of segment ``c``: the row of vertex c, or, with n vertices, leaf c - n."""
     n = np.int64(len(g.degree))
     return g.guard[np.uint64(c) + np.uint64(1)] if c < n else (c - n + 1) << LEAF_BITS
 

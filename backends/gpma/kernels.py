@@ -10,17 +10,18 @@ from suricate.primitives.located import LocatedBatch, Report
 
 
 class GpmaKernels(Protocol):
-    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns. None waits.
+    """The loops or kernels of one device, over the arrays of a graph; weights are bit patterns.
 
-    Arguments called ``new`` are the graph in larger or smaller arrays, with the vertices and counters of the old one;
-    None if the arrays stay. Only ``locate``, ``find`` and the plans allocate memory.
+    No method waits for the device. Arguments called ``new`` are the graph in larger or smaller arrays, with the
+    vertices and counters of the old one; None if the arrays stay. Only ``locate``, ``find`` and the plans allocate
+    memory.
     """
 
     def locate(self, graph: Graph, batch: LocatedBatch, kind: int) -> None:
-        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch; unless ``kind`` is ``LOOKUP`` count it.
+        """Fill in ``batch.kind`` and ``batch.slot`` of a sorted batch in place.
 
-        The slot of an absent edge is the place behind the last one below it. The entries of ``kind`` are counted, or on
-        CUDA ranked.
+        The slot of an absent edge is the place behind the last one below it. On the CPU the entries of ``kind`` are
+        counted; on CUDA they are ranked unless it is ``LOOKUP``.
         """
 
     def find(self, graph: Graph, src: Array, dst: Array, found: Array, weight: Array) -> None:

@@ -12,7 +12,10 @@ def holds(leaves: int, entries: int) -> bool:
 
 
 def is_behind(leaves: int, entries: int, unseen: int) -> bool:
-    """Return whether a bound of the entries is loose: of ``unseen`` changes, more than a quarter of what is free."""
+    """Return whether the bound ``entries`` is loose: ``unseen`` changes are more than a quarter of the free space.
+
+    The array has ``leaves`` leaves.
+    """
     return 4 * unseen * DENSE > ROOT_MOST * LEAF * leaves - entries * DENSE
 
 
@@ -41,5 +44,5 @@ def too_empty(leaves: int, entries: int) -> bool:
 
 
 def leaves_of_guards(count: int) -> int:
-    """Return the leaves that take the guards of ``count`` new vertices behind all others."""
+    """Return how many leaves the guards of ``count`` new vertices take behind all others."""
     return -(-count // GUARDS)

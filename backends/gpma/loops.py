@@ -342,7 +342,7 @@ def owner_of(g, slot):
 
 @inner
 def passed(g, places, leaf, before, rank):
-    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read and the number of new entries passed.
+    """Find the ``rank``-th merged entry; return the next slot of ``g`` to read and the number of new entries before.
 
     New entries are merged before the old ones at their ``places``. ``before`` merged entries precede ``leaf``, where
     counting begins.
@@ -480,9 +480,9 @@ def drop_guards(g, num_vertices):
 
 @kernel
 def list_touched(g, begin, end):
-    """List the leaves ``begin`` to ``end`` with edges inserted since the mark, from place ``begin`` of the list on.
+    """List the leaves in ``[begin, end)`` with edges inserted since the mark in ``g.touched``, from ``begin`` on.
 
-    Returns the index behind the list.
+    Return the index behind the last one listed.
     """
     listed = begin
     for leaf in range(begin, end):

@@ -57,7 +57,7 @@ class GpmaPool(ArrayManager[Graph]):
 
     @property
     def capacity(self) -> int:
-        """Number of leaves that the arrays hold."""
+        """Number of leaves that are allocated, in use or not."""
         return len(self["count"])
 
     def ensure_leaves(self, leaves: int) -> None:

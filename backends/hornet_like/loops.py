@@ -186,7 +186,7 @@ def migrate(g, free, u, target, degree):
 
 @inner
 def move(g, read, write):
-    """Copy an edge from slot ``read`` to slot ``write``."""
+    """Copy an edge, with its weight, from slot ``read`` to slot ``write``."""
     g.dst[write] = g.dst[read]
     if len(g.weight):
         g.weight[write] = g.weight[read]
@@ -194,7 +194,7 @@ def move(g, read, write):
 
 @inner
 def put(g, at, key, weight, item):
-    """Write a new edge to slot ``at``: the destination in ``key``, and the weight of batch entry ``item``."""
+    """Write a new edge to slot ``at``: the destination in ``key`` (its lower half), and the weight ``weight[item]``."""
     g.dst[at] = np.uint32(key)
     if len(g.weight):
         g.weight[at] = weight[item]

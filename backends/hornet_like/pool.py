@@ -107,7 +107,7 @@ class HornetPool(ArrayManager[PlacedGraph]):
             self._lay_out_stacks(blocks, np.minimum(held, blocks))
 
     def resize_vertices(self, num_vertices: int) -> None:
-        """Grow to more vertices, or back to fewer if those beyond have no edges; raises ``CapacityError``."""
+        """Grow to ``num_vertices`` vertices, or shrink if those beyond have no edges; raises ``CapacityError``."""
         self.admit(INDEX_BYTES * num_vertices)
         self.carry_over(self._empty_index(num_vertices))
 

@@ -326,7 +326,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.num_vertices = num_vertices
 
     def compact(self) -> None:
-        """Repack, where memory allows old and new blocks side by side; waits for the device."""
+        """Make every block as small as its degree allows, if memory holds old and new blocks at once; waits on CUDA."""
         super().compact()
         self._forget_bounds()
         with suppress(CapacityError), out_of_memory(self.name):

@@ -57,7 +57,7 @@ class Budget:
             raise CapacityError(f"slabhash needs {size} more bytes, {where} has {left} left")
 
     def borrow(self, size: int) -> None:
-        """Admit ``size`` bytes of temporary arrays; :meth:`repay` them."""
+        """Count ``size`` bytes of temporary arrays as held until :meth:`repay`; raises ``CapacityError``."""
         self.admit(size)
         self.borrowed += size
 

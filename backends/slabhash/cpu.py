@@ -28,7 +28,11 @@ COUNTING = 8  #: threads that count the edges of sources, each but the first in 
 
 
 class InsertionScratch(NamedTuple):
-    """Scratch memory for an insertion: see :func:`loops.insert_edges` and :func:`merge_duplicates`."""
+    """Scratch memory for inserting n edges with weights.
+
+    ``existing`` is uint32[n + 1], see :func:`loops.insert_run`; ``tables`` is uint32[2, table_size(n)], for
+    :func:`merge_duplicates`.
+    """
 
     existing: np.ndarray
     tables: np.ndarray
@@ -52,8 +56,14 @@ def table_size(edges: int) -> int:
 class Part:
     """A part of a batch, all edges of some vertices in their order, and the outcome that loops write.
 
-    ``place[i]`` is the position of edge i in the batch (empty for a part that is the whole batch). The first ``done``
-    edges are inserted. ``ring`` is scratch, see :func:`loops.fetch`.
+    Attributes:
+        src, dst: the edges.
+        words: their weights, as 32-bit words.
+        status, before: status of each edge, and words of the weight that it replaces or deletes.
+        existing, tables: scratch, see :class:`InsertionScratch`.
+        place: position of each edge in the batch; empty for a part that is the whole batch.
+        ring: scratch, see :func:`loops.fetch`.
+        done: number of edges inserted so far.
     """
 
     src: np.ndarray
@@ -158,7 +168,7 @@ class CpuKernels:
         """Do nothing: nothing cached depends on the arrays."""
 
     def read_counters(self, slabs: Slabs) -> list[int]:
-        """Return the counters that kernels write; ``layout.py`` names their places."""
+        """Return the counters of ``slabs`` as a list; ``layout.py`` names their places."""
         return slabs.counters.tolist()
 
     def poll(self) -> Arrived | None:
@@ -343,7 +353,7 @@ class CpuKernels:
         vertex[0::2], vertex[1::2], buckets[:] = EMPTY, 0, 1
 
     def planning_bytes(self, vertices: int) -> int:
-        """Return the bytes of the codes of a plan."""
+        """Return the bytes of the codes of a plan for ``vertices`` vertices."""
         return 2 * vertices
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:

@@ -69,9 +69,10 @@ def bucket_of(v, count):
 
 @inner
 def match_words(g, base, v):
-    """Return a mask of the key slots that hold ``v``, in its low ``g.keys`` bits; ``base``: the slab's first word.
+    """Return a mask of the key slots that hold ``v``; ``base`` is the index of the slab's first word in the pool.
 
-    Slabs of 4 and 8 words are compared twice with the same words, which costs less than another branch.
+    Only the low ``g.keys`` bits of the mask count. Slabs of 4 and 8 words are compared twice with the same words, which
+    costs less than another branch.
     """
     second = (g.words >> 1 | g.words >> 2) & 8
     mask = match8(g.pool, base, v) | match8(g.pool, base + second, v) << 8

@@ -31,9 +31,9 @@ class BucketPlan(NamedTuple):
     """How many buckets each vertex gets.
 
     Attributes:
-        codes: ``uint16[num_vertices]``: the number of buckets, see ``cursor.decode``.
+        codes: ``uint16[num_vertices]``: the number of buckets, encoded, see ``cursor.decode``; 0: no storage.
         heads, ends: what the kernels that made the plan need to carry it out; None if they need nothing.
-        total: number of first slabs of all buckets.
+        total: number of head slabs: one per bucket.
     """
 
     codes: Array
@@ -47,7 +47,7 @@ class Kernels(Protocol):
 
     @property
     def warps(self) -> int:
-        """Resident warps of an insertion on CUDA; 0 on the CPU."""
+        """Number of resident warps of an insertion on CUDA; 0 on the CPU."""
 
     @property
     def cached_bytes(self) -> int:
@@ -60,7 +60,7 @@ class Kernels(Protocol):
         """Return the counters of ``slabs`` after all queued work, as a list (see ``layout.py``); waits for a device."""
 
     def poll(self) -> Arrived | None:
-        """Return the counters that have arrived last, if any; never waits."""
+        """Return the counters that have arrived last, or None if there are none; never waits."""
 
     def scratch_bytes(self, slabs: Slabs, edges: int) -> int:
         """Return the least bytes of scratch memory that inserting ``edges`` edges takes if nothing is cached."""
@@ -72,7 +72,7 @@ class Kernels(Protocol):
         """
 
     def release(self, scratch: Any) -> None:
-        """Give back the scratch memory that :meth:`scratch` returned."""
+        """Give back the scratch memory ``scratch`` that :meth:`scratch` returned."""
 
     def cache_scratch(self, slabs: Slabs, edges: int) -> None:
         """Allocate scratch memory for insertions of up to ``edges`` edges, if such memory is cached between batches."""

@@ -117,22 +117,26 @@ class Actions(Protocol):
     def size_for_batch(self, batch: Any, later: int) -> int | None:
         """Rehash every vertex to the buckets it needs with the batch, and reserve slabs for ``later`` more edges.
 
-        Returns the slabs of the batch.
+        Return the number of slabs that the batch needs, or None if memory is lacking.
         """
 
     def size_ahead(self, batch: Any, stored: int, unused: int, growth: float) -> bool:
-        """Rehash all ``stored`` edges to ``growth`` times the buckets needed with the batch; leave ``unused`` slabs."""
+        """Rehash all ``stored`` edges to ``growth`` times the buckets needed with the batch; leave ``unused`` slabs.
+
+        Return whether memory sufficed.
+        """
 
     def repack(self, unused: int) -> bool:
-        """Move all edges to a new pool with ``unused`` free slabs."""
+        """Move all edges to a new pool with ``unused`` free slabs; return whether memory sufficed."""
 
     def sweep(self, length: int) -> None:
-        """Write the free slabs to a list, of this length, from which they are taken again."""
+        """Write the free slabs to a list of ``length`` entries, from which they are taken again."""
 
     def grow(self, least: int, wanted: int, *, optional: bool) -> bool:
         """Grow the pool until ``wanted`` slabs are free, or at least ``least``; return whether it grew.
 
-        Where it cannot, and is not ``optional``, all slabs are trimmed; ``CapacityError`` if too few are free then.
+        If memory is lacking and growth is not ``optional``, all slabs are trimmed; raise ``CapacityError`` if fewer
+        than ``least`` are free then.
         """
 
 
@@ -224,7 +228,7 @@ class Ledger:
         return min(edges, chains + edges // self.keys)
 
     def worst_case(self, edges: int) -> int:
-        """Return how many slabs any ``edges`` edges can need: each bucket can be full, each vertex without one."""
+        """Return how many slabs any ``edges`` edges can need: each bucket can be full, each vertex can lack storage."""
         return self.bound(edges, self.capacity - self.free + self.num_vertices)
 
     def in_advance(self, edges: int) -> int:
@@ -268,9 +272,9 @@ class Ledger:
         return max(0, min(free - kept, self.capacity // 32, LARGE_VERTEX)) if self.hashing else 0
 
     def keeps(self, edges: int) -> bool:
-        """Reserve slabs for ``edges`` more edges on the CPU, if enough are free; return whether they are.
+        """Reserve slabs for ``edges`` more edges on the CPU if enough are free; return whether that was done.
 
-        None are reserved for rehashing, since a few edges should not make the pool grow.
+        No slabs are reserved for rehashing, since a few edges should not make the pool grow.
         """
         allowance = self.allowance(edges) if edges > FEW else 0
         if self.warps or self.denied or self.free < edges + allowance:
@@ -308,7 +312,7 @@ class Ledger:
         return Demand(edges, need, quota, least, least + in_advance, ahead, sized)
 
     def reserve(self, demand: Demand) -> Reservation:
-        """Take slabs for a batch of this demand from the free ones, and return what was taken."""
+        """Take the slabs of ``demand``, for a batch about to be queued, from the free ones; return the reservation."""
         slabs, ahead = demand.need + demand.quota, demand.ahead
         if ahead:
             if demand.ample <= self.free:

@@ -246,7 +246,10 @@ class SlabHashStore(Store):
         return outcome
 
     def query(self, edges: UnvalidatedBatch | EdgeList) -> tuple[Array, Array | None] | None:
-        """Look up an unvalidated batch in the launch that validates it; see :meth:`suricate.store.Store.query`."""
+        """Validate and look up an unvalidated batch in one launch; return found flags and weights.
+
+        None is returned for an :class:`EdgeList`. See :meth:`suricate.store.Store.query`.
+        """
         if isinstance(edges, EdgeList):
             return None
         found, weight = self.new_answer(edges.size)
@@ -324,7 +327,7 @@ class SlabHashStore(Store):
         )
 
     def adjacency(self, vertices: Array) -> Adjacency:
-        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), compact."""
+        """Return the out-edges of ``vertices`` (uint32[k], repeats allowed), those of one vertex after the other."""
         xp = self.device.xp
         offsets = xp.zeros(len(vertices) + 1, np.int64)
         xp.cumsum(self.slabs.vertex[1::2][vertices], dtype=np.int64, out=offsets[1:])
@@ -373,7 +376,7 @@ class SlabHashStore(Store):
         return other
 
     def check(self) -> None:
-        """Verify every invariant of the layout on the CPU; see ``check.py``."""
+        """Verify every invariant of the layout on the CPU; raises ``CheckFailed``."""
         from suricate.backends.slabhash.check import verify
 
         store = self.copy_to(CPU) if self.device.is_cuda else self

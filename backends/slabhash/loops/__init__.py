@@ -62,7 +62,7 @@ def encode(count):
 
 @inner
 def compare(g, base, v, compare8):
-    """Return a mask of the key slots that match ``v`` (uint32), for the slab whose first word is ``base``.
+    """Return a mask of the key slots that match ``v`` (uint32); ``base``: index of the slab's first word in the pool.
 
     ``compare8`` is ``match8`` (equal) or ``reach8`` (not below).
     """

@@ -115,7 +115,7 @@ def chain_at(g, bump, u, v):
 
 @inner
 def heads_of(g, v):
-    """Return the number of heads of ``v``, 0 if it has no storage."""
+    """Return the number of head slabs of vertex ``v``, 0 if it has no storage."""
     return 0 if g.vertex[head_place(v)] == KEY_EMPTY else bucket_count(g, v)
 
 
