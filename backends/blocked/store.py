@@ -242,7 +242,7 @@ class BlockedStore(BatchStore[Plan | None, None]):
         return SingleEdges("suricate.backends.blocked.single_loops", graph, graph.weight.dtype)
 
     def end_single(self, inserted: int, deleted: int) -> None:
-        """Read the counters after a loop has changed single edges."""
+        """Read the counters after a loop ``inserted`` and ``deleted`` these numbers of single edges."""
         self.known()
 
     def _scratch(self, size: int) -> tuple[np.ndarray, ...] | None:

@@ -80,7 +80,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
     # -- what BatchStore asks ------------------------------------------------------------------------------------------
 
     def counters_array(self) -> Array:
-        """Return the number of edges, ``int64[1]`` where it is kept: the last of the offsets."""
+        """Return ``int64[1]``, a view of the last offset, which is the number of edges."""
         return self.pool["offsets"][-1:]
 
     def is_behind(self, updates: int) -> bool:
@@ -315,7 +315,7 @@ class CsrStore(BatchStore[Rebuild | None, Rebuild | None]):
         self.pool.compact(self.num_edges)
 
     def view(self) -> StoreView:
-        """Return a contiguous view with ascending adjacencies."""
+        """Return a view with one range of slots per vertex, and ascending rows."""
         from suricate.cursors.contiguous import contiguous_view
 
         offsets, dst, weight = self.pool.graph

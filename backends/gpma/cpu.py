@@ -173,7 +173,10 @@ def insert(graph: Graph, new: Graph | None, plan: Plan, batch: LocatedBatch, wei
 
 
 def delete(graph: Graph, plan: Plan, batch: LocatedBatch, report: Report) -> None:
-    """Turn the present entries of a batch into gaps, rebalance segments that became too empty, and write ``report``."""
+    """Turn the present entries of a batch into gaps, rebalance segments that became too empty, and write ``report``.
+
+    ``plan`` comes from :func:`plan_deletion`; ``graph`` is changed in place.
+    """
     report_deletion(batch, graph.weight, report)
     _clear(graph, batch, plan)
     none = NOTHING.places, NOTHING.entries, NO_KEYS, NO_ORDER, graph.weight[:0]

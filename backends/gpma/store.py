@@ -193,7 +193,7 @@ class GpmaStore(BatchStore[Reservation | None, Reservation | None]):
         return Reservation(new, batch, self.kernels.plan_deletion(self.pool.graph, batch))
 
     def apply_deletion(self, batch: LocatedBatch, reservation: Reservation | None, report: Report) -> None:
-        """Apply a deletion with what was reserved (None: nothing is deleted); ``report`` is written.
+        """Apply a deletion with what was reserved (``reservation``; None: nothing is deleted); write ``report``.
 
         See :meth:`BatchStore.apply_deletion`.
         """

@@ -45,7 +45,7 @@ class CudaPlan(Plan):
 
     @property
     def moves(self) -> tuple[Array, Array]:
-        """The list of parts of long moves, and its length."""
+        """The list of parts of long moves, and the array ``counts``, which begins with their number."""
         return self.parts, self.counts
 
 

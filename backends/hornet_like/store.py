@@ -334,7 +334,7 @@ class HornetStore(BatchStore[Plan | None, Plan | None]):
         self.known()
 
     def view(self) -> StoreView:
-        """Return a contiguous view; adjacencies are ascending, or in no order."""
+        """Return a view with one range of slots per vertex; rows are ascending, or in no order."""
         from suricate.cursors.contiguous import contiguous_view
 
         begin, end, _, dst, weight, *_ = self.pool.graph

@@ -357,7 +357,7 @@ class CpuKernels:
         return 2 * vertices
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
-        """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
+        """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32)."""
         codes, size = np.empty(len(expected), np.uint16), len(expected)
         given = expected, self._per_bucket / growth, int(self._keys / growth), self._hashing, codes
         ranges = threads.ranges(size, threads.parts(size))

@@ -112,7 +112,7 @@ class CudaKernels:
         return self._view
 
     def _launch(self, name: str, threads: int, *args: Any) -> None:
-        """Launch a kernel over ``threads`` threads at most; None is passed as a null pointer."""
+        """Launch the kernel ``name`` with ``args`` over at most ``threads`` threads; None becomes a null pointer."""
         grid = max(1, min((threads + BLOCK - 1) // BLOCK, MAX_BLOCKS))
         kernel = backend_programs(self._shape, self._options.edges_in_flight, None)[KERNELS[name]].kernel(name)
         kernel((grid,), (BLOCK,), tuple(NULL if arg is None else arg for arg in args))
@@ -373,7 +373,7 @@ class CudaKernels:
         return (2 + 8 + 8) * vertices
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
-        """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
+        """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits."""
         codes, heads = cupy.empty(n := len(expected), np.uint16), cupy.empty(n, np.int64)
         self._launch("plan_buckets", n, expected, np.int64(n), np.float64(self._per_bucket / growth),
             np.uint32(self._shape.keys / growth), np.int32(self._options.hashing), codes, heads,

@@ -47,7 +47,7 @@ def degree_place(u):
 
 @inner
 def first_slab(word):
-    """Return the first slab that a head word, which is not EMPTY, names."""
+    """Return the first slab of the head word ``word``, which is not EMPTY."""
     return int64(word) & (SEVERAL - 1)
 
 
@@ -59,7 +59,7 @@ def bucket_count(g, u):
 
 @inner
 def bucket_of(v, count):
-    """Return the bucket, below ``count``, of destination ``v``: multiply, mix, scale."""
+    """Return the bucket, below ``count``, that a hash gives destination ``v``."""
     h = (int64(v) * HASH_FACTOR) & 0xFFFFFFFF
     h ^= h >> HASH_SHIFT
     h = (h * MIX_FACTOR) & 0xFFFFFFFF
@@ -175,7 +175,7 @@ def following(g, c):
 
 @inner
 def key(g, i):
-    """Return the word in slot ``i``."""
+    """Return the word in slot ``i``: a destination, EMPTY or TOMBSTONE."""
     return g.pool[uint64(i)]
 
 

@@ -31,9 +31,9 @@ class BucketPlan(NamedTuple):
     """How many buckets each vertex gets.
 
     Attributes:
-        codes: ``uint16[num_vertices]``: the number of buckets, encoded, see ``cursor.decode``; 0: no storage.
+        codes: ``uint16[num_vertices]``: the number of buckets, encoded, see ``cursor.decode``.
         heads, ends: what the kernels that made the plan need to carry it out; None if they need nothing.
-        total: number of head slabs: one per bucket.
+        total: number of head slabs, one per bucket; a vertex without expected edges has none.
     """
 
     codes: Array
@@ -106,7 +106,7 @@ class Kernels(Protocol):
         """Return the bytes of temporary arrays that :meth:`plan_buckets` takes for this number of vertices."""
 
     def plan_buckets(self, expected: Array, growth: float) -> BucketPlan:
-        """Plan buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); waits for the device."""
+        """Return a plan of buckets for ``growth`` times as many edges per vertex as ``expected`` (uint32); may wait."""
 
     def write_tables(self, plan: BucketPlan, old: Array, vertex: Array, buckets: Array) -> None:
         """Fill ``vertex`` and ``buckets`` (see ``Slabs``) as ``plan`` says, with the degrees of the old ``vertex``.

@@ -300,7 +300,7 @@ class Ledger:
         return demand
 
     def _demand(self, edges: int, need: int, allowance: int, *, sized: bool = False) -> Demand:
-        """Return the demand of a batch that needs ``need`` slabs, with up to ``allowance`` besides; see ``Demand``."""
+        """Return the demand of a batch of ``edges`` edges that needs ``need`` slabs, ``allowance`` more if possible."""
         kept = max(need, self.worst_case(self.promised)) if self.promised else need
         in_advance = self.in_advance(edges)
         quota = max(0, min(self.free - kept, allowance - in_advance))
@@ -343,7 +343,7 @@ class Ledger:
     def trimming(self, edges: int) -> tuple[int, int]:
         """Record that ``edges`` edges were deleted; return the range of slabs to trim now, which may be empty.
 
-        Ranges go round the pool, so that the work is proportional to the deletions and every slab gets its turn.
+        Ranges go round the pool, so that the work is proportional to the deletions and every slab is trimmed at times.
         """
         self.credit += edges
         bump, slabs = self.capacity - self.space, self.credit // DELETIONS_PER_SLAB

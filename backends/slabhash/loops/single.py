@@ -103,7 +103,7 @@ def delete_edge(s, u, v, before, i):
 
 @inner
 def fetch_far(s, u):
-    """Prefetch the words and the bucket code of vertex ``u``."""
+    """Prefetch the head word, the degree and the bucket code of vertex ``u``."""
     prefetch(s.slabs.vertex, head_place(u))
     prefetch(s.slabs.buckets, np.int64(u))
 
