@@ -26,7 +26,8 @@ from suricate.primitives.counters import Counters
 def check(pool: HornetPool, num_vertices: int, known: Counters, *, ascending: bool) -> None:
     """Verify the arrays ``pool`` of a store with ``num_vertices`` vertices; raises ``CheckFailed``.
 
-    On CUDA the bounds from the counters ``known`` to the host are verified, too. ``ascending``: rows must be ordered.
+    ``known``: the counters that the host has read last; on CUDA the bound of used slots that follows from them must
+    hold. ``ascending``: rows must be ordered.
     """
     g = Graph(*(pool.device.to_numpy(part) for part in pool.graph))
     degree, counters = g.end - g.begin, g.counters

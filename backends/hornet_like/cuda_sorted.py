@@ -132,10 +132,10 @@ class HornetSorted:
         return not plan.unchecked or only_plans or self._was_applied()
 
     def _offsets(self, size: int, rows: int, chunks: int) -> tuple[int, ...]:
-        """Return the offsets of the scratch arrays in bytes, in the order of the struct, and the size of all.
+        """Return the offsets of the scratch arrays in bytes, in the order of ``Update``, and their size in all.
 
-        The batch has ``size`` entries; there are at most ``rows`` vertices that move, and ``chunks`` chunks of their
-        edges.
+        ``size``: entries of the batch; ``rows``: length of the arrays with an entry per vertex whose block moves;
+        ``chunks``: of those with one per ``MOVE_CHUNK`` edges that move.
         """
         return scratch_offsets(
             size, self._blocks, 8 * size, *(4 * size,) * 3, *(8 * size,) * 3, *(4 * size,) * 4, size,

@@ -129,7 +129,7 @@ class Insert(Operation):
         return self.graph.insert_edges(*batch.edges)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta, the edges of the graph, and the weights if it has any."""
+        """Compare the delta, and the edges and weights of the graph, with those that the model on the host expects."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)
@@ -173,7 +173,7 @@ class Delete(Operation):
         return self.graph.delete_edges(batch.edges.src, batch.edges.dst)
 
     def check(self, batch: HostBatch, delta: Any) -> None:
-        """Compare the delta and the edges of the graph."""
+        """Compare the delta, and the edges of the graph, with those that the model on the host expects."""
         if self.fixture.silent:
             return
         model, keys = self.model, sorted_distinct(batch.keys)

@@ -47,7 +47,11 @@ _RESULT = "return"  # no variable can have this name
 
 
 class _Translator(Objects):
-    """Walks the statements of a function of the given role."""
+    """Translates the body of a Python function into typed statements.
+
+    ``role`` says what it may do: ``"edge"``: return a value; ``"vertex"``: also write at its vertex; ``"effect"``: have
+    effects, as ``su.atomic.*`` and ``su.unite`` do.
+    """
 
     def __init__(self, source: Source, bindings: dict[str, Binding], role: str, layout: Layout | None) -> None:
         super().__init__(source, bindings, layout)

@@ -54,7 +54,7 @@ class PartitionedStore(Store):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def plan(self, num_edges: int) -> None:
-        """Choose the layout for the number of edges of all ranks, see ``Store.plan``."""
+        """Choose the options left open, as ``Store.plan`` does; ``num_edges``: of all ranks. Not collective."""
         self.local.plan(num_edges)
 
     def reserve(self, num_edges: int) -> None:

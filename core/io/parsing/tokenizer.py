@@ -139,7 +139,10 @@ class Tokenizer:
         return End(*loop(np.frombuffer(chunk, np.uint8), form, rows, self._hard))
 
     def _parse_odd(self, line: bytes, at: int, row: int) -> End:
-        """Parse one line, which starts at byte ``at`` of its chunk, with the loop interpreted."""
+        """Parse a line that the usual pattern does not match, by the loop as plain Python, into ``row`` of the buffers.
+
+        The line begins at byte ``at`` of its chunk; positions of errors in the ``End`` returned are those in the chunk.
+        """
         rows = Rows(*(column[row : row + 1] for column in self._rows))
         with np.errstate(over="ignore"):  # the loop wraps unsigned integers on purpose
             end = self._run(_loop().py_func, line, rows)

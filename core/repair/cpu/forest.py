@@ -35,7 +35,7 @@ AHEAD = 8  #: vertices ahead of the current one whose edges are prefetched
 
 @inner
 def above(a, b):
-    """Return whether the keys of ``a`` are above those of ``b``."""
+    """Return whether the keys of word ``a`` are greater than those of word ``b``, so that ``b`` is the better one."""
     return less_word(b, a) and not same_keys(a, b)
 
 

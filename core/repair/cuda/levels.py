@@ -323,7 +323,7 @@ class Levels:
 
 
 class Kept:
-    """The last :class:`Levels` of a graph, used again by searches on the same views: a state of its workspace."""
+    """Keeps the launches (:class:`Levels`) of the last search on a graph for searches on the same views."""
 
     def __init__(self, device: Device) -> None:
         self._levels: Levels | None = None
