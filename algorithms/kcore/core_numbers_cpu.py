@@ -131,7 +131,7 @@ def tally(src, dst, status, wanted, size, core, support, place, later, change):
 
 @inner
 def withdraw(g, v, before, at, core, support, place, later, queue, count):
-    """Lower, in place, ``support`` and ``later`` of the neighbours of ``v`` that it has fallen below.
+    """Lower, in place, ``support`` and ``later`` of the neighbours of ``v`` that it is below now.
 
     ``before`` and ``at`` are the core number and place of ``v`` before it fell; ``core`` and ``place`` hold the new
     ones. Appends neighbours that now have too little support to the ``count`` vertices in ``queue``; returns the new
