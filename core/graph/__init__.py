@@ -260,12 +260,12 @@ class Graph(hints.Hinted):
         """Insert edges; an existing edge takes the new weight. Of duplicates in the batch the last weight wins.
 
         Args:
-            src: ids, ``n``; or names that are texts: if the graph has names, new ones are added, with vertices for
-                them, as a change of its own ahead of the edges.
+            src: ids, ``n``; or names that are texts: if the graph has names, those that are new, and vertices for them,
+                are added by a separate change before the edges.
             dst: likewise.
             weight: ``n`` numbers, or one for all; required on a weighted graph. A float dtype takes every number that
                 stays finite, rounded to the nearest; an integer dtype takes whole numbers in its range. If edges have
-                columns: ``{name: values}``; columns that it lacks are missing at these edges.
+                columns: ``{name: values}``; the edges get the missing value of other columns.
 
         Raises:
             VertexRangeError, DTypeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.

@@ -2,15 +2,15 @@
 
 Nothing may compile in the middle of a stream. What an algorithm needs is known only when it runs, so it is run: on a
 few hundred vertices, through updates of all sorts (insertions, deletions, both, new weights, batches so large that
-results are recomputed, growth, vertices that go and come back). On CUDA that happens in a thread beside the program, as
-soon as a graph is made and as soon as an algorithm is tracked; on the CPU in other processes
+results are recomputed, growth, vertices that are deleted and revived). On CUDA that happens in a thread beside the
+program, as soon as a graph is made and as soon as an algorithm is tracked; on the CPU in other processes
 (``suricate.cpu.workers``), since Numba compiles one function at a time in a process. On CUDA kernels get a quick build
 when they are first called and the final one later (``suricate.cuda.compiler``), so a rehearsal does not take long. A
-rehearsal that went well is noted on disk, with the state of all sources: the next process does not repeat it.
+rehearsal that succeeded is recorded on disk, with the state of all sources: the next process does not repeat it.
 
 The first update of a new tracker waits for the rehearsals under way, some seconds at most: it is better that a stream
-begins later than that it stops in the middle. A rehearsal that fails says nothing: what it did not reach is compiled
-when it is called.
+begins later than that it stops in the middle. A rehearsal that fails reports nothing: what it has not compiled is
+compiled when it is called.
 """
 
 from __future__ import annotations
@@ -199,8 +199,8 @@ class _Rehearsals:
     """The rehearsals of this process.
 
     Attributes:
-        failed: what ended some of them.
-        are_new: whether some were started since the last update of a tracker, and may be under way.
+        failed: the errors that ended rehearsals.
+        are_new: whether a rehearsal was started since the last update of a tracker, and may be under way.
     """
 
     def __init__(self) -> None:
@@ -213,7 +213,11 @@ class _Rehearsals:
         self.are_new, self._left = False, 0.0
 
     def start(self, name: str, kind: Kind, steps: Callable[[], Iterator[None]]) -> None:
-        """Run ``steps`` in a thread, unless a rehearsal of this name was started before, or this is one itself."""
+        """Run a rehearsal in a thread, unless one of this ``name`` was started before or this thread runs one itself.
+
+        ``kind``: the graph that is rehearsed. ``steps``: returns a generator that rehearses a step before each
+        ``yield``.
+        """
         if not compiler.is_ahead() or _local.rehearsing:
             return
         with self._lock:
@@ -236,10 +240,10 @@ class _Rehearsals:
             thread.join(PATIENCE)
 
     def wait_before_update(self) -> None:
-        """Before the first update of new trackers, wait until what the next ones may need is compiled.
+        """Wait for rehearsals under way, at most :data:`FIRST_UPDATE` seconds, before the first update of new trackers.
 
-        It would be compiled in one of the updates otherwise, if that comes before the rehearsal. The wait is bounded:
-        after :data:`FIRST_UPDATE` seconds updates go on, and wait for what they need themselves only.
+        Otherwise an update that comes earlier than its rehearsal would compile. After the time limit updates compile
+        what they need themselves.
         """
         if _local.rehearsing:
             return
@@ -350,7 +354,7 @@ _asked: set[str] = set()  # names of rehearsals on the CPU
 
 
 def _rehearse_elsewhere(name: str, *calls: Call) -> None:
-    """Have rehearsals run one after the other in another process, unless that was done before under this name."""
+    """Run ``calls``, pairs of a rehearsal and its arguments, in another process; not twice under one ``name``."""
     if compiler.is_ahead() and not _local.rehearsing and can_work() and name not in _asked:
         _asked.add(name)  # so that the disk is asked once, not for each graph
         note = _note(name, "cpu")
@@ -359,7 +363,10 @@ def _rehearse_elsewhere(name: str, *calls: Call) -> None:
 
 
 def rehearse(note: str, calls: tuple[Call, ...]) -> None:
-    """Run rehearsals while the process that asked for them lives; ``note``: name of the file that records success."""
+    """Run ``calls``, pairs of a rehearsal and its arguments, one after the other; record success in the cache.
+
+    ``note``: the name of this record. Stops if the parent process ends.
+    """
     parent = os.getppid()
     with rehearsing():
         for steps, given in calls:

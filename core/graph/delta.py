@@ -89,7 +89,11 @@ class DeletedEdges(NamedTuple):
 
 
 class Changes(NamedTuple):
-    """The source of a delta: the halves ``removed`` and ``added`` of a batch, or the edges of deleted vertices."""
+    """What a delta is computed from: the edges of a batch, or those that were deleted with vertices.
+
+    ``removed`` and ``added``: the halves of the batch with a status per edge; ``deleted``: edges of deleted vertices.
+    Each is None if the call had no such change.
+    """
 
     removed: Change | None = None
     added: Change | None = None
@@ -97,7 +101,7 @@ class Changes(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The edges that a delta lists, in three lists; ``replaced`` has the new weights, ``replaced_old`` the old ones."""
+    """The edges of a delta by kind; ``replaced`` has the new weights, ``replaced_old`` the old ones, in its order."""
 
     inserted: EdgeList
     deleted: EdgeList
@@ -327,7 +331,11 @@ class Delta:
         return ArcList(src, dst, weight, status, wanted, len(src)), len(src) // 2 if mirrored else len(src)
 
     def _net(self) -> Changes:
-        """Return both halves of the batch, with the net change in their statuses; does not wait for the device."""
+        """Return the halves of the batch with statuses of the net change; does not wait for the device.
+
+        An edge that is deleted and inserted again counts as unchanged or, with another weight, as replaced. The first
+        call changes the statuses in place.
+        """
         if not self._is_net:
             removed, added, deleted = self._changes
             removed, added = _made(removed), _made(added)
@@ -383,21 +391,24 @@ def _require_kind(kind: str) -> None:
 
 
 def _half(kind: str, removed: Any, added: Any) -> tuple[Any, int]:
-    """Return the half of a batch, ``removed`` or ``added``, with the changes of ``kind``, and their status."""
+    """Return the half of a batch with the changes of ``kind``, and the status that marks them there.
+
+    ``removed`` and ``added``: the halves, in any form; one of them is returned as it is.
+    """
     return (removed, REMOVED) if kind == "deleted" else (added, NEW if kind == "inserted" else REPLACED)
 
 
 def _listed(edges: EdgeList) -> tuple[ArcList, int]:
-    """Return a list of arcs that all count, and their number."""
+    """Return ``edges`` as an arc list of which all entries count, and their number."""
     size = len(edges.src)
     return ArcList(*edges, None, 0, size), size
 
 
 @cache
 def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
-    """Return an empty list of arcs with weights of ``dtype`` (None: without), as for changes of a kind.
+    """Return an arc list without entries on ``device``, with weights of ``dtype`` (None: without), and the number 0.
 
-    It is cached: algorithms ask for kinds of change that most batches do not have.
+    The list is cached, since algorithms read kinds of changes that most batches do not have.
     """
     empty = device.xp.empty
     return _listed(EdgeList(empty(0, np.uint32), empty(0, np.uint32), dtype and empty(0, dtype)))
@@ -406,9 +417,10 @@ def _nothing(device: Device, dtype: np.dtype | None) -> tuple[ArcList, int]:
 def _restored(
     device: str, directed: bool, dtype: np.dtype | None, num_vertices: tuple[int, int], lists: Lists, changed: Any
 ) -> Delta:
-    """Return a pickled delta on ``device``, the name of a kind of device; ``lists`` has its edges by kind.
+    """Return a delta from its pickled parts, with its arrays on ``device``, such as ``"cpu"`` or ``"cuda:0"``.
 
-    ``num_vertices``: before and after. ``changed``: the vertices that were deleted, and revived.
+    ``dtype``: of weights. ``num_vertices``: before and after the call. ``lists``: its edges by kind. ``changed``: the
+    ids of the deleted and of the revived vertices.
     """
     place = resolve_device(device)
     delta = Delta(place, directed, dtype, num_vertices)
@@ -430,8 +442,8 @@ def _made(change: Change | Callable[[], Change] | None) -> Change | None:
 def _once(xp: Any, change: Change) -> tuple[EdgeList, Array, Array | None]:
     """Return the edges, status and old weights of a half of a batch, with one entry per edge.
 
-    Both arcs of an undirected edge get the same status: the first half is read. A self-loop is one arc, given twice,
-    and either copy may carry the status.
+    For an undirected edge ``change`` has two arcs of equal status, one in each half of its arrays: the one in the first
+    half is taken. A self-loop is there twice, and only one of its entries may have the status.
     """
     (src, dst, weight), (status, old), mirrored = change
     if not mirrored:

@@ -135,7 +135,7 @@ def chosen(graph: Graph, ids: Any, names: Any) -> tuple[Array, bool]:
 
 
 def at(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], vertices: Array) -> Any:
-    """Return the result of algorithm ``kind`` with its entries at ``vertices`` only."""
+    """Return the result of algorithm ``kind`` with its arrays by vertex reduced to ``vertices`` (``int64[k]``)."""
     picked = {name: _picked(graph, part, vertices) for name, part in entries(graph, result, kind).items()}
     return of_fields(result, picked)
 
@@ -176,7 +176,10 @@ def top(graph: Graph, result: Any, kind: Algorithm | type[Algorithm], k: int, by
 
 
 def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | type[Algorithm]) -> dict[str, np.ndarray]:
-    """Return the columns ``rows``, each column of vertices followed by one of their names; None for no vertex."""
+    """Return the columns ``rows`` with a column of names behind each column of vertex ids; None: no vertex, or no name.
+
+    ``kind``: the algorithm, which declares which of its arrays are vertex ids.
+    """
     if graph.names is None:
         return rows
     columns = {}
@@ -188,7 +191,7 @@ def _with_names(graph: Graph, rows: dict[str, np.ndarray], kind: Algorithm | typ
 
 
 def _picked(graph: Graph, part: Array, vertices: Array) -> Array:
-    """Return the entries of ``part`` at ``vertices``; each is on the host or the device."""
+    """Return ``part[vertices]``; either array may be on the host or on the device."""
     xp = np if isinstance(part, np.ndarray) else graph.device.xp
     return part[xp.asarray(_on_host(graph, vertices) if xp is np else vertices).astype(np.int64)]
 

@@ -103,7 +103,7 @@ def from_coo(
 
 
 def _with_vertices(cls: type[Graph], num_vertices: int, edges: int, options: dict[str, Any]) -> Graph:
-    """Return a graph of ``num_vertices`` vertices; if memory is too small for sparse ids, the error says so.
+    """Return a graph of ``num_vertices`` vertices without edges; if memory is short, the error mentions sparse ids.
 
     ``edges``: number of edges it will get.
     """
@@ -249,7 +249,7 @@ def _edge_attributes(graph: Any, rows: list[Any], kept: np.ndarray) -> Iterator[
 def _edge_columns(
     wanted: Any, weight: str | None, weights: Any, options: dict[str, Any], values: Callable[[str], Any]
 ) -> dict[str, Any]:
-    """Return columns of edges by name: those ``wanted``, which ``values`` returns by name, and ``weights``.
+    """Return ``{name: values(name)}`` for each name in ``wanted``, and ``weights`` unless ``weight`` is None.
 
     If ``wanted`` has dtypes, they are put into ``options``, in place.
     """
@@ -262,7 +262,7 @@ def _edge_columns(
 
 
 def _attribute(graph: Any, rows: list[Any], kept: np.ndarray, name: str) -> list[Any]:
-    """Return attribute ``name`` of all edges that are ``kept``; raises ``ParameterError`` if some edge lacks it."""
+    """Return attribute ``name`` of the edges of :func:`_edge_attributes`; raises ``ParameterError`` if one lacks it."""
     try:
         return list(map(itemgetter(name), _edge_attributes(graph, rows, kept)))
     except KeyError:
@@ -491,7 +491,7 @@ def _module(array: Array) -> Any:
 
 
 def library(name: str, extra: str) -> Any:
-    """Return an installed library; raises ``MissingLibraryError`` that names the extra which brings it."""
+    """Import a library; raises ``MissingLibraryError``, which names the ``extra`` of suricate that installs it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

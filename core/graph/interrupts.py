@@ -77,6 +77,6 @@ class Changing(Uninterrupted):
 
 @in_child
 def _know_main_thread() -> None:
-    """Take the thread that forked for the main one, as Python does in the child."""
+    """In the child of a fork, take the thread that forked as the main one, as Python does."""
     global _main
     _main = threading.main_thread().ident

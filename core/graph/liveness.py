@@ -75,7 +75,7 @@ class LiveVertices:
     # -- questions -----------------------------------------------------------------------------------------------------
 
     def arrays(self) -> Live:
-        """Return the mask and the number in the arrays that are kept; does not wait."""
+        """Return the graph's own arrays, not copies: the mask of live vertices and their number; does not wait."""
         if self._live is None:
             if self._buffer is None:
                 self._make(self.num_vertices)
@@ -90,7 +90,7 @@ class LiveVertices:
             self._learn(int(self.device.to_numpy(self._count)[0]))
 
     def _poll(self) -> bool:
-        """Take the number from pinned memory if it has arrived there; return whether it has."""
+        """Read the number of live vertices from pinned memory if it has arrived there; return whether it has."""
         arrived = self._pinned is not None and self._pinned.has_arrived()
         if arrived and self._pinned is not None:
             self._learn(self._pinned.words[0] + self.num_vertices - self._pinned_vertices)
@@ -135,7 +135,7 @@ class LiveVertices:
             self._make(num_vertices)
 
     def resize(self, num_vertices: int) -> None:
-        """Note that live vertices were added, or that the last ones were removed."""
+        """Set the number of vertices. Vertices that are added are live; those that are removed, the last, were live."""
         added, self.num_vertices, self._live = num_vertices - self.num_vertices, num_vertices, None
         if self._count is not None and added:
             self._count += np.uint32(added & 0xFFFFFFFF)
@@ -193,9 +193,9 @@ class LiveVertices:
 
         Args:
             revival: what :meth:`revival` returned.
-            inserted: an ``EdgeList``, or a function that returns the ``Change``; the edges are valid unless ``guard``
-                is set.
-            guard: ``uint32[1]`` on the device; if not zero, nothing is revived.
+            inserted: the edges as an ``EdgeList``, or a function that returns the ``Change``; valid unless ``guard`` is
+                set.
+            guard: ``uint32[1]`` on the device; if not zero, nothing is revived. None: the edges are valid.
         """
         if self._reviver is None:
             if len(revival):
@@ -218,7 +218,7 @@ class LiveVertices:
         return self.num_vertices + self._count.nbytes, self._buffer.nbytes + self._count.nbytes
 
     def _make(self, num_vertices: int) -> None:
-        """Make the arrays, or make the mask larger, with room to grow."""
+        """Allocate the mask and the number of live vertices, or later a larger mask with unused space at its end."""
         xp, old = self.device.xp, self._buffer
         size = max(SMALLEST_MASK, num_vertices if old is None else max(num_vertices, len(old) * 3 // 2))
         buffer = xp.ones((size + 3) // 4 * 4, np.uint8).view(bool)
@@ -229,7 +229,7 @@ class LiveVertices:
         self._buffer, self._live = buffer, None
 
     def check(self) -> None:
-        """Verify that mask, number and list agree; raises ``CheckFailed``. Waits."""
+        """Verify that the mask, the number of live vertices and the deleted ids agree; raises ``CheckFailed``."""
         ids = self.deleted_ids()
         require(self.most_deleted == len(ids), "the bound of the number of deleted vertices is exact after a wait")
         if self._buffer is not None:

@@ -29,7 +29,7 @@ def names(graph: Graph) -> Names | None:
     nodes. A deleted vertex keeps its name until its id is recycled; a new vertex has none.
 
     Raises:
-        ParameterError: set to something else, or to names of ids that the graph does not have.
+        ParameterError: a new value is neither ``su.Names`` nor None, or has ids that the graph does not have.
     """
     if callable(graph._names):
         with graph.exclusive():
@@ -39,7 +39,11 @@ def names(graph: Graph) -> Names | None:
 
 
 def set_names(graph: Graph, names: Names | None) -> None:
-    """Set :func:`names`; raises ``ParameterError`` for other than ``su.Names`` or None, or too many ids."""
+    """Set :func:`names`.
+
+    Raises:
+        ParameterError: ``names`` is neither ``su.Names`` nor None, or has ids that the graph does not have.
+    """
     if names is not None and not isinstance(names, Names):
         raise ParameterError(f"names must be su.Names or None, got {shown(names)}")
     if names is not None and names.num_ids > graph.num_vertices:

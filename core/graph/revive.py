@@ -31,7 +31,7 @@ PROGRAM = Program(Path(__file__).with_name("revive.cu"), REVIVE.declaration)
 
 
 class Reviver:
-    """Launches the kernel; one per graph."""
+    """Launches the kernel that marks vertices as live when a batch inserts edges at them; one per graph."""
 
     def __init__(self) -> None:
         self._kernel: StructKernel | None = None
@@ -40,9 +40,9 @@ class Reviver:
         """Mark the ends of edges as live; does not wait.
 
         Args:
-            inserted: an ``EdgeList`` on the device, or a ``LazyChange``.
+            inserted: the edges, as an ``EdgeList`` on the device or a ``LazyChange``.
             guard: ``uint32[1]``; if not zero, nothing is done. Or None.
-            mask: ``bool[num_vertices]``, whose memory is a multiple of 4 bytes.
+            mask: ``bool[num_vertices]``, True: live; its memory is a multiple of 4 bytes.
             count: ``uint32[1]``, the number of live vertices.
             revived: ``uint32``: the number of revived vertices, zero before, and their ids; with space for all ends.
         """

@@ -1,4 +1,4 @@
-"""Taking a change of a store back, in parts where memory is short."""
+"""Rollback of a change of a store, in parts where memory is short."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Action = Callable[[Store, EdgeList], None]
 def in_parts(store: Store, action: Action, edges: EdgeList, status: Array | None, wanted: int) -> None:
     """Call ``action(store, edges)`` for the edges whose status is ``wanted`` (``status`` None: all).
 
-    If memory is short, several calls take parts of them.
+    If a call lacks memory, it is repeated with each half of the edges, and so on.
     """
     size = len(edges.src)
     try:

@@ -113,7 +113,7 @@ def save(graph: Graph, path: str | Path) -> None:
 def _save_parts(graph: Graph, comm: Comm, path: Path, arrays: dict[str, Any]) -> None:
     """Write a file with the edges of this process, then, on the first process, the one that names all these files.
 
-    ``arrays``: the arrays of the snapshot, of which those of edges are taken out.
+    ``arrays``: the arrays of the snapshot by name; those of the edges are removed from it.
     """
     path = Path(os.path.realpath(path))
     generation, stamp = comm.agree((_next_generation(path), secrets.token_hex(8)) if comm.rank == 0 else None)
@@ -270,9 +270,10 @@ def _read(
 def _edges_of_parts(
     path: Path, names: list[str], arrays: dict[str, np.ndarray], header: Header
 ) -> tuple[dict[str, np.ndarray], Attributes]:
-    """Return the edges in the files ``names`` beside ``path``, and the columns of these edges.
+    """Return the edges in the files ``names`` beside ``path``, as arrays by name, and the columns of these edges.
 
-    ``arrays``: the arrays of the snapshot at ``path`` itself, of which the stamp is taken out.
+    ``arrays``: the arrays of the snapshot at ``path`` itself; ``stamp``, which the files must have too, is removed from
+    it.
     """
     stamp, kinds = arrays.pop(STAMP), _attributes(path, arrays, EDGES, 0)
     path = Path(os.path.realpath(path))
@@ -318,7 +319,7 @@ def _check_arrays(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> 
 
 
 def _plain(arrays: dict[str, np.ndarray]) -> set[str]:
-    """Return the names of the arrays that are part of no state."""
+    """Return the names of all arrays but those of vertex names and of columns."""
     return {name for name in arrays if not name.startswith((NAMES, COLUMNS, EDGES))}
 
 
@@ -336,9 +337,9 @@ def _names(path: Path, header: Header, arrays: dict[str, np.ndarray]) -> Names |
 
 
 def _attributes(path: Path, arrays: dict[str, np.ndarray], prefix: str, size: int) -> Attributes:
-    """Return the columns of ``size`` vertices or edges, whose arrays' names begin with ``prefix``, in a snapshot.
+    """Return columns of ``size`` vertices or edges in a snapshot, by name: pairs of the values and the missing value.
 
-    Each is a pair of the values and the missing value, by name.
+    ``prefix``: what the names of their arrays begin with. ``path`` is for messages.
     """
     try:
         return columns_of_state(state_in(arrays, prefix), size)

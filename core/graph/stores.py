@@ -1,4 +1,4 @@
-"""The stores of one graph: both are changed, or neither. No other code knows how many there are when edges change."""
+"""The stores of one graph: all are changed or none is. Code that changes edges need not know how many there are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class Stores:
     ) -> tuple[Change | None, Change | None]:
         """Delete ``removed``, then insert ``added``, valid edges on the stores' device; return both changes, or None.
 
-        If a store fails, no store is changed.
+        If a store fails, no store is changed. ``guard``: ``uint32[1]`` on the device; if it is not zero, kernels change
+        nothing. None: no guard.
         """
         out, into, symmetric = self.out, self.into, self.symmetric
         if removed is not None and added is not None and guard is None and not out.device.is_cuda:
@@ -78,7 +79,11 @@ class Stores:
         return None if second is None else [first, second]
 
     def carry_out(self, steps: Steps, removed: DeviceBatch | None, added: DeviceBatch | None) -> None:
-        """Call ``steps``, the result of :meth:`prepare`, which change all stores or, if one raises, none."""
+        """Apply a batch on the device to all stores, by calling the ``steps`` that :meth:`prepare` returned for it.
+
+        ``removed`` and ``added``: its halves, or None. If a step raises, what the others have done is undone, so that
+        no store is changed.
+        """
         try:
             for step in steps:
                 step()
@@ -92,9 +97,10 @@ class Stores:
     def carry_out_on_host(
         self, steps: Steps, removed: HostBatch | None, added: HostBatch | None
     ) -> tuple[Change | None, Change | None]:
-        """Call ``steps``, which :meth:`prepare` returned for these batches on the host, and return both changes.
+        """Apply a batch on the host to all stores, by calling the ``steps`` that :meth:`prepare` returned for it.
 
-        All stores are changed or, if one raises, none. Outcomes are NumPy arrays.
+        ``removed`` and ``added``: its halves, or None. Returns the deletion and the insertion with outcomes in NumPy
+        arrays, None for None. If a step raises, no store is changed.
         """
         if added is not None and (self.into is not None or removed is not None):
             for store in self.all:
@@ -120,10 +126,10 @@ class Stores:
     # -- undoing -------------------------------------------------------------------------------------------------------
 
     def undo(self, gone: Change | None, new: Change | None, error: BaseException) -> None:
-        """Undo the deletion ``gone`` and the insertion ``new`` in both stores; failures become notes of ``error``.
+        """Undo the deletion ``gone`` and the insertion ``new`` in all stores; failures become notes of ``error``.
 
-        Only the outcome of the store of out-edges is known. How far the other one came does not matter: to undo what a
-        store does not hold has no effect.
+        Both have the outcome of the store of out-edges. In the store of in-edges the same edges are undone, however
+        many it has changed: to undo a change that it has not made has no effect.
         """
         traceback.clear_frames(error.__traceback__)  # undoing may need the memory that the failed call still holds
         if new is not None:
@@ -138,7 +144,11 @@ class Stores:
     def in_each(
         self, error: BaseException, action: Action, edges: EdgeList, status: Array | None = None, wanted: int = 0
     ) -> None:
-        """Apply ``action`` in each store to edges of status ``wanted``, or to all; ``error`` gets failures as notes."""
+        """Call ``action(store, edges)`` for each store, with sources and destinations swapped for in-edges.
+
+        ``status`` and ``wanted``: only edges of status ``wanted`` are passed; ``status`` None: all. Failures become
+        notes of ``error``.
+        """
         for store, arcs in zip(self.all, (edges, EdgeList(edges.dst, edges.src, edges.weight)), strict=False):
             try:
                 in_parts(store, action, arcs, status, wanted)

@@ -120,7 +120,7 @@ class Kept:
         self._failed = True
 
     def followed(self, changed: bool) -> None:
-        """Record that a step has brought the algorithm to the graph's version; ``changed``: it had events."""
+        """Record that ``suricate.replay`` has updated the algorithm event by event; ``changed``: there were events."""
         self._failed, self.version = False, self.graph.version
         if changed:
             self.updates.updated += 1
@@ -139,7 +139,7 @@ class Kept:
         return protected(result)
 
     def at(self, vertices: Array) -> Any:
-        """Return the result at vertices if the algorithm can compute it for these alone, else None."""
+        """Return the result at ``vertices`` (``int64[k]``) if the algorithm can compute only that much, else None."""
         if self.last or not self.trackers:  # closed
             return None
         if self.stale:
@@ -456,9 +456,9 @@ def make_tracker(
 def advance_all(every: WeakValueDictionary[Hashable, Kept], delta: Delta, before: int) -> None:
     """Update all instances, ``every``, after a change of the graph, whose version before the change was ``before``.
 
-    If an update raises, the other instances are still updated; then the first error is raised, with a note, unless the
-    change deletes vertices: then reading the result raises. The error of an invalid batch on a graph with deferred
-    checks is raised by the next call that waits.
+    If updates raise, the other instances are still updated; then the first error is raised, with a note. After a
+    deletion of vertices it is not raised: the instances are stale, and reading their results raises if it must. The
+    error of an invalid batch on a graph with deferred checks is raised by the next call that waits.
     """
     if REHEARSALS.are_new:
         REHEARSALS.wait_before_update()

@@ -91,7 +91,7 @@ class Updater:
         self._counted, self._added = self.out.num_edges, 0
 
     def whole(self, *, live: bool = False) -> AbstractContextManager[Any]:
-        """Return the context in which stores are changed (see ``interrupts``); ``live``: the live set changes too."""
+        """Return a context that delays Ctrl-C until a change is complete; on CUDA only if the ``live`` set changes."""
         return Changing(self) if live or not self.device.is_cuda else nullcontext()
 
     # -- batches of edges ----------------------------------------------------------------------------------------------
@@ -102,12 +102,11 @@ class Updater:
         Args:
             delete: ``(src, dst, None)`` as the caller gave them, or None.
             insert: ``(src, dst, weight)`` as the caller gave them, or None.
-            parts: how messages name each, as indices of ``suricate.intake.arrays.PARTS``.
+            parts: what messages call each half, as indices of ``PARTS``; so is ``part`` in other methods.
 
         Raises:
             VertexRangeError, DTypeError, ShapeError, WeightError, SelfLoopError, DeviceError: the batch is invalid.
-            CapacityError: there is not enough memory. Other exceptions of a store are passed on. Nothing has changed
-                then.
+            CapacityError: there is not enough memory. After this or any other error nothing has changed.
         """
         if self.ingest is not None:
             return self._apply_on_device(self.ingest, delete, insert, parts)
@@ -131,7 +130,7 @@ class Updater:
         self, removed: EdgeList | None, added: EdgeList | None, guard: Array | None = None,
         carry_out: Callable[[], tuple[Change | None, Change | None]] | None = None,
     ) -> Delta:  # fmt: skip
-        """Apply checked edges to the stores, by ``carry_out`` if that is given (host edges, CUDA); return the delta."""
+        """Apply validated edges to the stores, by ``carry_out()`` if given (host edges on CUDA); return the delta."""
         gone: Change | Callable[[], Change] | None
         new: Change | Callable[[], Change] | None
         revival = None
@@ -185,7 +184,7 @@ class Updater:
     def _prepared(
         self, ingest: Ingest, delete: Given | None, insert: Given | None, parts: tuple[int, int]
     ) -> tuple[Given | None, Given | None]:
-        """Return both parts of a batch as kernels take them, those on the host checked; None for one without edges."""
+        """Convert both halves of a batch to arrays, and validate those on the host; None for a half without edges."""
         removed = None if delete is None else self._arrays(delete, parts[0])
         if removed is not None and lies_on_host(removed):
             removed = self._checked(removed, parts[0])
@@ -206,7 +205,7 @@ class Updater:
         return removed, added
 
     def _applied_on_host(self, removed: Any, added: Any) -> Delta | None:
-        """Apply checked edges on the host if the stores take them there, or there are many; else return None."""
+        """Apply edges validated on the host if stores take host batches, or if there are many; else return None."""
         batches = [None if part is None else HostBatch(part, symmetric=self._symmetric) for part in (removed, added)]
         if (steps := self._all.prepare(*batches)) is None:
             return self._applied_uploaded(removed, added)
@@ -214,7 +213,7 @@ class Updater:
         return self._change(gone, new, carry_out=partial(self._all.carry_out_on_host, steps, *batches))
 
     def _applied_uploaded(self, removed: EdgeList | None, added: EdgeList | None) -> Delta | None:
-        """Delete or insert many edges that were checked on the host; return None for few, or for both kinds."""
+        """Upload and apply one half of a batch, validated on the host; None if it is small, or if there are two."""
         only = removed if added is None else added
         if only is None or (removed is not None and added is not None) or fits_one_transfer(only):
             return None
@@ -225,7 +224,7 @@ class Updater:
         return self._change(edges, None) if added is None else self._change(None, edges)
 
     def _launched(self, ingest: Ingest, batches: list[DeviceBatch | None], insert: Any, *, valid: bool) -> Delta:
-        """Have the stores check and apply batches on the device, in steps if one declines; no wait if ``valid``."""
+        """Launch kernels that validate and apply the batches; return the delta. ``valid``: they cannot be invalid."""
         try:
             steps = self._all.prepare(*batches)
         except MemoryError:  # steps need less memory, and report an invalid batch before running out
@@ -336,7 +335,7 @@ class Updater:
     def most_arcs(self) -> int:
         """Return an upper bound of the number of arcs (an undirected edge is two), without waiting for a device.
 
-        It is the last exact count plus what was inserted since; on the CPU, arcs are counted again when that is large.
+        It is the last exact count plus the arcs inserted since, which on the CPU are at most an eighth of it.
         """
         if not self.device.is_cuda and self._added > self._counted // 8:
             self._count_arcs()
@@ -344,7 +343,7 @@ class Updater:
 
     @property
     def had_loops(self) -> bool:
-        """Whether the graph may hold self-loops (known of undirected graphs)."""
+        """Whether any batch may have inserted self-loops; valid for undirected graphs only."""
         if self.ingest is not None and not self._had_loops:
             self.ingest.refresh()
             self._had_loops = self.ingest.has_loops
@@ -446,9 +445,9 @@ class Updater:
     # -- validation ----------------------------------------------------------------------------------------------------
 
     def _arrays(self, edges: Given, part: int, *, inserting: bool = False) -> Given | None:
-        """Return a batch as arrays of fitting dtypes and lengths, entries not yet validated; None if it is empty.
+        """Convert a batch to arrays, all on the device or all on the host; return None if it is empty.
 
-        On CUDA all of them are on the device then, or all on the host.
+        Their dtypes and lengths are checked, their entries are not yet.
         """
         names, (src, dst, weight) = ARGUMENTS[part], edges
         src, dst = as_ids(src, names[0]), as_ids(dst, names[1])
@@ -462,13 +461,13 @@ class Updater:
         return self.ingest.prepare(src, dst, weight, part)
 
     def _validated(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return validated arcs on the CPU for the store of out-edges, both of an undirected edge; None if none."""
+        """Return validated arcs on the CPU for the store of out-edges (both of an undirected edge); None: no edges."""
         arrays = edges if type(edges) is ValidEdges else self._arrays(edges, part, inserting=inserting)
         batch = None if arrays is None else self._checked(arrays, part, inserting=inserting)
         return both_arcs(np, batch) if self._symmetric and batch is not None else batch
 
     def _checked(self, edges: Given, part: int, *, inserting: bool = False) -> EdgeList | None:
-        """Return checked copies of host arrays, of an insertion without self-loops if these drop; None if none."""
+        """Return validated copies of host arrays, without self-loops that an insertion drops; None: no edge is left."""
         options = self.options
         refuse_loops = inserting and options.self_loops == "error"
         batch = checked_edges(
@@ -485,7 +484,7 @@ class Updater:
         return batch if len(batch.src) else None
 
     def _wait_for_lists(self, keep_errors: bool) -> None:
-        """Wait before a delta of a deferred batch is read; raise pending errors or, with ``keep_errors``, keep them."""
+        """Wait before a delta of a deferred batch is read; raise its error, or ``keep_errors`` for a later call."""
         assert self.ingest is not None
         if keep_errors:
             self.ingest.refresh()

@@ -106,7 +106,11 @@ class EdgeColumns(Mapping[str, Array]):
         graph._update(None, (src, dst, {**kept, **given}))
 
     def missing(self, name: str) -> Any:
-        """Return the value of edges without one; raises as ``edge_columns[name]`` does."""
+        """Return the missing value of a column, the value of edges that were given none.
+
+        Raises:
+            UnknownNameError: there is no such column.
+        """
         return table_of(self._graph).column(name).missing
 
     def __iter__(self) -> Iterator[str]:
@@ -130,7 +134,7 @@ def edge_columns(graph: Graph) -> EdgeColumns:
 
 
 def table_of(graph: Graph) -> EdgeTable:
-    """Return the rows of a graph's edges; raises ``RequirementError`` if it has no columns of edges."""
+    """Return the table with the columns of a graph's edges; raises ``RequirementError`` if there are no columns."""
     if graph.edge_table is None:
         raise RequirementError("the edges have no columns: Graph(..., edge_columns={'amount': 'float64'}) makes some")
     table = graph.edge_table
@@ -169,9 +173,9 @@ def with_rows(graph: Graph, insert: Given) -> tuple[Given, np.ndarray]:
 
 
 def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Assign the row numbers ``rows`` to edges in the order of their sources, valid or not; return one per edge.
+    """Return the row numbers ``rows`` in another order, one per edge, so that edges with close sources have close rows.
 
-    So the rows of a vertex's edges are close together in memory.
+    ``src``: the source of each edge, validated or not. Reading the rows of a vertex's edges is faster then.
     """
     if src.dtype.kind not in "iu":
         return rows
@@ -183,14 +187,21 @@ def by_source(src: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def attributes_of(graph: Graph, weight: Array | None, label: str = WEIGHT) -> dict[str, np.ndarray]:
-    """Return the attributes of edges with these weights, on the host, by name; plain weights get the name ``label``."""
+    """Return the attributes of edges by name, as NumPy arrays with one value per edge.
+
+    ``weight``: what the store holds for these edges: row numbers if the edges have columns, else weights, which get the
+    name ``label``; None: no attributes.
+    """
     if graph.edge_table is not None:
         return {name: column.array for name, column in columns_by_edge(graph, weight).items()}
     return {} if weight is None else {label: graph.device.to_numpy(weight)}
 
 
 def columns_by_edge(graph: Graph, rows: Array) -> dict[str, Column]:
-    """Return copies, on the host, of all columns at the rows of edges, by edge; none if the edges have no columns."""
+    """Return copies of all columns on the host, by name, with one value for each of ``rows``, row numbers of edges.
+
+    If the edges have no columns, the dictionary is empty.
+    """
     found: dict[str, Column] = {}
     for name, column in {} if graph.edge_table is None else table_of(graph).columns.items():
         found[name] = Column(CPU, len(rows), column.dtype, column.missing)

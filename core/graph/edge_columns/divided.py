@@ -1,8 +1,9 @@
 """Columns of edges on a graph of several ranks: each rank has the values of the edges of which it holds an arc.
 
-The weight of an arc in a local store is a row of the table of its rank. Ranks number rows on their own: an edge of a
-batch, a delta or an answer has a row on every rank, a *guest* where the rank does not hold it, with a copy of its
-values. Guests of a batch or a delta stay until the next change, those of an answer until the next one to the same call.
+The weight of an arc in a local store is a row of the table of its rank. Each rank numbers its rows on its own. An edge
+of a batch, a delta or an answer gets a row on every rank; on a rank that does not hold the edge this is a *guest*, with
+a copy of the values. Guests of a batch or a delta are freed at the next change, those of an answer at the next call of
+the same method.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ MUCH = 1 << 16  #: rows that changes may leave behind before they are freed, at 
 
 
 class DividedTable(EdgeTable):
-    """The columns of the edges that one rank of a divided graph holds.
+    """The table with the columns of the edges that one rank of a divided graph holds.
 
     Some rows are *guests*: they hold, for a while, values of edges of other ranks, which a batch or an answer lists.
     """
@@ -47,7 +48,7 @@ class DividedTable(EdgeTable):
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Begin a change: free unused rows if there are many."""
+        """Begin a change; free unused rows first if there are many, or if the last change failed."""
         self.is_stale |= bool(self._change)  # of a change that failed
         if self.is_stale:
             self.recover(self._held())
@@ -55,7 +56,11 @@ class DividedTable(EdgeTable):
             self.read_deltas()
 
     def take(self, count: int) -> np.ndarray:
-        """Return rows for the edges of a batch, see ``EdgeTable.take``."""
+        """Begin a change; return ``count`` unused rows for its edges, with space in all columns.
+
+        Raises:
+            CapacityError: there is not enough memory, or there are too few rows.
+        """
         self.begin()
         rows = super().take(count)
         self._change.append(rows[:0])  # so that a failure is seen
@@ -66,22 +71,28 @@ class DividedTable(EdgeTable):
         self._change.append(on_host(rows))
 
     def keep_answers(self) -> None:
-        """Keep the guests of answers as long as those of the current change, whose delta contains them."""
+        """Count the guests of all answers as guests of the current change, whose delta lists their edges."""
         self._change += self._answers.values()
         self._answers = {}
 
     def undo(self, rows: np.ndarray | None, error: BaseException) -> None:
-        """Record that a change failed: rows are compared with the stores before the next change."""
+        """Record that a change failed: before the next one, the free rows are computed from the edges in the stores.
+
+        ``rows`` and ``error`` are not used.
+        """
         self.is_stale = True
 
     def follow(self, rows: np.ndarray | None, delta: Delta) -> None:
-        """End a change: its rows in use are determined when :meth:`read_deltas` reads ``delta``."""
+        """End a change that has succeeded: the rows that it leaves without an edge can be freed from now on.
+
+        :meth:`read_deltas` finds them in ``delta``. ``rows``: the rows that the edges of its batch were given, or None.
+        """
         self._left += self._change
         self._change = []
         super().follow(rows, delta)
 
     def read_deltas(self) -> None:
-        """Free the rows that no edge has, those of guests included."""
+        """Free all guests, and the rows that no edge of this rank has any more; waits for the device."""
         if self.is_stale:
             self.recover(self._held())
             return
@@ -90,7 +101,10 @@ class DividedTable(EdgeTable):
         self.give(sorted_distinct(np.concatenate([self._free[:0], *left])))
 
     def _left_by(self, rows: np.ndarray, delta: Delta) -> np.ndarray:
-        """Return those of a batch's new ``rows`` that no edge of this rank has; :meth:`leave` gets the old ones."""
+        """Return those of the ``rows`` given to a batch that no edge of this rank has after its changes, ``delta``.
+
+        Rows that edges had before the batch are not among them: :meth:`leave` has recorded these.
+        """
         kept = [self._here(delta.inserted), self._here(delta.replaced)] if len(rows) else []
         return np.setdiff1d(rows, np.concatenate(kept)) if kept else rows
 
@@ -101,7 +115,7 @@ class DividedTable(EdgeTable):
         return on_host(edges.weight[own])  # type: ignore[index]
 
     def recover(self, rows: np.ndarray) -> None:
-        """Recompute the free rows; ``rows`` are those of edges of this rank."""
+        """Free all rows but ``rows``, those of the edges that this rank holds; this ends all guests."""
         super().recover(rows)
         self._change, self._left, self._answers, self.is_stale = [], [], {}, False
 
@@ -111,13 +125,15 @@ class DividedTable(EdgeTable):
     # -- rows of others ------------------------------------------------------------------------------------------------
 
     def rows_of_all(self, own: Array, call: str = "") -> list[Array]:
-        """Return one array per rank, in rank order: the rows on this rank of that rank's edges; collective.
-
-        Edges of other ranks get new rows, guests, to which their values are copied.
+        """Make rows on this rank for the edges that other ranks pass, with copies of their values; collective.
 
         Args:
-            own: rows of edges that this rank holds.
-            call: the call that the edges answer; ``""``: they are part of a change.
+            own: rows on this rank of the edges that it passes.
+            call: names the query that returns the edges: the guests of its last answer are freed. ``""``: the edges are
+                part of a change.
+
+        Returns:
+            One array per rank, in rank order: the rows on this rank of the edges that rank passed.
 
         Raises:
             CapacityError: on all ranks, if one lacks the memory.
@@ -147,23 +163,32 @@ class DividedTable(EdgeTable):
         return [self.device.xp.asarray(one, ROW) for one in rows]
 
     def keep_guests(self, rows: Array) -> None:
-        """Free the guests that the last :meth:`rows_of_all` of a change made, except those among ``rows``."""
+        """Free the guests that the last :meth:`rows_of_all` with ``call=""`` made, except those among ``rows``."""
         self.give(np.setdiff1d(self._change.pop(), on_host(rows)))
 
     def _values_of_all(self, name: str, own: Array) -> list[Any]:
-        """Return by rank the values of column ``name`` in the rows ``own`` of that rank; collective."""
+        """Return one array per rank: the values of column ``name`` of the edges that it passes; collective.
+
+        ``own``: the rows of the edges that this rank passes.
+        """
         values, comm = self.values(name, own), self._part.comm
         if values.dtype == TEXT:
             return [texts_of(each) for each in comm.gather("texts", values.tolist())]
         return [each.view(values.dtype) for each in comm.allgatherv(bits(values))]
 
     def compared(self, rows: np.ndarray) -> np.ndarray:
-        """Return a digest of the values of each row: the arcs of an edge may have different rows on two ranks."""
+        """Return a hash of the values in each row, ``int64[len(rows)]``, by which checks compare edges.
+
+        Row numbers would not do: the two arcs of an edge may have different ones on two ranks.
+        """
         values = [self.columns[name].device.to_numpy(self.values(name, rows)).tolist() for name in self.columns]
         return np.array([hash(repr(row)) for row in zip(*values, strict=True)], np.int64)
 
     def check(self, rows: np.ndarray) -> None:
-        """Verify that each edge of this rank has a row of its own that is not free, ignoring ``rows``."""
+        """Verify, on all ranks, that each edge has one row, which no other edge has and which is not free; collective.
+
+        ``rows`` is not used: the stores of this rank are read. Raises ``CheckFailed``.
+        """
         with self._part.comm.alike():
             self.read_deltas()
             for number, store in enumerate(self._part.stores):
@@ -177,14 +202,17 @@ class DividedTable(EdgeTable):
 
 
 def texts_of(values: list[str]) -> np.ndarray:
-    """Return texts as an array."""
+    """Return texts as an array of Python objects."""
     made = np.empty(len(values), object)
     made[:] = values
     return made
 
 
 class GivenColumns:
-    """The columns that a rank passes with its part of a batch, by name; ``[count]`` each, on their devices."""
+    """The columns that this rank passes with its part of a batch: ``values`` has an array per name, one value per edge.
+
+    Texts are on the host, other values on the device of their column.
+    """
 
     def __init__(self, table: EdgeTable, given: Any, count: int) -> None:
         self._table = table
@@ -200,9 +228,10 @@ class GivenColumns:
             self.values[name] = values[on_host(places) if host else self._table.device.xp.asarray(places)]
 
     def joined(self, comm: Any, names: set[str], count: int) -> dict[str, Array]:
-        """Return by name the values of the edges of all ranks; missing values if a rank lacks a column. Collective.
+        """Return columns by name, each with the values of the edges of all ranks, in rank order; collective.
 
-        ``count``: number of edges of this rank.
+        ``names``: those of all ranks; a rank that lacks a column contributes missing values. ``count``: number of edges
+        of this rank.
         """
         found = {}
         for name in sorted(names):
@@ -218,10 +247,10 @@ class GivenColumns:
 
 
 def with_places(table: EdgeTable, insert: Any, part: int) -> tuple[Any, GivenColumns | None]:
-    """Return the edges ``insert`` with their positions as weights, and the columns that were given with them.
+    """Return the edges ``insert`` with their positions as weights, and the columns that were given in place of weights.
 
-    From the positions that remain after checks one sees which edges were kept. ``part`` names the edges in messages,
-    as for ``Updater.apply``.
+    After validation, the positions that are left tell which edges were kept. The columns are None if ``insert`` has no
+    edges. ``part``: an index of ``PARTS``, by which messages name the edges.
     """
     src, dst, given = insert
     if src is None and dst is None:

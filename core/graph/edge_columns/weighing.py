@@ -1,7 +1,8 @@
-"""A graph as algorithms see it that take a column of its edges for weights.
+"""Graphs whose weights are a column of the edges, for algorithms that have a parameter ``weight``.
 
-It shares the stores, and reads weights through the rows: the view of a store gets another cursor, whose ``weight`` is
-the entry of the column at the stored weight. So batches cost what they cost, and a read of a weight one more.
+Such a graph shares the stores of the real one, in which the weight of an edge is its row number. The view of a store
+gets another cursor, whose ``weight`` reads the column at that row. So a batch costs no more, and each read of a weight
+one more access of memory.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def track_from(graph: Graph, algorithm: Any, params: dict[str, Any], state: dict
 
 
 def seen_by(graph: Graph, name: str | None) -> Graph:
-    """Return a graph over the same stores, weighted by a column; None: unweighted."""
+    """Return a graph over the same stores with the column ``name`` of the edges as weights; None: unweighted."""
     assert graph.edge_table is not None
     held = None if name is None else graph.edge_table.column(name).dtype
     if held is not None and held not in WEIGHT_DTYPES and held not in CONVERTED:
@@ -149,7 +150,7 @@ class _StoreByRow:
 
 
 def by_row(view: StoreView, values: Array | None) -> StoreView:
-    """Return a view of a store whose weights are ``values[stored weight]``; with None it has no weights."""
+    """Return a view whose weights are ``values[row]``, where row is the weight stored; None: without weights."""
     if values is None:
         return replace(view, weight_dtype=None)
     data, cursor = view.data, view.cursor
@@ -200,7 +201,7 @@ def advance_weighed(graph: Graph, delta: Delta, before: int) -> None:
 
 
 def weighed_delta(seen: Graph, delta: Delta) -> Delta:
-    """Return a delta with the weights of ``seen`` in place of row numbers; does not wait for the device."""
+    """Return ``delta`` with the weights of the graph ``seen`` in place of row numbers; does not wait for the device."""
     values = seen._stores[0]._values()  # type: ignore[attr-defined]
     made = Delta(
         seen.device, seen.directed, seen.weight_dtype, (delta.num_vertices_before, delta.num_vertices_after),
@@ -225,9 +226,10 @@ def _weighed(edges: EdgeList, values: Array | None) -> EdgeList:
 
 
 def _half(xp: Any, change: Change | None, values: Array | None) -> Change | None:
-    """Return one half of a batch with weights in place of rows; a weight that stays the same is no change.
+    """Return ``change``, one half of a batch, with weights in place of row numbers; None for None.
 
-    ``values``: the weights by row; None: the result has no weights. Returns None if ``change`` is None.
+    ``values``: the weight in each row; None: the result has no weights. Edges whose weight stays the same become
+    ``UNCHANGED``.
     """
     if change is None:
         return None

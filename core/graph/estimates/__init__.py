@@ -139,7 +139,10 @@ def _guesses(
 
 
 def _drawn(shape: str, n: int, arcs: int) -> np.ndarray:
-    """Return degrees of at most :data:`DRAWN` vertices, drawn by ``shape``: ``n`` such vertices have ``arcs`` arcs."""
+    """Return random degrees, distributed by ``shape``, with the mean of a graph of ``n`` vertices and ``arcs`` arcs.
+
+    There are ``n`` of them, but at most :data:`DRAWN`.
+    """
     rng, size = np.random.default_rng(1), min(n, DRAWN)
     if not n:
         return np.zeros(0, np.int64)
@@ -159,7 +162,10 @@ def _degrees(argument: str, given: Any) -> np.ndarray:
 
 
 def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
-    """Return the bytes that a store of vertices with these degrees allocates, and its peak while it grows to that."""
+    """Return the bytes that a store of vertices with these ``degrees`` allocates, and the most while it grows to that.
+
+    ``options``: of the graph.
+    """
     if len(degrees) <= SAMPLE:
         sample = np.minimum(degrees, len(degrees))
         size = _held(_build(sample, options))
@@ -179,7 +185,7 @@ def _of_store(degrees: np.ndarray, options: dict[str, Any]) -> tuple[int, int]:
 
 
 def _chosen(degrees: np.ndarray, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the backend options that a store chooses for a first batch of these degrees, by their mean."""
+    """Return the backend options that a store chooses when its first batch has the mean degree of ``degrees``."""
     n = min(len(degrees), TRACKED)
     edges = min(int(degrees.sum()) * n // len(degrees), n * n)
     return _build(np.diff(np.arange(n + 1) * edges // n), options).store("out").options()
@@ -199,7 +205,10 @@ def _some(hubs: np.ndarray, share: float) -> np.ndarray:
 
 
 def _growth(degrees: np.ndarray, size: int, options: dict[str, Any]) -> float:
-    """Return the peak of a store's memory while it grows to ``degrees``, as a multiple of ``size``, its bytes then."""
+    """Return how many times ``size`` a store takes at its peak while it grows to ``degrees``.
+
+    ``size``: its bytes when it has grown. ``options``: of the graph.
+    """
     low, high = 1.0, 4.0
     if not degrees.any():
         return low
@@ -234,7 +243,7 @@ def _build(degrees: np.ndarray, options: dict[str, Any], last_batch: float = 0.0
 
 
 def _held(graph: Graph) -> int:
-    """Return the bytes that the store of out-edges allocates."""
+    """Return the bytes that the store of out-edges of ``graph`` allocates."""
     return sum(allocated for _, allocated in graph.store("out").memory().values())
 
 

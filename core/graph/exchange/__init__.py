@@ -120,7 +120,7 @@ def _refuse_deleted_ends(src: np.ndarray, dst: np.ndarray, deleted: Any) -> None
 
 
 def _column(values: Any) -> np.ndarray:
-    """Return values as an array; texts stay texts."""
+    """Return values as an array; a list with texts, or with None, becomes an array of Python objects."""
     if isinstance(values, (list, tuple)) and any(isinstance(value, str) or value is None for value in values):
         array = np.empty(len(values), object)
         array[:] = values
@@ -129,7 +129,7 @@ def _column(values: Any) -> np.ndarray:
 
 
 def _names(given: list[Any]) -> Names:
-    """Return the map of the names that are given by vertex, None for vertices without one."""
+    """Return a list of names by vertex, None for vertices without one, as ``Names``."""
     nameless = np.array([at for at, name in enumerate(given) if name is None], np.int64)
     if not len(nameless):
         return Names.of(given)

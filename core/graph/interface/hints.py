@@ -59,9 +59,9 @@ class Hint:
 
 
 class Hinted:
-    """Base of classes that name their own method where one of NetworkX is asked for (``graph.adj``: adjacency(v)).
+    """Base class with an attribute for each missing name of NetworkX: reading it raises an error that says what to use.
 
-    They are class attributes, as ``__getattr__`` would make all attributes slow to read.
+    For instance ``graph.adj`` names ``adjacency(v)``. A method ``__getattr__`` would make reading all attributes slow.
     """
 
 
@@ -70,11 +70,11 @@ for _name in HINTS:
 
 
 def names_of(thing: Any) -> list[str]:
-    """Return the public attributes, without those that only operators and algorithms need."""
+    """Return the names of the public attributes of an object, without those that only operators and algorithms need."""
     names = [name for name in object.__dir__(thing) if not name.startswith("_") and name not in INTERNAL]
     return [name for name in names if name not in HINTS or hasattr(thing, name)]
 
 
 def pairs_refused(call: str) -> DTypeError:
-    """Return the error of edges that were given as pairs, a ``TypeError``."""
+    """Return the error, a ``TypeError``, for edges that were given to the method ``call`` as pairs."""
     return DTypeError(f"{call} takes sources and destinations as two arrays: of pairs, {call}(*zip(*pairs))")

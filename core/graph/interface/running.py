@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Listing:
-    """A method of ``Graph`` whose docstring ends with the installed algorithms; they are listed when it is read."""
+    """A method of ``Graph`` whose docstring ends with the installed algorithms, listed when the docstring is read."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function, self._text = on_graph_device(function), inspect.cleandoc(function.__doc__ or "")
