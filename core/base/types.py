@@ -15,6 +15,8 @@ from suricate.base.devices import Array, ReturnedArray
 EMPTY = 0xFFFFFFFF  #: a slot that never held an edge
 TOMBSTONE = 0xFFFFFFFE  #: a slot whose edge was deleted
 MAX_VERTICES = TOMBSTONE  #: ids are below this
+#: advice in errors about ids that are far from those of the vertices
+NUMBERING = "ids number the vertices from 0; su.Names().intern(ids) maps any integers to such ids"
 
 UNCHANGED, NEW, REPLACED = 0, 1, 2  #: status of an edge of an insertion batch
 REMOVED = 1  #: status of an edge of a deletion batch (``UNCHANGED``: it was not there)

@@ -27,7 +27,7 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import shown
-from suricate.base.types import MAX_VERTICES, Adjacency, EdgeList
+from suricate.base.types import MAX_VERTICES, NUMBERING, Adjacency, EdgeList
 from suricate.graph.delta import both_directions
 from suricate.graph.edge_columns import attributes_of, table_of
 from suricate.graph.naming import are_texts, nodes_of
@@ -55,7 +55,7 @@ _CONVERSIONS = {
     "polars": "from_pandas_edgelist(frame, source, target)",
     "pyarrow": "from_pandas_edgelist(table, source, target)",
 }
-_NUMBERING = "su.Names().intern(ids) numbers ids from 0, su.read(..., relabel=True) those of a file"
+_NUMBERING = f"{NUMBERING}, su.read(..., relabel=True) does so in a file"
 
 
 def from_coo(
@@ -94,7 +94,7 @@ def from_coo(
         weight = as_array(weight, "weight")
         options.setdefault("weight_dtype", weight_dtype_of(weight.dtype))
     if num_vertices is None:
-        num_vertices = 1 + max(_largest(src, "src"), _largest(dst, "dst"))
+        num_vertices = max(0, 1 + max(_largest(src, "src"), _largest(dst, "dst")))  # negative ids are refused later
         graph = _with_vertices(cls, num_vertices, len(src), options)
     else:
         graph = cls(num_vertices, **options)

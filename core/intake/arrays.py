@@ -29,7 +29,7 @@ from suricate.base.errors import (
     WeightError,
 )
 from suricate.base.parameters import shown
-from suricate.base.types import EdgeList, ValidEdges
+from suricate.base.types import NUMBERING, EdgeList, ValidEdges
 from suricate.cpu import threads
 
 Scalar = np.generic
@@ -169,10 +169,10 @@ def same_length(src: Array, dst: Array, weight: Any = None, prefix: str = "") ->
 def range_message(argument: str, index: int | None, value: int, num_vertices: int) -> str:
     """Return the text of a ``VertexRangeError`` about id ``value`` at ``index`` of ``argument``, or alone (None)."""
     where = f"{argument} is" if index is None else f"{argument}[{index}] is"
-    if not num_vertices:
-        return f"{where} {shown(value)}, but the graph has no vertices: add some with insert_vertices()"
-    ids = f"ids are 0 to {num_vertices - 1}"
-    return f"{where} {shown(value)}, but {ids}: add vertices with insert_vertices(), or correct the id"
+    ids = f"ids are 0 to {num_vertices - 1}" if num_vertices else "the graph has no vertices"
+    is_sparse = not 0 <= value < max(64 * num_vertices, 1 << 20)
+    way = NUMBERING if is_sparse else "add vertices with insert_vertices(), or correct the id"
+    return f"{where} {shown(value)}, but {ids}: {way}"
 
 
 def loop_message(prefix: str, index: int, vertex: int) -> str:

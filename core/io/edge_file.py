@@ -104,8 +104,8 @@ class EdgeFile:
             highest = max((int(ids.max()) for ids in (self.src, self.dst) if len(ids)), default=-1)
             if "num_vertices" in options or highest < 4 * len(self):
                 raise
-            advice = f"id {highest} makes it the number of vertices: read the file with relabel=True"
-            raise CapacityError(f"{error}; {advice}, which maps ids to 0..n-1") from error
+            advice = "read the file with relabel=True (--relabel), which maps any integers to 0..n-1"
+            raise CapacityError(f"{error}; id {highest} makes it {highest + 1} vertices: {advice}") from error
         edges = EdgeList(self.src, self.dst, None if graph.weight_dtype is None else self.weight)
         both = graph.directed and self.directed is False
         if both:

@@ -33,6 +33,7 @@ from suricate.stream.ranks import Head, Ranks
 from suricate.stream.sinks import Sink, make_sink
 from suricate.stream.slide import Slide
 from suricate.stream.tracking import JobTracker
+from suricate.windows.events import sparse_ids_explained
 from suricate.windows.options import WindowOptions
 from suricate.windows.ring.attributes import columns_needed
 
@@ -153,10 +154,8 @@ class Window:
         self._checkpoints = None if checkpoint is None else Checkpoints(checkpoint, checkpoint_every)
         self._saved: tuple[dict[str, Any], dict[str, np.ndarray]] | None = None  # from which the job goes on
         self.slides = 0  #: the number of slides so far
-        if self._checkpoints is None:
-            return
-        saved = self._ranks.first(self._checkpoints.load, without_events)
-        if saved is not None:
+        saved = self._checkpoints and self._ranks.first(self._checkpoints.load, without_events)
+        if saved:
             self._saved, self.slides = saved, int(saved[0]["slides"])
             with self._ranks.alike():
                 restore(self, *saved)
@@ -455,11 +454,12 @@ class Window:
             elif change is not due.change:
                 due = due._replace(change=change)
             self._pending, self._has_lists = due, True
-        delta = self.graphs.change(due.change, due.free)
-        self._pending, self._has_lists, self.slides = None, False, self.slides + 1
-        self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
-        for tracker in self.graphs.trackers:
-            tracker.advance()
+        with sparse_ids_explained(self.names, max(int(due.change.top) + 1, graph.num_vertices), due.num_pairs):
+            delta = self.graphs.change(due.change, due.free)
+            self._pending, self._has_lists, self.slides = None, False, self.slides + 1
+            self.graphs.begin_trackers()  # not before: a source is a vertex of the first slide
+            for tracker in self.graphs.trackers:
+                tracker.advance()
         if isinstance(self._reader, ReadAhead):
             self._reader.allow(due.entered * (2 if self._options.prefetch is None else self._options.prefetch))
         took = {"source": due.took[0], "window": due.took[1], "graph": time.perf_counter() - begin}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from suricate.base.devices import module_of
-from suricate.base.errors import DTypeError, ShapeError, VertexRangeError, WeightError
+from suricate.base.errors import CapacityError, DTypeError, ShapeError, VertexRangeError, WeightError
 from suricate.base.parameters import shown
 from suricate.base.types import MAX_VERTICES
 from suricate.intake.arrays import as_array, few_valid, is_cuda_array, on_host
@@ -125,8 +126,27 @@ def bad_id(values: Any, bad: np.ndarray, label: str) -> VertexRangeError:
     """Return the error that names the first of ``values`` that the mask ``bad`` (``bool[n]``) selects, in ``label``."""
     value = (on_host(values) if is_cuda_array(values) else np.asarray(values))[bad][0].item()
     return VertexRangeError(
-        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); names=True (--names) takes any"
+        f"{label}: {shown(value)} is no id of a vertex (0 to {MAX_VERTICES - 1}); "
+        "names=True (--names) takes any integers"
     )
+
+
+@contextmanager
+def sparse_ids_explained(names: Any, num_vertices: int, num_edges: int) -> Iterator[None]:
+    """Let a ``CapacityError`` of the block say that names may be meant, if ids without ``names`` are sparse.
+
+    They are if ``num_vertices``, one more than the largest id, is several times ``num_edges``.
+    """
+    try:
+        yield
+    except CapacityError as error:
+        if names is not None or num_vertices <= 4 * num_edges:
+            raise
+        advice = "ids number the vertices from 0, names=True (--names) takes any integers as names"
+        explained = CapacityError(f"{error}; id {num_vertices - 1} makes it {num_vertices} vertices: {advice}")
+        for note in getattr(error, "__notes__", ()):
+            explained.add_note(note)
+        raise explained from error
 
 
 def checked_weights(values: Any) -> tuple[np.ndarray, np.ndarray | None]:

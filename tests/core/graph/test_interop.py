@@ -273,6 +273,7 @@ BAD_INPUT = {
     "complex weights": (lambda g: g.from_coo([0], [1], [1j]), DTypeError, "must be numbers"),
     "NaN vertices": (lambda g: g.from_coo([0], [1], num_vertices=float("nan")), DTypeError, "num_vertices is nan"),
     "a vertex and a half": (lambda g: g.from_coo([0], [1], num_vertices=1.5), DTypeError, "num_vertices is 1.5"),
+    "negative ids": (lambda g: g.from_coo([-5, -7], [-5, -9]), VertexRangeError, r"src\[0\] is -5.*intern"),
     "negative id": (lambda g: g.from_coo([0, -1], [1, 1]), VertexRangeError, r"src\[1\] is -1"),
     "vertices of CSR": (lambda g: g.from_csr([0, 1], [0], num_vertices=7), ParameterError, "offsets determines"),
     "unsigned offsets": (lambda g: g.from_csr(np.array([0, 2**64 - 1, 1], np.uint64), [0]), ShapeError, "ascend"),

@@ -474,7 +474,7 @@ def test_to_graph_refuses_weights_that_the_dtype_cannot_hold(put):
 
 
 def test_a_huge_id_names_itself_and_the_way_out(put):
-    with pytest.raises(CapacityError, match=r"id 4294967000 makes it the number of vertices: read .* relabel=True"):
+    with pytest.raises(CapacityError, match=r"id 4294967000 makes it 4294967001 .* relabel=True \(--relabel\)"):
         io.read(put("0 4294967000\n")).to_graph(device="cpu", memory_limit=1 << 20)
     with pytest.raises(FileFormatError, match=r"id '99999999999' is too large: ids go up to .*relabel maps"):
         io.read(put("0 99999999999\n"))

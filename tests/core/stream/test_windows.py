@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from window_model import Closed, Event, model
 
 import suricate as su
 import suricate.stream as st
+from suricate.errors import CapacityError, VertexRangeError
 from suricate.stream.history import History
 from suricate.windows.events import Events
 from suricate.windows.ring import Ring, loops
@@ -220,3 +222,20 @@ def test_large_slides_treat_self_loops_as_batches_do(self_loops, directed) -> No
         w.graph.check()
         assert tracker.result.num_components == 1 + w.graph.num_vertices - len({v for pair in wanted for v in pair})
     assert job.slides == 2
+
+
+def test_sparse_integers_that_do_not_fit_are_told_of_names() -> None:
+    events = {"src": [3_000_000_001, 7, 3_900_000_000], "dst": [7, 3_900_000_000, 7]}
+    options: dict[str, Any] = {"size": 3, "slide": 1, "graph": {"device": "cpu", "memory_limit": 1 << 20}}
+    job = st.Window(events, **options)
+    for _ in range(2):  # the slide is tried again
+        with pytest.raises(CapacityError, match=r"id 3000000001 makes it 3000000002 vertices.*names=True \(--names\)"):
+            next(job)
+    assert [w.graph.num_live for w in st.Window(events, names=True, **options)] == [2, 3, 3]
+    dense = {"src": np.arange(200_000), "dst": np.arange(200_000)}
+    with pytest.raises(CapacityError) as caught:
+        next(st.Window(dense, **options | {"size": 200_000, "slide": 200_000}))
+    assert "names" not in str(caught.value)
+    for far in (-1, 2**40):
+        with pytest.raises(VertexRangeError, match=rf"src: {far} is no id.*names=True \(--names\)"):
+            next(st.Window({"src": [0, far], "dst": [1, 1]}, **options))
